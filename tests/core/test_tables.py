@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, register_stream, rows_of, sql, write_parquet, write_query
 
@@ -80,3 +81,13 @@ def test_a_stream_is_not_held_in_memory() -> None:
         joined = "read_statements s SEMI JOIN items i ON i.id = s.subject"
         found = connection.execute(f"SELECT rank, count(*) FROM {joined} GROUP BY ALL").fetchall()
         assert found == [(rank, 1000)]
+
+
+def test_columns_are_said_in_words() -> None:
+    pair = struct_of("id label: string")
+    found = schema_of("subject relation: string, rank: int8", ("pair", pair), "ids: [[int32]]", *pair)
+    texts, numbers = pa.list_(pa.list_(pa.int32())), pa.int8()
+    wanted = [("subject", pa.string()), ("relation", pa.string()), ("rank", numbers), ("pair", pair)]
+    assert found == pa.schema([*wanted, ("ids", texts), ("id", pa.string()), ("label", pa.string())])
+    with pytest.raises(ValueError, match="strin"):
+        schema_of("id: strin")

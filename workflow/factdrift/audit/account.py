@@ -4,17 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
 from scipy.stats import binomtest
 
 from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
+from factdrift.core.columns import Row, schema_of
 
-AUDIT = pa.schema(
-    [(name, pa.string()) for name in ("dataset", "row", "relation", "rule", "kind", "outcome", "reason")]
-)
+AUDIT = schema_of("dataset row relation rule kind outcome reason: string")
 """One row per audited row and kind of check; of a kind that fails, one per failure."""
 
-Row = Mapping[str, Any]
 
 _TOGETHER = {
     "role": "all checks of the fact itself",

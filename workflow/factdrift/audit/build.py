@@ -42,10 +42,9 @@ from factdrift.audit.of_updates import Finding
 from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
-
-Row = dict[str, Any]
 
 STRATA = {
     STREAM: ["interval", "dated_by", "chain"],

@@ -2,8 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from qwikidata.claim import WikidataClaim
 
@@ -23,8 +22,7 @@ from factdrift.audit.values import (
     spans,
     surely_held,
 )
-
-Row = Mapping[str, Any]
+from factdrift.core.columns import Row
 
 
 def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:

@@ -12,10 +12,9 @@ from factdrift.audit.phrases import bare
 from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import singular_forms
 from factdrift.audit.values import ended_by, entity_of, plain
+from factdrift.core.columns import Row
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
-
-Row = Mapping[str, Any]
 
 
 class Sentences(NamedTuple):

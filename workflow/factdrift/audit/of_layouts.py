@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from factdrift.audit.of_tables import Fault
 from factdrift.audit.sentences import BLANK
+from factdrift.core.columns import Row
 
-Row = Mapping[str, Any]
 Record = Mapping[str, Any]
 
 READ = (

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from factdrift.audit.of_updates import (
     wrong_names,
 )
 from factdrift.audit.values import TOLERANCE, close, may_hold
-
-Row = Mapping[str, Any]
-
+from factdrift.core.columns import Row
 
 Pool = Mapping[tuple[str, str, str], str | None]
 """Subject, relation and statement of a fact -> its object, if that is an entity."""

@@ -13,8 +13,7 @@ from factdrift.audit.phrases import Method, bare, contains, context, date_text, 
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, said
 from factdrift.audit.values import plain, words
-
-Row = Mapping[str, Any]
+from factdrift.core.columns import Row
 
 
 class Ripples(NamedTuple):

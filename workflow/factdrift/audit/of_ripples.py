@@ -1,8 +1,7 @@
 """Checks of one probe of ripples: its facts against both dumps, its answers, conditions and sentences."""
 
 import calendar
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from qwikidata.claim import WikidataClaim
 
@@ -11,8 +10,7 @@ from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import END, START, ended_by, entity_of, identity, plain, spans, surely_held, words
-
-Row = Mapping[str, Any]
+from factdrift.core.columns import Row
 
 _KEPT = ("preserve", "specific", "history_old", "neighbor")
 """Criteria whose answers an edit must not change."""

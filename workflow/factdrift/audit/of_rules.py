@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from factdrift.audit.conclusions import Triple
 from factdrift.audit.expected import is_new, updates
@@ -11,8 +11,8 @@ from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.world import read
+from factdrift.core.columns import Row
 
-Row = Mapping[str, Any]
 Key = tuple[str, str]
 """Subject and relation."""
 

@@ -4,10 +4,9 @@ import datetime
 import hashlib
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -16,8 +15,7 @@ from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import Fault
 from factdrift.audit.of_updates import Dumps, Finding, outcomes
 from factdrift.audit.values import END, birth_texts, raw_of, spans
-
-Row = Mapping[str, Any]
+from factdrift.core.columns import Row
 
 LINKED = (
     *("subject", "relation", "objects", "interval", "old_date", "new_date", "chain", "link", "links", "date"),

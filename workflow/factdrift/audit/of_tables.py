@@ -5,12 +5,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-Row = Mapping[str, Any]
+from factdrift.core.columns import Row
 
 
 class Fault(NamedTuple):

@@ -27,8 +27,8 @@ from factdrift.audit.values import (
     spans,
     words,
 )
+from factdrift.core.columns import Row
 
-Row = Mapping[str, Any]
 Finding = tuple[str, str, str]
 """Kind, outcome and reason."""
 

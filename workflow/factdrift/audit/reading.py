@@ -27,10 +27,10 @@ from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
 from factdrift.audit.world import dump_of, method_of
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
 
-Row = dict[str, Any]
 Wanted = dict[str, frozenset[str] | None]
 
 

@@ -10,10 +10,9 @@ from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
 from factdrift.audit.phrases import MONTHS
 from factdrift.audit.values import decimal, plain
+from factdrift.core.columns import Row
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
-
-Row = Mapping[str, Any]
 
 BLANK = "____"
 _AS_OF = re.compile(r"^As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?, ")

@@ -11,6 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from factdrift.audit.account import is_of_a_row, share
 from factdrift.audit.kinds import FAILED, KINDS, QUESTIONS, UPDATES
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 
 COLUMNS = (
@@ -21,8 +22,6 @@ _PAGE = "https://www.wikidata.org/w/index.php?title="
 
 VERDICTS = ("valid", "invalid", "unsure")
 """What people may write into the column `judgement` of a sheet."""
-
-Row = Mapping[str, Any]
 
 
 def chosen(strata: Sequence[Sequence[str]], rows: int, seed: int) -> list[int]:

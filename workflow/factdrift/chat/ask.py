@@ -9,7 +9,8 @@ from pathlib import Path
 from factdrift.chat.prices import BYTES_A_TOKEN, FREE, Run, price_of, say, worst_tokens
 from factdrift.chat.requests import answer_limit, check_names, distinct_requests, read_requests
 from factdrift.chat.settings import Chat
-from factdrift.chat.store import ANSWERED, ANSWERS, Row, Store, write_rows
+from factdrift.chat.store import ANSWERED, ANSWERS, Store, write_rows
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 
 _ENOUGH = 20

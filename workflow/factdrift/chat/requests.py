@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.chat.settings import Form
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 
-REQUESTS = pa.schema([("request", pa.string()), ("body", pa.string())])
+REQUESTS = schema_of("request body: string")
 """One row per request, in the order in which they are asked: `request` is the caller's name of the row,
 unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 

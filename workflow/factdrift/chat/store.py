@@ -17,41 +17,32 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, distinct_requests, key_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import parquet_writer
 
-_SAID = [(name, pa.string()) for name in ("status", "content", "refusal", "finish_reason", "model")]
-_TOKENS = [(name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")]
-_ERROR = ("error", pa.string())
+_SAID = "status content refusal finish_reason model: string"
+_TOKENS = "prompt_tokens completion_tokens: int64, error: string"
 
-ANSWERS = pa.schema([("request", pa.string()), ("key", pa.string()), *_SAID, *_TOKENS, _ERROR])
+ANSWERS = schema_of("request key: string", _SAID, _TOKENS)
 """One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
 `answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
 last try, and null in all columns from `content` to `completion_tokens`."""
 
-STORED = pa.schema(
-    [
-        *((name, pa.string()) for name in ("key", "requested_model", "body")),
-        *_SAID,
-        ("fingerprint", pa.string()),
-        *_TOKENS,
-        _ERROR,
-    ]
-)
+STORED = schema_of("key requested_model body: string", _SAID, "fingerprint: string", _TOKENS)
 """One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times
 and numbers of tries are left out, so that equal answers make equal files. The other columns are as in
 ANSWERS."""
 
 ANSWERED, FAILED = "answered", "failed"
 Source = Literal["live", "batch", "import"]
-Row = dict[str, Any]
 
 _ROW_GROUP = 4096
 """Rows in a row group; fewer than usual, because they are texts of thousands of characters."""

@@ -1,11 +1,12 @@
 """Which questions are asked in which state: pure functions of a benchmark, without any model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.clozes import NEIGHBORS, OWN
 from factdrift.evaluation.questions.question import Benchmark, Question, probe_id
@@ -111,17 +112,8 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
 KINDS = ("current", "neighbors", "retention", "staleness")
 """Probes of the interval's own edits; of their neighbours; of earlier edits that hold; of superseded ones."""
 
-PLAN = pa.schema(
-    [
-        ("interval", pa.int32()),
-        ("edit", pa.string()),
-        ("kind", pa.string()),
-        ("number", pa.int16()),
-    ]
-)
+PLAN = schema_of("interval: int32, edit kind: string, number: int16")
 """One row for each probe that is put after an interval; `number` is its index in the edit's probes."""
-
-Row = Mapping[str, Any]
 
 
 def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tuple[int, str, int]]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 import pyarrow as pa
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
@@ -31,7 +32,7 @@ from factdrift.evaluation.states.edited import Telling, at_a_time
 from factdrift.evaluation.states.plain import Placed, Repeated, State
 from factdrift.evaluation.tables import TABLES, Parts, run_id
 from factdrift.evaluation.ways import options, written
-from factdrift.evaluation.ways.asked import Row, judged
+from factdrift.evaluation.ways.asked import judged
 from factdrift.models.devices import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {

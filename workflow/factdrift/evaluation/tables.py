@@ -13,64 +13,32 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import columns_of, schema_of
 from factdrift.core.files import write_json
 from factdrift.core.owned import remove_folder
 from factdrift.core.tables import parquet_writer
 
-META = [
-    *((name, pa.string()) for name in ("model", "revision", "model_digest", "method", "hyper")),
-    *((name, pa.string()) for name in ("moments", "prefixes", "mend", "regime")),
-    ("group", pa.int32()),
-    *((name, pa.string()) for name in ("template", "dtype")),
-    *((name, pa.string()) for name in ("torch", "transformers", "factdrift")),
-]
+META = columns_of(
+    "model revision model_digest method hyper moments prefixes mend regime: string, group: int32",
+    "template dtype torch transformers factdrift: string",
+)
 """Provenance columns; digests of files that a method does not use are null."""
 
-ANSWERS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method", "benchmark", "question", "edit", "way")),
-        ("state", pa.int32()),
-        ("interval", pa.int32()),
-        ("kind", pa.string()),
-        ("role", pa.string()),
-        ("logprobs", pa.list_(pa.float64())),
-        ("tokens", pa.list_(pa.int32())),
-        ("exact", pa.list_(pa.bool_())),
-        ("output", pa.string()),
-        ("stop", pa.string()),
-        ("verdict", pa.string()),
-        ("named", pa.list_(pa.string())),
-        ("rule", pa.string()),
-        ("entropy", pa.float64()),
-        ("parsed", pa.int8()),
-        ("correct", pa.bool_()),
-        ("reason", pa.string()),
-    ]
+ANSWERS = schema_of(
+    "model method benchmark question edit way: string, state interval: int32, kind role: string",
+    "logprobs: [float64], tokens: [int32], exact: [bool], output stop verdict: string, named: [string]",
+    "rule: string, entropy: float64, parsed: int8, correct: bool, reason: string",
 )
 """One row for each question, state in which it is asked, and way (docs/tables/evaluation_answers.md)."""
 
-MADE = pa.schema(
-    [
-        *META,
-        *((name, pa.string()) for name in ("source", "edit", "failed", "excluded")),
-        ("steps", pa.int32()),
-        ("loss", pa.float64()),
-        ("state", pa.int32()),
-        ("trained", pa.bool_()),
-    ]
+MADE = schema_of(
+    *META, "source edit failed excluded: string, steps: int32, loss: float64, state: int32, trained: bool"
 )
 """One row for each edit, in their order (docs/tables/evaluation_edits.md)."""
 
-STATES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method")),
-        *((name, pa.int32()) for name in ("state", "interval")),
-        *((name, pa.string()) for name in ("old_date", "new_date")),
-        *((name, pa.int32()) for name in ("edits", "failed", "so_far", "entries")),
-        ("state_bytes", pa.int64()),
-        ("perplexity", pa.float64()),
-        ("tasks", pa.string()),
-    ]
+STATES = schema_of(
+    "model method: string, state interval: int32, old_date new_date: string",
+    "edits failed so_far entries: int32, state_bytes: int64, perplexity: float64, tasks: string",
 )
 """One row for each edited model (docs/tables/evaluation_states.md)."""
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import table_of
 from factdrift.wikidata.ids import property_id
 
-_LIMITS = pa.schema([("p1", pa.int32()), ("p2", pa.int32()), ("size", pa.int64()), ("of_answer", pa.int64())])
+_LIMITS = schema_of("p1 p2: int32, size of_answer: int64")
 
 Key = tuple[int, ...]
 """A relation, or a pair of relations."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, records, sql, write_query
 from factdrift.klob.relations import Method, read_method, second_hops
 from factdrift.klob.settings import Settings
@@ -24,16 +24,8 @@ if TYPE_CHECKING:
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
 
-FACTS = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("object", pa.int32()),
-        ("statement", pa.string()),
-        ("revision", pa.int64()),
-        ("objects", pa.int32()),
-        ("dropped_by", pa.string()),
-    ]
+FACTS = schema_of(
+    "subject property object: int32, statement: string, revision: int64, objects: int32", "dropped_by: string"
 )
 """One row a statement, sorted by `subject`, `property`, `statement`; ids are integers. `objects`: the number
 of different objects of the subject's facts with that property. `dropped_by`: one of DROPS; null: a fact."""
@@ -43,17 +35,7 @@ DROPS = ("deprecated", "rank", "snak", "datatype", "ended", "duplicate")
 statement with that property and this is not one; its value is unknown; its value is no item; it ended, or may
 have ended, by the snapshot's day; an earlier statement has the same object."""
 
-CANDIDATES = pa.schema(
-    [
-        ("s", pa.int32()),
-        ("p1", pa.int32()),
-        ("o1", pa.int32()),
-        ("p2", pa.int32()),
-        ("o2", pa.int32()),
-        ("draw", pa.uint64()),
-        ("dropped_by", pa.string()),
-    ]
-)
+CANDIDATES = schema_of("s p1 o1 p2 o2: int32, draw: uint64, dropped_by: string")
 """One row a fact (`p2`, `o2` null) or a chain, sorted by `s`, `p1`, `o1`, `p2`, `o2`; ids are integers.
 `draw`: the first 64 bits of the SHA-256 of seed and fact; the lowest fill a quota. `dropped_by`: null if the
 row can be an example."""

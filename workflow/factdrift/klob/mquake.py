@@ -15,22 +15,15 @@ import msgspec
 import pyarrow as pa
 from msgspec import Struct, ValidationError
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.facts import CANDIDATES
 from factdrift.klob.relations import Method
 from factdrift.wikidata.ids import entity_number
 
-MQUAKE = pa.schema(
-    [
-        *CANDIDATES,
-        ("s_label", pa.string()),
-        ("o1_label", pa.string()),
-        ("o2_label", pa.string()),
-        ("o1_aliases", pa.list_(pa.string())),
-        ("o2_aliases", pa.list_(pa.string())),
-        ("question", pa.string()),
-    ]
+MQUAKE = schema_of(
+    *CANDIDATES, "s_label o1_label o2_label: string, o1_aliases o2_aliases: [string], question: string"
 )
 """CANDIDATES with the file's names of the three items; `question` is null unless it asks for this chain."""
 

@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Meta, Struct
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines, write_json
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.klob.build import sentence_row, short_id, table1, write_subtask
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
-
-Row = dict[str, Any]
 
 BLANK = " _"
 _RELATION = re.compile(r"(?P<name>.*)_\((?P<pid>P\d+)\)", re.DOTALL)

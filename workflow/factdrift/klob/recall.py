@@ -20,6 +20,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
@@ -42,9 +43,7 @@ _BLOCK = 64
 _POOL = 1000
 """A relation's (or pair's) demonstrations come from as many of its candidates, the first by their draw."""
 
-PASSES = pa.schema(
-    [*(CANDIDATES.field(name) for name in ("s", "p1", "o1", "p2", "o2")), ("recall_pass", pa.bool_())]
-)
+PASSES = schema_of(*(CANDIDATES.field(name) for name in ("s", "p1", "o1", "p2", "o2")), "recall_pass: bool")
 """One row a candidate that the model was asked about, sorted by its ids."""
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
-import pyarrow as pa
 
+from factdrift.core.columns import columns_of, schema_of
 from factdrift.core.tables import table_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates
@@ -43,19 +43,10 @@ class Plan(NamedTuple):
     """The most examples of KLoB-c of each relation that has templates; None: no limit."""
 
 
-_AROUND = [("before", pa.string()), ("after", pa.string())]
-_TEMPLATES = pa.schema(
-    [
-        ("p1", pa.int32()),
-        ("place", pa.int8()),
-        ("template_id", pa.string()),
-        ("form", pa.string()),
-        *_AROUND,
-        ("article", pa.bool_()),
-    ]
-)
-_PHRASES = pa.schema([("p", pa.int32()), *_AROUND])
-_NAMES = pa.schema([("p", pa.int32()), ("published", pa.string()), ("label", pa.string())])
+_AROUND = columns_of("before after: string")
+_TEMPLATES = schema_of("p1: int32, place: int8, template_id form: string", *_AROUND, "article: bool")
+_PHRASES = schema_of("p: int32", *_AROUND)
+_NAMES = schema_of("p: int32, published label: string")
 
 
 def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_query
 from factdrift.neighbors.nearest import nearest
@@ -23,21 +24,10 @@ from factdrift.words.templates import BLANK
 if TYPE_CHECKING:
     from factdrift.neighbors.jobs import Holding, OfFacts, Search
 
-NEIGHBORS = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("rank_no", pa.int32()),
-        ("neighbor", pa.int32()),
-        ("similarity", pa.float64()),
-        ("relation", pa.int32()),
-        ("statement", pa.string()),
-        ("object", pa.int32()),
-        ("datatype", pa.string()),
-        ("json", pa.string()),
-        ("key", pa.string()),
-        ("pit", TIME),
-    ]
+NEIGHBORS = schema_of(
+    "subject property rank_no neighbor: int32, similarity: float64, relation: int32, statement: string",
+    "object: int32, datatype json key: string",
+    ("pit", TIME),
 )
 """One row a fact (`neighbor`, `relation`, value) chosen for the updated group (`subject`, `property`);
 `rank_no` numbers the facts of a group from 1, `pit` is the statement's point in time. Nearest facts have

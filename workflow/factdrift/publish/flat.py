@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
+from factdrift.core.columns import schema_of
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.wikidata.text import sheet_cell
@@ -12,15 +13,9 @@ from factdrift.wikidata.text import sheet_cell
 SEPARATOR = " | "
 """Between the values of several objects in one cell."""
 
-FLAT = pa.schema(
-    [
-        *((name, pa.string()) for name in ("subject_id", "subject", "relation_id", "relation")),
-        *((name, pa.string()) for name in ("old", "old_value", "old_start", "old_end")),
-        *((name, pa.string()) for name in ("new", "new_value", "new_start", "new_end", "static")),
-        *((name, pa.string()) for name in ("prompt", "answers")),
-        ("popularity", pa.float64()),
-        *((name, pa.string()) for name in ("scenario", "split")),
-    ]
+FLAT = schema_of(
+    "subject_id subject relation_id relation old old_value old_start old_end new new_value: string",
+    "new_start new_end static prompt answers: string, popularity: float64, scenario split: string",
 )
 """One row per update (docs/tables/flat_updates.md)."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from factdrift.core.columns import Row
 from factdrift.ripples.conclusions import Conclusion, conclusions
 from factdrift.ripples.tables import MUST_CHANGE, Relations
 from factdrift.ripples.tenure import Window, month_of
@@ -17,8 +18,6 @@ from factdrift.words.names import PLAIN
 
 CLASS_RELATIONS = (31, 279)
 """What something is an instance or a subclass of is no fact that an update could change."""
-
-Row = dict[str, Any]
 
 
 class Means(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import rows_of, table_of
 from factdrift.wikidata.ids import listed_property
@@ -21,39 +22,21 @@ CRITERIA = (
 
 MUST_CHANGE = frozenset({"alias", "logical", "compose_object", "compose_subject", "history_new"})
 
-_TEXTS = pa.list_(pa.string())
-ANSWER = pa.struct([("id", pa.string()), ("label", pa.string()), ("aliases", _TEXTS)])
-STEP = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "statement", "dump")])
-CONDITION = pa.struct([("prompt", pa.string()), ("answers", pa.list_(ANSWER)), ("step", STEP)])
-PROBES = pa.schema(
-    [
-        ("probe_id", pa.string()),
-        ("update", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("scenario", pa.string()),
-        ("criterion", pa.string()),
-        ("kind", pa.string()),
-        ("place", pa.int16()),
-        ("path", pa.list_(STEP)),
-        ("asked_subject", pa.string()),
-        ("asked_relation", pa.string()),
-        ("prompt", pa.string()),
-        ("rewording", pa.string()),
-        ("question", pa.string()),
-        ("answers", pa.list_(ANSWER)),
-        ("stale", pa.list_(ANSWER)),
-        ("conditions", pa.list_(CONDITION)),
-        ("must_change", pa.bool_()),
-        ("date", pa.string()),
-        ("popularity", pa.int32()),
-    ]
+ANSWER = struct_of("id label: string, aliases: [string]")
+STEP = struct_of("subject relation object statement dump: string")
+CONDITION = struct_of("prompt: string", ("answers", pa.list_(ANSWER)), ("step", STEP))
+PROBES = schema_of(
+    "probe_id update subject relation scenario criterion kind: string, place: int16",
+    ("path", pa.list_(STEP)),
+    "asked_subject asked_relation prompt rewording question: string",
+    ("answers", pa.list_(ANSWER)),
+    ("stale", pa.list_(ANSWER)),
+    ("conditions", pa.list_(CONDITION)),
+    "must_change: bool, date: string, popularity: int32",
 )
 """One row a probe, by subject, relation, criterion (in the order of CRITERIA) and place."""
 
-DROPPED = pa.schema(
-    [("criterion", pa.string()), ("relation", pa.string()), ("reason", pa.string()), ("probes", pa.int64())]
-)
+DROPPED = schema_of("criterion relation reason: string, probes: int64")
 """How many candidates of a criterion and an updated relation were left out for a reason."""
 
 REASONS = {

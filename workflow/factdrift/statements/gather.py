@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import DamagedDump, InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import new_folder
@@ -37,7 +38,7 @@ from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLAT
 if TYPE_CHECKING:
     from factdrift.statements.jobs import Gather, Snapshot
 
-CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
+CLASSES = schema_of("id: int32, label: string, superclasses: [int32]")
 """One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A
 class without a line in the dump has no label and no superclasses."""
 

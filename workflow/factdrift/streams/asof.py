@@ -3,11 +3,12 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import Row
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.jobs import AsOf
 from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, day_number, held_of, verdict
@@ -27,8 +28,6 @@ _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""
 _MARKS = Marks("\0", BLANK)
 _PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
-
-Row = dict[str, Any]
 
 
 class Value(NamedTuple):

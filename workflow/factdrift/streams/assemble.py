@@ -8,18 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.streams.chains import CHAINS
 
-STREAM = pa.schema(
-    [
-        CHAINS.field("interval"),
-        ("old_date", pa.string()),
-        ("new_date", pa.string()),
-        ("chain", pa.string()),
-        *(CHAINS.field(name) for name in CHAINS.names if name not in ("interval", "subject", "property")),
-    ]
+STREAM = schema_of(
+    CHAINS.field("interval"),
+    "old_date new_date chain: string",
+    *(CHAINS.field(name) for name in CHAINS.names if name not in ("interval", "subject", "property")),
 )
 """What the stream has beside the columns of a pair's dataset."""
 

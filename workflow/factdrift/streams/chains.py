@@ -12,33 +12,20 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import columns_of, schema_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
 from factdrift.streams.jobs import Chains
 from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number, write_timelines
 from factdrift.wikidata.time import YEAR, pack_date
 
-_CHANGE = [
-    ("date", pa.string()),
-    ("first_day", pa.int64()),
-    ("last_day", pa.int64()),
-    ("dated_by", pa.string()),
-    ("lag_min", pa.int32()),
-    ("lag_max", pa.int32()),
-    ("reverts", pa.bool_()),
-    ("superseded_by", pa.int32()),
-]
+_CHANGE = columns_of(
+    "date: string, first_day last_day: int64, dated_by: string, lag_min lag_max: int32, reverts: bool",
+    "superseded_by: int32",
+)
 """Columns added to objects and to updates."""
 
-CHAINS = pa.schema(
-    [
-        ("interval", pa.int32()),
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("link", pa.int32()),
-        ("links", pa.int32()),
-        *_CHANGE,
-        ("changes", pa.list_(pa.struct(_CHANGE))),
-    ]
+CHAINS = schema_of(
+    "interval subject property link links: int32", *_CHANGE, ("changes", pa.list_(pa.struct(_CHANGE)))
 )
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 

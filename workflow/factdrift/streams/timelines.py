@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import fetched, growing, sql
 from factdrift.tempripple.claims import day_number as ordinal_of
 from factdrift.wikidata.time import pack_date, unpack
@@ -271,17 +272,9 @@ def _date(day: datetime.date, precision: Precision) -> Asked:
     return Asked(precision, pack_date(first), pack_date(last), text)
 
 
-TIMELINES = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("value", pa.int32()),
-        ("certain_first", pa.int64()),
-        ("certain_last", pa.int64()),
-        ("possible_first", pa.int64()),
-        ("possible_last", pa.int64()),
-        ("doubted", pa.bool_()),
-    ]
+TIMELINES = schema_of(
+    "subject property value: int32, certain_first certain_last possible_first possible_last: int64",
+    "doubted: bool",
 )
 """One row a statement: the days on which its value held for certain, and those on which it possibly did. Null
 where nothing limits what is possible; no `value`: it names no item. `doubted`: as of Held."""

@@ -4,11 +4,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.tempripple.claims import ALWAYS, NEVER, arrow_day, groups
 from factdrift.tempripple.phrases import holder_phrase, ordinal_text, question, statement
 from factdrift.tempripple.relations import Relation
-from factdrift.tempripple.schemas import Row, row_id
+from factdrift.tempripple.schemas import row_id
 from factdrift.tempripple.search import Found, Match, Search, ids
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
 from factdrift.wikidata.ids import entity_id, property_id

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from factdrift.core.columns import Row
 from factdrift.tempripple.claims import arrow_day
 from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.phrases import as_of, contains, normal, year
-from factdrift.tempripple.schemas import Row, row_id
+from factdrift.tempripple.schemas import row_id
 
 WRONG = 3
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.tempripple.phrases import question
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
+from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
 from factdrift.wikidata.ids import property_id
 from factdrift.words.noun_phrases import nested
 

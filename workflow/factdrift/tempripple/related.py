@@ -5,11 +5,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
+from factdrift.core.columns import Row
 from factdrift.tempripple.claims import Claim, Span, best_rank, covered, groups
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.phrases import contains, date_text, question
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Relation
-from factdrift.tempripple.schemas import Row, row_id
+from factdrift.tempripple.schemas import row_id
 from factdrift.tempripple.search import Found, Match, Search, ids
 from factdrift.tempripple.timelines import Dropped
 from factdrift.wikidata.ids import entity_id, property_id

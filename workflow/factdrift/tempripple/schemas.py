@@ -8,121 +8,44 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 
-_TEXTS = pa.list_(pa.string())
-_STEP = pa.struct([(name, pa.string()) for name in ("p", "x", "value", "stmt_id", "x_type", "x_class")])
+_STEP = struct_of("p x value stmt_id x_type x_class: string")
 
-TR_FACTS = pa.schema(
-    [
-        ("fact_id", pa.string()),
-        ("s", pa.string()),
-        ("p", pa.string()),
-        ("o", pa.string()),
-        ("s_label", pa.string()),
-        ("o_label", pa.string()),
-        ("role", pa.string()),
-        ("ordinal", pa.int32()),
-        ("ordinal_text", pa.string()),
-        ("start_lo", pa.date32()),
-        ("start_hi", pa.date32()),
-        ("end_lo", pa.date32()),
-        ("end_hi", pa.date32()),
-        ("start_prec", pa.int8()),
-        ("end_prec", pa.int8()),
-        ("duration_days", pa.int32()),
-        ("n_timeline", pa.int32()),
-        ("n_changes", pa.int32()),
-        ("returning", pa.bool_()),
-        ("s_type", pa.string()),
-        ("stmt_ids", _TEXTS),
-        ("statement", pa.string()),
-        ("question", pa.string()),
-        ("s_class", pa.string()),
-        ("phrase", pa.string()),
-        ("o_aliases", _TEXTS),
-        ("known_values", _TEXTS),
-        ("o_kinds", _TEXTS),
-        ("discriminates", pa.bool_()),
-    ]
+TR_FACTS = schema_of(
+    "fact_id s p o s_label o_label role: string, ordinal: int32, ordinal_text: string",
+    "start_lo start_hi end_lo end_hi: date32, start_prec end_prec: int8",
+    "duration_days n_timeline n_changes: int32, returning: bool, s_type: string, stmt_ids: [string]",
+    "statement question s_class phrase: string, o_aliases known_values o_kinds: [string]",
+    "discriminates: bool",
 )
 
-TR_RELATED = pa.schema(
-    [
-        ("rel_id", pa.string()),
-        ("fact_id", pa.string()),
-        ("hop", pa.int8()),
-        ("path", pa.list_(_STEP)),
-        ("value_type", pa.string()),
-        ("answer_id", pa.string()),
-        ("answer_label", pa.string()),
-        ("answer_aliases", _TEXTS),
-        ("precision", pa.int8()),
-        ("question", pa.string()),
-        ("question_debug", pa.string()),
-        ("answer_in_context", pa.bool_()),
-        ("known_values", _TEXTS),
-        ("answer_kinds", _TEXTS),
-        ("discriminates", pa.bool_()),
-    ]
+TR_RELATED = schema_of(
+    "rel_id fact_id: string, hop: int8",
+    ("path", pa.list_(_STEP)),
+    "value_type answer_id answer_label: string, answer_aliases: [string], precision: int8",
+    "question question_debug: string, answer_in_context: bool, known_values answer_kinds: [string]",
+    "discriminates: bool",
 )
 
-TR_ITEMS = pa.schema(
-    [
-        ("item_id", pa.string()),
-        ("task", pa.int8()),
-        ("hop", pa.int8()),
-        ("s", pa.string()),
-        ("p", pa.string()),
-        ("asked_s", pa.string()),
-        ("asked_p", pa.string()),
-        ("fact_id", pa.string()),
-        ("rel_id", pa.string()),
-        ("as_of", pa.date32()),
-        ("context", pa.string()),
-        ("question", pa.string()),
-        ("options", _TEXTS),
-        ("option_ids", _TEXTS),
-        ("answer_index", pa.int8()),
-        ("answer_label", pa.string()),
-        ("answer_aliases", _TEXTS),
-        ("pool_size", pa.int32()),
-        ("open_only", pa.bool_()),
-        ("discriminates", pa.bool_()),
-        ("flags", _TEXTS),
-    ]
+TR_ITEMS = schema_of(
+    "item_id: string, task hop: int8, s p asked_s asked_p fact_id rel_id: string, as_of: date32",
+    "context question: string, options option_ids: [string], answer_index: int8, answer_label: string",
+    "answer_aliases: [string], pool_size: int32, open_only discriminates: bool, flags: [string]",
 )
 
-ASOF = pa.schema(
-    [
-        *TR_ITEMS,
-        ("chain", pa.string()),
-        ("precision", pa.string()),
-        ("date", pa.string()),
-        ("first_day", pa.int64()),
-        ("last_day", pa.int64()),
-        ("holds", pa.string()),
-        ("option_verdicts", pa.list_(pa.string())),
-    ]
+ASOF = schema_of(
+    *TR_ITEMS,
+    "chain precision date: string, first_day last_day: int64, holds: string, option_verdicts: [string]",
 )
 """Questions with a date, of a stream: items, so that they are asked in the same way, and what is theirs."""
 
-TR_DROPPED = pa.schema(
-    [
-        ("s", pa.string()),
-        ("p", pa.string()),
-        ("reason", pa.string()),
-        ("stmt_ids", _TEXTS),
-        ("detail", pa.string()),
-        ("stage", pa.string()),
-    ]
-)
+TR_DROPPED = schema_of("s p reason: string, stmt_ids: [string], detail stage: string")
 
 TASKS = ("new", "old", "new related", "old related")
 """The names of tasks 1 to 4: acquisition, retention, and propagation from the new and from an old fact."""
-
-Row = dict[str, Any]
 
 
 def row_id(*parts: str) -> str:

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.tempripple.claims import EPOCH
-from factdrift.tempripple.schemas import TASKS, Row
+from factdrift.tempripple.schemas import TASKS
 
 CONDITIONS = ("without", "with")
 """Without and with the new fact as context. The third condition is a model that was edited with the new fact:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from factdrift.core.addresses import QUERY_SERVICE, check_address
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.settings import contact_of
 from factdrift.tempripple.claims import best_rank, groups
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.phrases import normal, year
 from factdrift.tempripple.relations import ANY, SPORT, Relations, TypeClass
-from factdrift.tempripple.schemas import Row
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels

@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from factdrift.core.columns import schema_of, struct_of
+
 Ids = NDArray[np.int32]
 """Numbers of items (42 is Q42) or of properties (31 is P31); ascending, each once. May be empty."""
 
-DATE = pa.struct([("day", pa.int64()), ("precision", pa.int8())])
+DATE = struct_of("day: int64, precision: int8")
 """A date as Wikidata's RDF export gives it.
 
 `day` is year * 10000 + month * 100 + day, the year counted historically (-1 is 1 BCE, there is no year 0, so
@@ -22,27 +24,15 @@ the shift of RDF is undone). Precision 11 and finer: the Gregorian day, converte
 10: the day is 1; 9 and coarser: month and day are 1; neither is converted. Month and day 00 are 1, a month
 beyond 12 is 12, a day beyond its month the last of it. `precision` is as written, 0 to 14."""
 
-CANDIDATES = pa.schema([("property", pa.int32()), ("subject", pa.int32()), ("statement", pa.string())])
+CANDIDATES = schema_of("property subject: int32, statement: string")
 """One row a statement, not deprecated, with a start (P580) or end (P582) whose `day` is in the period."""
 
-STATEMENTS = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("statement", pa.string()),
-        ("preferred", pa.bool_()),
-        ("snak", pa.string()),
-        ("object", pa.int32()),
-        ("text", pa.string()),
-        ("language", pa.string()),
-        ("day", pa.int64()),
-        ("precision", pa.int8()),
-        ("julian", pa.bool_()),
-        ("starts", pa.list_(DATE)),
-        ("ends", pa.list_(DATE)),
-        ("end_unknown", pa.bool_()),
-        ("restricted", pa.bool_()),
-    ]
+STATEMENTS = schema_of(
+    "subject property: int32, statement: string, preferred: bool, snak: string, object: int32",
+    "text language: string, day: int64, precision: int8, julian: bool",
+    ("starts", pa.list_(DATE)),
+    ("ends", pa.list_(DATE)),
+    "end_unknown restricted: bool",
 )
 """One row a statement that is not deprecated.
 
@@ -59,17 +49,17 @@ unknown start or `novalue` counts as absent). `restricted`: it has one of the qu
 INSTANCE, SUBCLASS = 31, 279
 """`instance of` and `subclass of`."""
 
-CLASSES = pa.schema([("id", pa.int32()), ("class", pa.int32())])
+CLASSES = schema_of("id class: int32")
 """One row an item and a class that it is said to be an instance of (P31) or a subclass of (P279), by
 statements of the best rank (`wdt:`): of the preferred ones, and where none is preferred of the normal
 ones."""
 
-TERMS = pa.schema([("id", pa.int32()), ("label", pa.string()), ("aliases", pa.list_(pa.string()))])
+TERMS = schema_of("id: int32, label: string, aliases: [string]")
 """One row an item that has an English label or one for all languages (`mul`); the English one goes before.
 `aliases` are those in English and for all languages, ascending by code point, each once; an empty list if
 none."""
 
-DECLARATIONS = pa.schema([("id", pa.int32()), ("label", pa.string()), ("datatype", pa.string())])
+DECLARATIONS = schema_of("id: int32, label datatype: string")
 """One row a property that is declared.
 
 `label` as in TERMS, null without one; `datatype` as in the dump's JSON (`wikibase-item`, ...)."""

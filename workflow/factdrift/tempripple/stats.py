@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
+from factdrift.core.columns import Row
 from factdrift.tempripple.claims import EPOCH
 from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TASKS, TR_ITEMS, Row, read_rows
+from factdrift.tempripple.schemas import TASKS, TR_ITEMS, read_rows
 from factdrift.wikidata.ids import property_id
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, only_file, sql, write_parquet
 from factdrift.tempripple.sources import (
     CANDIDATES,
@@ -21,12 +22,10 @@ from factdrift.tempripple.sources import (
     Ids,
 )
 
-ROWS = pa.schema(
-    [*(field for field in STATEMENTS if field.name != "restricted"), ("qualifiers", pa.list_(pa.int32()))]
-)
+ROWS = schema_of(*(field for field in STATEMENTS if field.name != "restricted"), "qualifiers: [int32]")
 """STATEMENTS, with the properties of all qualifiers. Order: subject, property, statement."""
 
-EDGES = pa.schema([("id", pa.int32()), ("property", pa.int32()), CLASSES.field("class")])
+EDGES = schema_of("id property: int32", CLASSES.field("class"))
 """CLASSES by P31 and P279. Order: id, property, class."""
 
 DATE_MACROS = """

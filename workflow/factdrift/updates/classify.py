@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_tables
@@ -31,31 +32,14 @@ from factdrift.wikidata.time import DAY, Time, pack_date
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Classify
 
-UPDATES = pa.schema(
-    [
-        *JOINED,
-        ("label", pa.string()),
-        ("rule", pa.string()),
-        ("announced", pa.bool_()),
-        ("leaks", pa.bool_()),
-        ("dropped_by", pa.string()),
-        ("scenario", pa.string()),
-        ("is_replace", pa.bool_()),
-        ("subject_is_ph_new", pa.bool_()),
-        ("relation_is_temp_func", pa.bool_()),
-    ]
+UPDATES = schema_of(
+    *JOINED,
+    "label rule: string, announced leaks: bool, dropped_by scenario: string",
+    "is_replace subject_is_ph_new relation_is_temp_func: bool",
 )
 """One row a triple of an open group, with its label, rule and the step that drops it."""
 
-UNTOUCHED = pa.schema(
-    [
-        ("property", pa.int32()),
-        ("rule", pa.string()),
-        ("label", pa.string()),
-        ("dropped_by", pa.string()),
-        ("triples", pa.int64()),
-    ]
-)
+UNTOUCHED = schema_of("property: int32, rule label dropped_by: string, triples: int64")
 """One row a relation: the number of its triples in untouched groups, and what is decided about them."""
 
 NEWBORN = 0
@@ -120,7 +104,7 @@ def classify(job: "Classify") -> int:
         tally = db.sql("SELECT property, asked, sum(triples) FROM tally GROUP BY ALL ORDER BY ALL").fetchall()
         db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
         specimens = _specimens(sorted({number for number, _, _ in tally}), method)
-        table = pa.Table.from_pylist(specimens, pa.schema([*JOINED, ("subject_gone", pa.bool_())]))
+        table = pa.Table.from_pylist(specimens, schema_of(*JOINED, "subject_gone: bool"))
         found = decided(table, steps(rules, "true", method)).to_pylist()
     fates: dict[int, tuple[str, str, str]] = {}
     for specimen, each in zip(specimens, found, strict=True):

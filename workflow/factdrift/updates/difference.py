@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
 from factdrift.updates.dumps import Dump
@@ -23,16 +24,7 @@ from factdrift.wikidata.time import YEAR
 
 CHANGES = ("F-", "F0", "F+")
 
-TRIPLES = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("change", pa.string()),
-        ("old_row", pa.int32()),
-        ("new_row", pa.int32()),
-        ("dated", pa.bool_()),
-    ]
-)
+TRIPLES = schema_of("subject property: int32, change: string, old_row new_row: int32, dated: bool")
 """One row a triple: `change` is one of CHANGES; `old_row` and `new_row` are row numbers, from 0, of its
 statements in the tables of kept statements, null where it has none; `dated` is that of the new statement, or
 of the old one if there is no new one."""

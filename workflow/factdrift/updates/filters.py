@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, growing, sql, write_query, write_tables
 from factdrift.updates.blocks import DATES, KEPT, WRITER, in_blocks, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
@@ -26,7 +27,7 @@ from factdrift.wikidata.tables import STATEMENTS, TIME
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Context, Preprocess
 
-FILTERED = pa.schema([*STATEMENTS, ("dropped_by", pa.string())])
+FILTERED = schema_of(*STATEMENTS, "dropped_by: string")
 """One row a statement with `dropped_by`, the first filter that drops it, or null if none does."""
 
 _SELDOM_TWICE = ("statement", "key", "json")

@@ -14,35 +14,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from factdrift.core.columns import columns_of, schema_of
 from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, in_blocks, place, unpacked
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.dumps import Dump
 from factdrift.wikidata.tables import TIME
 
-_SIDE = [
-    ("statement", pa.string()),
-    ("position", pa.int32()),
-    ("rank", pa.string()),
-    ("json", pa.string()),
+_SIDE = columns_of(
+    "statement: string, position: int32, rank json: string",
     ("start", TIME),
-    ("start_unknown", pa.bool_()),
+    "start_unknown: bool",
     ("end", TIME),
-    ("end_unknown", pa.bool_()),
+    "end_unknown: bool",
     ("pit", TIME),
-    ("qualifiers", pa.list_(pa.int32())),
-    ("revision", pa.int64()),
-]
-_VALUE = [("datatype", pa.string()), ("object", pa.int32()), ("key", pa.string()), ("time", TIME)]
+    "qualifiers: [int32], revision: int64",
+)
+_VALUE = columns_of("datatype: string, object: int32, key: string", ("time", TIME))
 
-JOINED = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("change", pa.string()),
-        *_VALUE,
-        *((f"old_{name}", kind) for name, kind in _SIDE),
-        *((f"new_{name}", kind) for name, kind in _SIDE),
-    ]
+JOINED = schema_of(
+    "subject property: int32, change: string",
+    *_VALUE,
+    *(each.with_name(f"{side}_{each.name}") for side in ("old", "new") for each in _SIDE),
 )
 """A triple with the columns of its statements: `old_*` is null for F+, `new_*` for F-. The columns of the
 value are the new dump's, for F- the old one's."""
@@ -89,8 +81,8 @@ class Statements:
 
     def __init__(self, old: Dump, new: Dump, columns: Sequence[str] | None = None) -> None:
         """`columns`: columns of the value to look up, and no others; all columns of JOINED if None."""
-        self.sides = [] if columns else [name for name, _ in _SIDE]
-        self.value = list(columns or [name for name, _ in _VALUE])
+        self.sides = [] if columns else [each.name for each in _SIDE]
+        self.value = list(columns or [each.name for each in _VALUE])
         names = [*self.value, *self.sides]
         here = ["row", *(name for name in names if name in _KEPT)]
         there = [name for name in names if name not in _KEPT]

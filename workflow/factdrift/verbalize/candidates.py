@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.verbalize.jobs import Count, Quality
@@ -31,16 +32,9 @@ from factdrift.verbalize.sentences import judged
 from factdrift.wikidata.ids import listed_property
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
-CANDIDATES = pa.schema(
-    [
-        ("property", pa.int32()),
-        ("template", pa.string()),
-        ("rank", pa.int32()),
-        ("count", pa.int64()),
-        ("subjects", pa.int64()),
-        ("examples", pa.list_(pa.string())),
-        ("dropped_by", pa.string()),
-    ]
+CANDIDATES = schema_of(
+    "property: int32, template: string, rank: int32, count subjects: int64, examples: [string]",
+    "dropped_by: string",
 )
 """One row a template of a relation, the best first (docs/tables/candidates.md)."""
 
@@ -54,8 +48,6 @@ _WORD_BEFORE_BLANK = re.compile(r"(\w+)[\"'(]* (?=\{(?:subject|object)\})")
 _BLANKS = re.compile(r"\{\w+\}")
 _DATES = ("Date", "Month", "Year")
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".jsonl": open, ".gz": gzip.open, ".xz": lzma.open}
-
-Row = dict[str, Any]
 
 
 class Kept(NamedTuple):

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, growing, sql
 from factdrift.verbalize.jobs import Literals
@@ -14,16 +15,7 @@ from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.literals import PERCENT, shown
 
-LITERALS = pa.schema(
-    [
-        ("datatype", pa.string()),
-        ("key", pa.string()),
-        ("json", pa.string()),
-        ("label", pa.string()),
-        ("short", pa.string()),
-        ("raw", pa.string()),
-    ]
-)
+LITERALS = schema_of("datatype key json label short raw: string")
 """One row for each literal as a dump writes it (docs/tables/literals.md)."""
 
 _BATCH = 65_536

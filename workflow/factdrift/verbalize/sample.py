@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, table_of, write_parquet
 from factdrift.verbalize.jobs import Sample
 from factdrift.verbalize.language import Texts, read_language
@@ -25,35 +26,15 @@ from factdrift.words.literals import shown
 ENGLISH = "en"
 """The language of the snapshots' own labels."""
 
-SAMPLE = pa.schema(
-    [
-        ("request", pa.string()),
-        ("language", pa.string()),
-        ("property", pa.int32()),
-        ("relation_label", pa.string()),
-        ("relation_description", pa.string()),
-        ("subject", pa.int32()),
-        ("subject_label", pa.string()),
-        ("subject_description", pa.string()),
-        ("subject_types", pa.list_(pa.string())),
-        ("statement", pa.string()),
-        ("datatype", pa.string()),
-        ("object", pa.int32()),
-        ("object_label", pa.string()),
-        ("object_description", pa.string()),
-        ("object_types", pa.list_(pa.string())),
-        ("example_subject", pa.string()),
-        ("example_object", pa.string()),
-    ]
+SAMPLE = schema_of(
+    "request language: string, property: int32, relation_label relation_description: string",
+    "subject: int32, subject_label subject_description: string, subject_types: [string]",
+    "statement datatype: string, object: int32, object_label object_description: string",
+    "object_types: [string], example_subject example_object: string",
 )
 """One row a triple, by language, property and the order of the draw (docs/tables/sampled_triples.md)."""
 
-_EXAMPLES = pa.schema(
-    [
-        *((name, pa.int32()) for name in ("property", "place", "subject", "object")),
-        *((name, pa.string()) for name in ("datatype", "json")),
-    ]
-)
+_EXAMPLES = schema_of("property place subject object: int32, datatype json: string")
 
 ANSWER = {
     "type": "object",

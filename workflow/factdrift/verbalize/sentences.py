@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.tables import growing, records, write_parquet
@@ -20,24 +21,10 @@ from factdrift.words.mentions import Folded, begins_word, folded, mentions, name
 from factdrift.words.names import read_names
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
-VERBALIZATIONS = pa.schema(
-    [
-        ("request", pa.string()),
-        ("language", pa.string()),
-        ("property", pa.int32()),
-        ("relation_label", pa.string()),
-        ("subject", pa.int32()),
-        ("subject_label", pa.string()),
-        ("statement", pa.string()),
-        ("object", pa.int32()),
-        ("object_label", pa.string()),
-        ("model", pa.string()),
-        ("answer", pa.string()),
-        ("position", pa.int32()),
-        ("sentence", pa.string()),
-        ("template", pa.string()),
-        ("dropped_by", pa.string()),
-    ]
+VERBALIZATIONS = schema_of(
+    "request language: string, property: int32, relation_label: string, subject: int32",
+    "subject_label statement: string, object: int32, object_label model answer: string, position: int32",
+    "sentence template dropped_by: string",
 )
 """One row a sentence, in the order of the sample and of the answer (docs/tables/verbalizations.md)."""
 
@@ -66,16 +53,9 @@ REASONS = (
 STEPS = ("asked", *UNUSED, "wrong_count", "duplicate", *REASONS)
 """The steps that drop sentences, in their order; `asked` is where all begin."""
 
-REPORT = pa.schema(
-    [
-        ("language", pa.string()),
-        ("property", pa.int32()),
-        ("relation_label", pa.string()),
-        ("triples", pa.int64()),
-        ("step", pa.string()),
-        ("dropped", pa.int64()),
-        ("left", pa.int64()),
-    ]
+REPORT = schema_of(
+    "language: string, property: int32, relation_label: string, triples: int64, step: string",
+    "dropped left: int64",
 )
 """One row a relation and step of STEPS (docs/tables/verbalization_report.md)."""
 
@@ -93,7 +73,6 @@ _NAME_GOES_ON = re.compile(r" ([A-Z][\w.-]*)")
 _NAME_BEGINS = re.compile(r"\S \W*([A-Z][\w.-]*) $")
 _WORD = re.compile(r"[^\W\d_]{2}")
 
-Row = dict[str, Any]
 Outcome = tuple[str | None, str | None]
 """A template, or the reason why there is none; the other is None."""
 Counts = dict[tuple[str, int, str], Counter[str]]

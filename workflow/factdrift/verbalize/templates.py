@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, rows_of, sql, write_parquet
 from factdrift.verbalize.jobs import WriteTemplates
@@ -17,15 +18,8 @@ from factdrift.wikidata.ids import property_id, property_number
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import RELATION, has_blank, problem
 
-TEMPLATES = pa.schema(
-    [
-        ("property", pa.int32()),
-        ("rank", pa.int32()),
-        ("template", pa.string()),
-        ("count", pa.int64()),
-        ("source", pa.string()),
-        ("examples", pa.list_(pa.string())),
-    ]
+TEMPLATES = schema_of(
+    "property rank: int32, template: string, count: int64, source: string, examples: [string]"
 )
 """One row a template of a relation; rank 1 is the update sentence (docs/tables/templates.md)."""
 

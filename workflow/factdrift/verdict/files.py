@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.ask import ask
 from factdrift.chat.settings import Chat
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.owned import atomic_path, scratch
@@ -25,8 +26,6 @@ from factdrift.verdict.matching import contains, exact_match
 
 LISTS = ("accepted", "stale", "others")
 ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match", "contains")
-
-Row = dict[str, Any]
 
 
 class Asked(NamedTuple):

@@ -6,8 +6,10 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from factdrift.core.columns import schema_of
+
 WIKI = b"en.wikipedia"
-VIEWS = pa.schema([("title", pa.binary()), ("views", pa.int64())])
+VIEWS = schema_of("title: binary, views: int64")
 """Titles with underscores, as bytes, since some are not UTF-8. One row per title and access method, or their
 sum."""
 

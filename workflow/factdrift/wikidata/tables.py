@@ -5,97 +5,46 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import YEAR
 
-TIME = pa.struct(
-    [
-        ("year", pa.int64()),
-        ("month", pa.int8()),
-        ("day", pa.int8()),
-        ("precision", pa.int8()),
-        ("julian", pa.bool_()),
-        ("written", pa.int64()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-    ]
-)
+TIME = struct_of("year: int64, month day precision: int8, julian: bool, written first last: int64")
 """`factdrift.wikidata.time.Time` as a column."""
 
-ENTITIES = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("label", pa.string()),
-        ("description", pa.string()),
-        ("aliases", pa.list_(pa.string())),
-        ("title", pa.string()),
-        ("sitelinks", pa.int32()),
-        ("revision", pa.int64()),
-        ("modified", pa.string()),
-        ("classes", pa.list_(pa.int32())),
-        ("superclasses", pa.list_(pa.int32())),
-        ("symbol", pa.string()),
-        ("whole", pa.bool_()),
-    ]
+ENTITIES = schema_of(
+    "id: int32, label description: string, aliases: [string], title: string, sitelinks: int32",
+    "revision: int64, modified: string, classes superclasses: [int32], symbol: string, whole: bool",
 )
 """One row per item of a snapshot (docs/tables/entities.md)."""
 
-TRANSLATIONS = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("language", pa.string()),
-        ("label", pa.string()),
-        ("description", pa.string()),
-        ("aliases", pa.list_(pa.string())),
-    ]
-)
+TRANSLATIONS = schema_of("id: int32, language label description: string, aliases: [string]")
 """One row per entity and language other than English in which it has a term (docs/tables/translations.md)."""
 
-PROPERTIES = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("label", pa.string()),
-        ("description", pa.string()),
-        ("aliases", pa.list_(pa.string())),
-        ("datatype", pa.string()),
-        ("revision", pa.int64()),
-        ("classes", pa.list_(pa.int32())),
-        ("single_value", pa.bool_()),
-        ("separators", pa.list_(pa.int32())),
-        ("examples", pa.list_(pa.struct([("subject", pa.int32()), ("value", pa.string())]))),
-        ("inverses", pa.list_(pa.int32())),
-        ("is_symmetric", pa.bool_()),
-    ]
+PROPERTIES = schema_of(
+    "id: int32, label description: string, aliases: [string], datatype: string, revision: int64",
+    "classes: [int32], single_value: bool, separators: [int32]",
+    ("examples", pa.list_(struct_of("subject: int32, value: string"))),
+    "inverses: [int32], is_symmetric: bool",
 )
 """One row per property of a snapshot; `id` is positive (docs/tables/properties.md)."""
 
-STATEMENTS = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("statement", pa.string()),
-        ("position", pa.int32()),
-        ("rank", pa.string()),
-        ("snak", pa.string()),
-        ("datatype", pa.string()),
-        ("object", pa.int32()),
-        ("key", pa.string()),
-        ("json", pa.string()),
-        ("time", TIME),
-        ("start", TIME),
-        ("start_unknown", pa.bool_()),
-        ("end", TIME),
-        ("end_unknown", pa.bool_()),
-        ("pit", TIME),
-        ("qualifiers", pa.list_(pa.int32())),
-        ("revision", pa.int64()),
-        ("starts", pa.list_(TIME)),
-        ("ends", pa.list_(TIME)),
-        ("pits", pa.list_(TIME)),
-    ]
+STATEMENTS = schema_of(
+    "subject property: int32, statement: string, position: int32, rank snak datatype: string",
+    "object: int32, key json: string",
+    ("time", TIME),
+    ("start", TIME),
+    "start_unknown: bool",
+    ("end", TIME),
+    "end_unknown: bool",
+    ("pit", TIME),
+    "qualifiers: [int32], revision: int64",
+    ("starts", pa.list_(TIME)),
+    ("ends", pa.list_(TIME)),
+    ("pits", pa.list_(TIME)),
 )
 """One row per statement of an item, of every rank and snak type (docs/tables/statements.md)."""
 
@@ -138,4 +87,4 @@ def supplied_labels(paths: Sequence[Path]) -> pa.Table:
             if (label := one_line(row.get("label", ""))).strip():
                 labels.setdefault(entity, label)
     columns = {"id": list(labels), "label": list(labels.values())}
-    return pa.table(columns, schema=pa.schema([("id", pa.int32()), ("label", pa.string())]))
+    return pa.table(columns, schema=schema_of("id: int32, label: string"))

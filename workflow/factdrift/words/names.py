@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
-import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NAMES
 from factdrift.core.tables import fetched, rows_of, table_of
@@ -34,7 +34,7 @@ COLUMNS = ("language", "match", "text", "article", "number", "note")
 MATCHES = ("name", "class", "end", "start", "part")
 
 _PATTERNS = {"end": r"\S.* (?:{})", "start": r"(?:{})(?: .*)?", "part": r"(?:.* )?(?:{})(?: .*)?"}
-_USAGES = pa.schema([("id", pa.int32()), ("article", pa.string()), ("plural", pa.bool_())])
+_USAGES = schema_of("id: int32, article: string, plural: bool")
 
 
 class Usage(NamedTuple):

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import rippleedits, rows
-from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Fields, Record, Row
+from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Fields, Record
 
 
 class Layout(NamedTuple):

@@ -7,20 +7,11 @@ from functools import cache
 from itertools import takewhile
 from typing import Any
 
-import pyarrow as pa
-
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
 from factdrift.core.tables import rows_of
-from factdrift.evaluation.layouts.rows import (
-    OURS,
-    Fields,
-    Record,
-    Row,
-    closed,
-    opened,
-    row_of,
-)
+from factdrift.evaluation.layouts.rows import OURS, Fields, Record, closed, opened, row_of
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
 
 NAMES = {
@@ -36,7 +27,7 @@ NAMES = {
 MISSPELT = {"Relation_Specificity": "Relation_Specifity"}
 """A field as their README spells it."""
 
-TESTED = pa.schema([*PROBES, ("test", pa.string()), ("every", pa.bool_())])
+TESTED = schema_of(*PROBES, "test: string, every: bool")
 """PROBES, one row a test query. `test`: the queries of a test share it; `every`: all of them must be right
 (their condition AND), else any of them (OR)."""
 

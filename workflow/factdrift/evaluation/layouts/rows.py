@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.models.alignment import find_subject
 from factdrift.words.templates import BLANK
 
-Row = dict[str, Any]
 Record = dict[str, Any]
 
 OURS = "factdrift"
@@ -26,44 +26,24 @@ LOCALITY = ("Relation_Specificity", "Forgetfulness")
 QUESTION = "nq question: "
 """The text of zsRE's `loc` begins with it; the loaders of memit and EasyEdit require that."""
 
-_NAMED = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
-_OBJECT = pa.struct(
-    [
-        *_NAMED,
-        *((name, pa.string()) for name in ("decision", "rule", "old_statement", "new_statement")),
-        *((name, pa.int64()) for name in ("old_revision", "new_revision")),
-        *((name, pa.string()) for name in ("start", "end", "point_in_time", "datatype", "raw", "short")),
-        *((name, pa.bool_()) for name in ("announced", "leaks")),
-    ]
+_NAMED = struct_of("id label description: string")
+_OBJECT = struct_of(
+    *_NAMED,
+    "decision rule old_statement new_statement: string, old_revision new_revision: int64",
+    "start end point_in_time datatype raw short: string, announced leaks: bool",
 )
-_FACT = pa.struct(
-    [
-        ("object", _NAMED),
-        *((name, pa.string()) for name in ("prompt", "raw", "statement")),
-        ("dist", pa.float64()),
-    ]
+_FACT = struct_of(("object", _NAMED), "prompt raw statement: string, dist: float64")
+_NEIGHBOR = struct_of(
+    ("subject", _NAMED), ("relation", _NAMED), "dist popularity: float64", ("objects", pa.list_(_FACT))
 )
-_NEIGHBOR = pa.struct(
-    [
-        ("subject", _NAMED),
-        ("relation", _NAMED),
-        *((name, pa.float64()) for name in ("dist", "popularity")),
-        ("objects", pa.list_(_FACT)),
-    ]
-)
-SCHEMA = pa.schema(
-    [
-        ("subject", _NAMED),
-        ("relation", _NAMED),
-        ("update_prompt", pa.string()),
-        ("generalization_prompts", pa.list_(pa.string())),
-        *((name, pa.bool_()) for name in ("subject_is_ph_new", "relation_is_temp_func", "is_replace")),
-        ("subject_popularity", pa.float64()),
-        ("objects", pa.list_(_OBJECT)),
-        *((name, pa.list_(_NEIGHBOR)) for name in ("neighborhood", "random_neighborhood")),
-        *((name, pa.string()) for name in ("scenario", "split", "popularity_source", "template_source")),
-        ("subject_is_ambiguous", pa.bool_()),
-    ]
+SCHEMA = schema_of(
+    ("subject", _NAMED),
+    ("relation", _NAMED),
+    "update_prompt: string, generalization_prompts: [string]",
+    "subject_is_ph_new relation_is_temp_func is_replace: bool, subject_popularity: float64",
+    ("objects", pa.list_(_OBJECT)),
+    *((name, pa.list_(_NEIGHBOR)) for name in ("neighborhood", "random_neighborhood")),
+    "scenario split popularity_source template_source: string, subject_is_ambiguous: bool",
 )
 """The columns of wfd_repl.parquet (docs/tables/wikifactdiff.md)."""
 

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
 from factdrift.core.fingerprint import of_module
@@ -34,8 +35,6 @@ from factdrift.models.alignment import AlignmentError
 from factdrift.models.devices import in_batches
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import ROUNDING, leaving_alone
-
-Row = Mapping[str, Any]
 
 _PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("units", pa.int64()))
 """Rows of LOCATED with what all results of a locator must agree on."""

@@ -16,35 +16,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.schemas import SUBTASK, SUBTASKS
 from factdrift.models.alignment import AlignmentError, align, find_subject, token_span
 from factdrift.models.bundled.taught import TAUGHT, changed_since
 
-SENTENCES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("sentence", "subtask", "group", "fact", "text")),
-        *((name, pa.int32()) for name in ("start", "end")),
-        ("answer", pa.string()),
-    ]
-)
+SENTENCES = schema_of("sentence subtask group fact text: string, start end: int32, answer: string")
 """One row for each sentence. `text` ends before the answer. `start`, `end`: characters of the subject in the
 text; null without one. `answer`: null if the sentence has none (KLoB-u). `group`: sentences with the same
 fact in other words have one group. `fact`: the noise of causal tracing depends on it."""
 
 
-LOCATED = pa.schema(
-    [
-        *((name, pa.string()) for name in ("sentence", "subtask", "reason")),
-        ("target", pa.int32()),
-        ("target_text", pa.string()),
-        ("probability", pa.float64()),
-        ("known", pa.bool_()),
-        *((name, pa.float64()) for name in ("mean", "sd")),
-        ("layers", pa.list_(pa.float64())),
-        ("top", pa.list_(pa.int32())),
-    ]
+LOCATED = schema_of(
+    "sentence subtask reason: string, target: int32, target_text: string, probability: float64",
+    "known: bool, mean sd: float64, layers: [float64], top: [int32]",
 )
 """One row for each sentence. `reason`: why it is not scored (docs/models.md); other columns are then null.
 `target`: the token whose probability is explained, with its `probability`; `known`: it is the likeliest one

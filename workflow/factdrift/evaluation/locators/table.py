@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
@@ -99,13 +100,9 @@ def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
                 yield from zip(batch["sentence"].to_pylist(), batch["top"].to_pylist(), strict=True)
 
 
-SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "revision", "granularity")),
-        ("units", pa.int64()),
-        *((name, pa.string()) for name in ("kind", "locator", "token", "hyper", "source")),
-        *(field for field in MEASURES if field.name != "locator"),
-    ]
+SCORES = schema_of(
+    "model revision granularity: string, units: int64, kind locator token hyper source: string",
+    *(field for field in MEASURES if field.name != "locator"),
 )
 """One row for each measure (docs/tables/locate_scores.md). `kind`: `method` or `reference`. Locators can be
 compared if model, revision, granularity and units are the same. `hyper`: hyper-parameters as JSON."""

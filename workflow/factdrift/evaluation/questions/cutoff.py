@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.successions import Succession, read_successions
@@ -23,41 +24,24 @@ from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import before_blank
 
-_TENURE = pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())])
-HOLDER = pa.struct(
-    [
-        *((name, pa.string()) for name in ("id", "label")),
-        ("aliases", pa.list_(pa.string())),
-        ("tenures", pa.list_(_TENURE)),
-    ]
-)
+_TENURE = struct_of("first last: int64, share: float64")
+HOLDER = struct_of("id label: string, aliases: [string]", ("tenures", pa.list_(_TENURE)))
 
-CHAINS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("chain", "subject", "relation")),
-        *((name, pa.string()) for name in ("subject_label", "relation_label")),
-        ("popularity", pa.float64()),
-        ("prompts", pa.list_(pa.string())),
-        ("holders", pa.list_(HOLDER)),
-        ("died", pa.int64()),
-    ]
+CHAINS = schema_of(
+    "chain subject relation subject_label relation_label: string, popularity: float64, prompts: [string]",
+    ("holders", pa.list_(HOLDER)),
+    "died: int64",
 )
 """One row a chain. `prompts` end before the holder's name. `tenures`: days on which a holder counts, with
 `share` 0.5 where two holders may have held; null where nothing limits them. A row with `died` asks for a date
 of death: its one holder is that date in words, without tenures."""
 
-ANSWERS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "way", "chain", "subject", "relation")),
-        *((name, pa.string()) for name in ("subject_label", "relation_label")),
-        ("popularity", pa.float64()),
-        ("died", pa.int64()),
-        ("holders", pa.list_(HOLDER)),
-        ("wordings", pa.list_(pa.list_(pa.float64()))),
-        *((name, pa.list_(pa.float64())) for name in ("scores", "neutral")),
-        *((name, pa.int32()) for name in ("choice", "calibrated", "likely")),
-        *((name, pa.string()) for name in ("output", "reason")),
-    ]
+ANSWERS = schema_of(
+    "model way chain subject relation subject_label relation_label: string, popularity: float64",
+    "died: int64",
+    ("holders", pa.list_(HOLDER)),
+    "wordings: [[float64]], scores neutral: [float64], choice calibrated likely: int32",
+    "output reason: string",
 )
 """One row a chain. Of a likelihood: mean log-probability per token of each holder, by wording (`wordings`),
 over the wordings (`scores`), and after the prompts of other subjects (`neutral`). Places among `holders`:

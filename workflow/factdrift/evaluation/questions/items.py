@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.models.alignment import find_subject
-from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, Row, read_rows, row_id
+from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, read_rows, row_id
 
 _NEW, _OLD = (1, 0), (2, 0)
 """Task and hop of items about the new fact itself, and about those before it."""

@@ -10,10 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import named_function
@@ -77,7 +78,7 @@ class Benchmark:
     questions: Sequence[Question]
     edits: Sequence[Edit] = ()
     """In their order."""
-    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rows: Mapping[str, Row] = field(default_factory=dict)
     """Edit -> its row of STREAM_EDITS, of the edits of a stream."""
 
     def without(self, edits: Collection[str]) -> Benchmark:

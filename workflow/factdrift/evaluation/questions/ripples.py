@@ -1,11 +1,11 @@
 """Probes of what follows from updates as questions, and their conditions, for the unedited model."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.words.templates import before_blank
@@ -14,8 +14,6 @@ CONDITION = "condition"
 """The role of a condition; that of a probe is its criterion."""
 MOST = 5
 """Of several right answers, the labels whose likelihoods are asked for."""
-
-Row = Mapping[str, Any]
 
 
 def condition_id(condition: Row) -> str:

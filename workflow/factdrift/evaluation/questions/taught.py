@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.models.bundled.taught import RIPPLE, TAUGHT, changed_since
 from factdrift.tempripple.phrases import as_of, ordinal_text
-from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
+from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
 from factdrift.words.templates import before_blank
 
 EPOCH = datetime.date(1970, 1, 1)

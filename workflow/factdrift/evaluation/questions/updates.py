@@ -7,18 +7,17 @@ import datetime
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import check_columns, write_parquet
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
-
-Row = dict[str, Any]
 
 SCENARIOS = {
     "replacement": "ReplaceObject",
@@ -30,36 +29,20 @@ SCENARIOS = {
 }
 """Name of a scenario in the configuration -> in the dataset."""
 
-_PROBE = pa.struct(
-    [
-        ("role", pa.string()),
-        ("place", pa.int16()),
-        *((name, pa.string()) for name in ("object", "prompt", "target")),
-        *((name, pa.float64()) for name in ("dist", "popularity")),
-    ]
-)
-NAMES = pa.list_(pa.struct([("label", pa.string()), ("aliases", pa.list_(pa.string()))]))
+_PROBE = struct_of("role: string, place: int16, object prompt target: string, dist popularity: float64")
+NAMES = pa.list_(struct_of("label: string, aliases: [string]"))
 """Objects that are asked for, with their other names in either snapshot; without those that have none."""
-EDITS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("edit", "subject", "relation", "scenario", "kind", "split")),
-        ("subject_popularity", pa.float64()),
-        *((name, pa.string()) for name in ("subject_label", "relation_label", "prompt", "target")),
-        *((name, pa.string()) for name in ("new", "obsolete")),
-        ("fluency", pa.bool_()),
-        ("probes", pa.list_(_PROBE)),
-        ("names", NAMES),
-    ]
+EDITS = schema_of(
+    "edit subject relation scenario kind split: string, subject_popularity: float64",
+    "subject_label relation_label prompt target new obsolete: string, fluency: bool",
+    ("probes", pa.list_(_PROBE)),
+    ("names", NAMES),
 )
 """One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
-STREAM_EDITS = pa.schema(
-    [
-        *EDITS,
-        ("interval", pa.int32()),
-        *((name, pa.string()) for name in ("old_date", "new_date", "chain")),
-        *((name, pa.int32()) for name in ("link", "superseded_by", "superseded_in")),
-        ("replaces", pa.list_(pa.string())),
-    ]
+STREAM_EDITS = schema_of(
+    *EDITS,
+    "interval: int32, old_date new_date chain: string, link superseded_by superseded_in: int32",
+    "replaces: [string]",
 )
 """One row for each edit, in the order in which the edits are made: EDITS, and its place in the stream.
 

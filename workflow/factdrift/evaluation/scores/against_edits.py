@@ -8,7 +8,7 @@ means over the facts. Only ranks are compared (Spearman).
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.figures import KEPT, NEW, parts, save
 from factdrift.core.files import write_text
@@ -38,18 +39,13 @@ SHOWN = "efficacy_d"
 RESAMPLES = 1000
 """Bootstrap samples of the facts."""
 
-VS_EDIT = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "locator", "granularity", "method", "metric", "measure")),
-        ("layer", pa.int32()),
-        *((name, pa.float64()) for name in ("value", "low", "high")),
-        *((name, pa.int64()) for name in ("n", "left_out")),
-    ]
+VS_EDIT = schema_of(
+    "model locator granularity method metric measure: string, layer: int32, value low high: float64",
+    "n left_out: int64",
 )
 """One row for each measure (docs/tables/locate_vs_edit.md)."""
 
 
-Row = dict[str, Any]
 Numbers = NDArray[np.float64]
 Edited = dict[str, dict[str, dict[str, Numbers]]]
 """Method -> metric -> edit -> [blocks]; NaN where an edit failed."""

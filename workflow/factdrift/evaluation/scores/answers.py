@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.files import write_csv, write_json, write_text
@@ -29,18 +30,12 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.bundled.taught import recall_lines
 from factdrift.models.names import check_same_weights
-from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
+from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, read_rows
 from factdrift.tempripple.score import SELECTIONS, Cutoff, grouped, report, within_cutoff
 
-PREDICTIONS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("run_id", "model", "scoring", "condition", "item_id")),
-        ("output", pa.string()),
-        ("parsed", pa.int8()),
-        ("correct", pa.bool_()),
-        ("logprobs", pa.list_(pa.float64())),
-        ("reason", pa.string()),
-    ]
+PREDICTIONS = schema_of(
+    "run_id model scoring condition item_id output: string, parsed: int8, correct: bool",
+    "logprobs: [float64], reason: string",
 )
 """One row for each item, condition and way of scoring (docs/tables/answer_predictions.md)."""
 
@@ -52,16 +47,10 @@ LOST = {
 }
 """Column of SCORES -> what its number is of, where it is not 0."""
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
-SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in _BY[:-1]),
-        ("hop", pa.int8()),
-        *((name, pa.int32()) for name in ("n", "right", *LOST)),
-        ("accuracy", pa.float64()),
-        *((f"{name}_{end}", pa.float64()) for name in _INTERVALS for end in ("low", "high")),
-        ("asked_facts", pa.int32()),
-        ("accuracy_of_asked_facts", pa.float64()),
-    ]
+SCORES = schema_of(
+    f"{' '.join(_BY[:-1])}: string, hop: int8, n right {' '.join(LOST)}: int32, accuracy: float64",
+    *(f"{name}_low {name}_high: float64" for name in _INTERVALS),
+    "asked_facts: int32, accuracy_of_asked_facts: float64",
 )
 """One row for each selection of items, model, way of scoring, condition, task and hop."""
 

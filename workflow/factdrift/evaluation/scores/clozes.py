@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
@@ -16,13 +17,8 @@ from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 
-CLOZES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "benchmark", "role", "fact", "prompt", "object")),
-        ("logprob", pa.float64()),
-        ("exact", pa.bool_()),
-        ("reason", pa.string()),
-    ]
+CLOZES = schema_of(
+    "model benchmark role fact prompt object: string, logprob: float64, exact: bool, reason: string"
 )
 """One row for each cloze test and object, in the order of the benchmarks."""
 

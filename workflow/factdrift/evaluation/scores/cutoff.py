@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.evaluation.scores.cutoff_fit import (
     COVERED,
@@ -35,30 +35,18 @@ from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, par
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.score import Cutoff
 
-Row = dict[str, Any]
-
-TABLE = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "way", "reading", "subset", "value")),
-        *((name, pa.int32()) for name in ("chains", "informative")),
-        *((name, pa.string()) for name in ("verdict", "date", "low", "high")),
-        *((name, pa.float64()) for name in ("tau", "eps", "lam", "p")),
-        *((name, pa.string()) for name in ("latest", "first_date", "last_date")),
-        *((name, pa.float64()) for name in ("difference", "difference_low", "difference_high")),
-    ]
+TABLE = schema_of(
+    "model way reading subset value: string, chains informative: int32, verdict date low high: string",
+    "tau eps lam p: float64, latest first_date last_date: string",
+    "difference difference_low difference_high: float64",
 )
 """`subset`: `all`, `relation`, `popularity`, `wording` or `deaths`, with its `value`. `verdict`: `date`,
 `before` the first date or `after` the last one of the stream, or `none`. `low` and `high` are null where the
 interval reaches an end of the stream. `difference`: days from the date of all chains, by the same
 bootstrap."""
 
-QUARTERS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "way", "reading", "period")),
-        *((name, pa.int32()) for name in ("changes", "later")),
-        *((name, pa.float64()) for name in ("expected", "p")),
-        ("above", pa.bool_()),
-    ]
+QUARTERS = schema_of(
+    "model way reading period: string, changes later: int32, expected p: float64, above: bool"
 )
 """One row a quarter, or month, with changes: in how many of these the holder after is preferred, the share
 that is expected of no knowledge, p of more by a binomial test, and whether it is `above` after Holm's

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binomtest
 
+from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.evaluation.scores.conditions import WAYS
 from factdrift.evaluation.scores.cutoff_text import message
 
-Row = Mapping[str, Any]
 _SIZE = (9, 2.8)
 """Of a panel, in inches."""
 

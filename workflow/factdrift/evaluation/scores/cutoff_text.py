@@ -1,14 +1,12 @@
 """The date of a model as a screen of text."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from factdrift.core.columns import Row
 from factdrift.core.progress import counted
 from factdrift.core.screen import grid
 from factdrift.evaluation.scores.cutoff import disagree
-
-Row = Mapping[str, Any]
 
 UNANSWERED = {
     "order": "changed with the order of the options",

@@ -7,8 +7,7 @@ its object more probability under a date on which it held than under one on whic
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.scores.conditions import CONDITION
@@ -16,16 +15,9 @@ from factdrift.evaluation.scores.metrics import typed
 from factdrift.streams.timelines import PRECISIONS
 
 _BY = ("model", "scoring", "condition", "questions", "precision")
-DATED_SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in (*_BY, "holds")),
-        *((name, pa.int32()) for name in ("n", "right", "unanswered")),
-        ("accuracy", pa.float64()),
-        *((name, pa.int32()) for name in ("kept", "lost", "gained", "pairs", "pairs_left_out", "won")),
-        ("win_rate", pa.float64()),
-        ("facts", pa.int32()),
-        ("robust", pa.float64()),
-    ]
+DATED_SCORES = schema_of(
+    f"{' '.join(_BY)} holds: string, n right unanswered: int32, accuracy: float64",
+    "kept lost gained pairs pairs_left_out won: int32, win_rate: float64, facts: int32, robust: float64",
 )
 """One row for each value of _BY and `holds`, which is `all` for all of them (docs/tables/asof.md)."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
@@ -15,13 +16,9 @@ from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 
-GRID = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "benchmark", "method", "way", "kind")),
-        *((name, pa.int32()) for name in ("asked", "answered", "judged", "right", "trained")),
-        *((name, pa.float64()) for name in ("share", "low", "high")),
-        ("reasons", pa.string()),
-    ]
+GRID = schema_of(
+    "model benchmark method way kind: string, asked answered judged right trained: int32",
+    "share low high: float64, reasons: string",
 )
 """One row for each model, benchmark, state, way, and kind of the plan (docs/tables/answer_grid.md)."""
 

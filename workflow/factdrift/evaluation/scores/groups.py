@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.methods.record import Skipped, title_of
 from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.models.alignment import NOT_FINITE
@@ -15,8 +16,6 @@ SHARES = (
     *("generalization_greedy", "nearest_exact_before", "nearest_exact"),
 )
 """Columns of scores whose values are shares, from 0 to 1."""
-
-Row = Mapping[str, Any]
 
 
 def by_columns(rows: Iterable[dict[str, Any]], *names: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
@@ -38,7 +37,7 @@ class Group(NamedTuple):
     cost: Row
     written: Sequence[Row] = ()
     """The rows of WRITTEN about these edits."""
-    made: Row = MappingProxyType({})
+    made: Mapping[str, Any] = MappingProxyType({})
     """What is known of the interval."""
 
     @property

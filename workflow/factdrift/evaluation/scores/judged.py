@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.chat.settings import Form
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.scores.verdicts import subject_of
@@ -22,15 +22,11 @@ from factdrift.words.templates import BLANK
 
 _KEPT = ("model", "benchmark", "method", "interval", "kind", "role", "question", "edit", "output", "verdict")
 
-JUDGED = pa.schema(
-    [*(ANSWERS.field(name) for name in _KEPT), *((name, pa.string()) for name in ("rule", "judge"))]
-)
+JUDGED = schema_of(*(ANSWERS.field(name) for name in _KEPT), "rule judge: string")
 """One row for each answer in writing that a chat model was asked about, in the order of the answers.
 
 `verdict`, `rule`: by rule. `judge`: what the chat model said, null if that was no verdict.
 """
-
-Row = dict[str, Any]
 
 
 def write_judge_requests(

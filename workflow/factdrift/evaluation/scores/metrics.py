@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.plan import PLAN, plan_table
@@ -26,49 +27,24 @@ from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
-_NUMBERS = [
-    *("p_new_before", "p_obsolete_before", "p_new", "p_obsolete"),
-    *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
-    *("bleedover_random", "bleedover_nearest", "fluency", "fluency_full"),
-    *("exact", "greedy", "generalization_exact", "generalization_greedy"),
-    *("random_exact_before", "random_exact", "nearest_exact_before", "nearest_exact"),
-]
-SCORES = pa.schema(
-    [
-        *META,
-        *((name, pa.string()) for name in ("source", "edit", "subject", "relation")),
-        *((name, pa.string()) for name in ("scenario", "kind", "split")),
-        ("subject_popularity", pa.float64()),
-        ("known_before", pa.bool_()),
-        ("failed", pa.string()),
-        ("steps", pa.int32()),
-        ("loss", pa.float64()),
-        *((name, pa.float64()) for name in _NUMBERS),
-        *((name, pa.int32()) for name in ("generalizations", "randoms", "nearests", NOT_FINITE)),
-        ("said", pa.string()),
-        ("state", pa.int32()),
-        ("text", pa.string()),
-        *((name, pa.float64()) for name in ("perplexity_before", "perplexity")),
-        *((name, pa.string()) for name in ("tasks_before", "tasks")),
-    ]
+SCORES = schema_of(
+    *META,
+    "source edit subject relation scenario kind split: string, subject_popularity: float64",
+    "known_before: bool, failed: string, steps: int32, loss: float64",
+    "p_new_before p_obsolete_before p_new p_obsolete efficacy_d efficacy_s: float64",
+    "generalization_d generalization_s bleedover_random bleedover_nearest fluency fluency_full: float64",
+    "exact greedy generalization_exact generalization_greedy random_exact_before: float64",
+    "random_exact nearest_exact_before nearest_exact: float64",
+    f"generalizations randoms nearests {NOT_FINITE}: int32",
+    "said: string, state: int32, text: string, perplexity_before perplexity: float64",
+    "tasks_before tasks: string",
 )
 """One row for each edit, method and model, in the order of the configuration and the dataset."""
 
-PROBES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method", "edit")),
-        ("number", pa.int16()),
-        ("role", pa.string()),
-        ("place", pa.int16()),
-        *((name, pa.string()) for name in ("object", "prompt", "target")),
-        *((name, pa.float64()) for name in ("dist", "popularity")),
-        ("tokens", pa.int32()),
-        ("logprob_before", pa.float64()),
-        ("exact_before", pa.bool_()),
-        ("logprob", pa.float64()),
-        ("exact", pa.bool_()),
-        ("reason", pa.string()),
-    ]
+PROBES = schema_of(
+    "model method edit: string, number: int16, role: string, place: int16, object prompt target: string",
+    "dist popularity: float64, tokens: int32, logprob_before: float64, exact_before: bool",
+    "logprob: float64, exact: bool, reason: string",
 )
 """One row for each probe of an edit that did not fail, by method and model."""
 
@@ -76,24 +52,14 @@ PROBES = pa.schema(
 INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
 """One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
-_FROM = [name for name, _ in META if name not in ("model", "method", "regime", "group")] + ["source"]
-_STREAM_NUMBERS = [
-    *("p_own", "p_other", "d", "s", "exact"),
-    *("generalization_d", "generalization_s", "generalization_exact"),
-    *("bleedover_random", "bleedover_nearest"),
-    *("random_exact_before", "random_exact", "nearest_exact_before", "nearest_exact"),
-]
-STREAM_SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method")),
-        ("interval", pa.int32()),
-        *((name, pa.string()) for name in ("old_date", "new_date", "probe", "edit", "chain")),
-        *((name, pa.int32()) for name in ("link", "made_in", "superseded_in")),
-        *((name, pa.string()) for name in ("subject", "relation", "scenario", "kind", "split", "failed")),
-        *((name, pa.float64()) for name in _STREAM_NUMBERS),
-        (NOT_FINITE, pa.int32()),
-        *((name, pa.string()) for name in _FROM),
-    ]
+STREAM_SCORES = schema_of(
+    "model method: string, interval: int32, old_date new_date probe edit chain: string",
+    "link made_in superseded_in: int32, subject relation scenario kind split failed: string",
+    "p_own p_other d s exact generalization_d generalization_s generalization_exact: float64",
+    "bleedover_random bleedover_nearest random_exact_before random_exact: float64",
+    f"nearest_exact_before nearest_exact: float64, {NOT_FINITE}: int32",
+    *(each for each in META if each.name not in ("model", "method", "regime", "group")),
+    "source: string",
 )
 """In the order of the configuration, the intervals, the kinds of probes and the edits."""
 
@@ -161,7 +127,7 @@ def write_stream_scores(
 
 def _plans(runs: Runs, most: int, seed: int) -> pa.Table:
     """PLAN of each model, with its name: what is asked of the unedited one."""
-    plans = [pa.schema([("model", pa.string()), *PLAN]).empty_table()]
+    plans = [schema_of("model: string", *PLAN).empty_table()]
     edits = pq.read_table(runs.edits).to_pylist()
     for path in runs.made:
         made = pq.read_table(path, columns=["model", "method", "edit", "excluded"]).to_pylist()

@@ -1,9 +1,10 @@
 """Draws the shares right by criterion: a small panel each, with a bar for each state of the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, NEW, parts, save
 from factdrift.evaluation.methods.record import UNEDITED, title_of
 from factdrift.evaluation.scores.conditions import WAYS
@@ -21,8 +22,6 @@ WORDS = {
     "neighbor": "facts of neighbours",
 }
 """Criterion -> what is asked, in words."""
-
-Row = Mapping[str, Any]
 
 
 def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:

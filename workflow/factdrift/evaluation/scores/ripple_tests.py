@@ -3,15 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.evaluation.scores.ripples import CRITERIA
 
-Row = Mapping[str, Any]
 Texts = Mapping[tuple[str, str, str], str]
 """(model, state, question) -> what was written."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.ripples import tables
@@ -16,26 +17,15 @@ from factdrift.ripples import tables
 CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
 """Criteria in the order of the tables: first those whose answers must change."""
 
-_SHARE = [("low", pa.float64()), ("high", pa.float64())]
-RIPPLE_SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method", "way", "criterion")),
-        ("must_change", pa.bool_()),
-        *((name, pa.int32()) for name in ("updates", "probes", "unanswered")),
-        ("right", pa.float64()),
-        *_SHARE,
-        *((name, pa.int32()) for name in ("known_updates", "known")),
-        ("known_right", pa.float64()),
-        *((f"known_{name}", kind) for name, kind in _SHARE),
-        *((name, pa.int32()) for name in ("kept", "lost", "gained")),
-    ]
+RIPPLE_SCORES = schema_of(
+    "model method way criterion: string, must_change: bool, updates probes unanswered: int32",
+    "right low high: float64, known_updates known: int32, known_right known_low known_high: float64",
+    "kept lost gained: int32",
 )
 """One row for each model, state, way and criterion with an answer."""
 
 DRAWS = 2000
 _Z = 1.96
-
-Row = dict[str, Any]
 
 
 class Judged(NamedTuple):

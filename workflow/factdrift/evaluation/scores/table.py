@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.columns import Row
 from factdrift.core.figures import name_ends, parts, save
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.owned import claim
@@ -21,7 +22,6 @@ from factdrift.evaluation.methods.record import Skipped, style_of, title_of
 from factdrift.evaluation.scores.costs import read_costs, skipped_among
 from factdrift.evaluation.scores.groups import (
     Group,
-    Row,
     bounds,
     by_columns,
     by_text,

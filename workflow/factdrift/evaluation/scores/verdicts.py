@@ -3,12 +3,11 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
-import pyarrow as pa
-
+from factdrift.core.columns import Row, schema_of
 from factdrift.tempripple.schemas import TASKS
 from factdrift.verdict.judge import VERDICTS
 
@@ -17,17 +16,12 @@ _KEY = ("model", "benchmark", "method", "asked")
 _BESIDE = ("exact", "s")
 _MATCHES = ("matches", "contains")
 
-WRITTEN_SCORES = pa.schema(
-    [
-        *((name, pa.string()) for name in _KEY),
-        ("stays", pa.bool_()),
-        *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
-        *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
-        *((name, pa.int32()) for name in (*_MATCHES, "compared", "kept", "lost", "gained")),
-        *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
-        *((f"{name}_answers", pa.int32()) for name in _BESIDE),
-        *((f"{name}{more}", pa.float64()) for name in _BESIDE for more in ("", "_written", "_disagrees")),
-    ]
+WRITTEN_SCORES = schema_of(
+    f"{' '.join(_KEY)}: string, stays: bool, answers unanswered subjects {' '.join(VERDICTS)}: int32",
+    *(f"{verdict}_low {verdict}_high: float64" for verdict in VERDICTS),
+    f"{' '.join(_MATCHES)} compared kept lost gained: int32, kept_low kept_high: float64",
+    f"{' '.join(f'{name}_answers' for name in _BESIDE)}: int32",
+    *(f"{name} {name}_written {name}_disagrees: float64" for name in _BESIDE),
 )
 """One row for each model, benchmark, state and kind of question (`asked_of`).
 
@@ -37,7 +31,6 @@ the unedited model gave, too. Of the answers with such a number (`*_answers`): `
 likelihood has right; `*_written`, what was written right; `*_disagrees`, how often the two differ.
 """
 
-Row = Mapping[str, Any]
 
 _CLOZES = {"update": "own wording", "generalization": "other wordings", "later": "superseded"}
 _KINDS = {"current": "new", "neighbors": "", "retention": "earlier", "staleness": ""}

@@ -2,25 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.questions.clozes import NEIGHBORS, OWN, clozes_of
 from factdrift.evaluation.questions.question import probe_id
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.ripples.tables import CRITERIA, MUST_CHANGE
 
-WRITTEN = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "benchmark", "method")),
-        ("interval", pa.int32()),
-        *((name, pa.string()) for name in ("kind", "role", "question", "edit", "verdict", "reason")),
-        *((name, pa.bool_()) for name in ("correct", "matches", "contains", "stays", "before", "exact", "s")),
-    ]
+WRITTEN = schema_of(
+    "model benchmark method: string, interval: int32, kind role question edit verdict reason: string",
+    "correct matches contains stays before exact s: bool",
 )
 """One row for each question that was put in writing and has a right answer.
 
@@ -30,13 +26,11 @@ WRITTEN = pa.schema(
 obsolete one.
 """
 
-PAIRS = pa.schema([(name, pa.string()) for name in ("asked", "new", "obsolete")])
+PAIRS = schema_of("asked new obsolete: string")
 """A question in writing about an update, and the questions for the likelihoods of its two objects."""
 
 STAYS = (*NEIGHBORS, *(name for name in CRITERIA if name not in MUST_CHANGE))
 """Roles of questions whose answers no edit may change."""
-
-Row = dict[str, Any]
 
 
 def written_table(

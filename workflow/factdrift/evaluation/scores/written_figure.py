@@ -1,9 +1,10 @@
 """Draws what was written about updates: a stacked bar of verdicts for each state, with what S would say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, NEW, OBSOLETE, SOFT, parts, save
 from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import title_of
@@ -22,8 +23,6 @@ PARTS = {
 WORDINGS = ("own wording", "other wordings")
 _NAMED, _NUMBERED = 0.13, 0.045
 """Shares from which a part has room for its name, and for its number alone."""
-
-Row = Mapping[str, Any]
 
 
 def draw(written: Path, paths: Sequence[Path]) -> None:

@@ -1,8 +1,8 @@
 """The tables of what was written, as text: they come before those of the papers' own metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.verdicts import written_scores
@@ -14,8 +14,6 @@ _VERDICTS = ("stale", "both", "refused", "wrong", "denied", "empty", "unclear")
 _COMPARED = ("kept", "lost", "gained")
 NO_ANSWER, NOT_COMPARED = "no answer", "not compared"
 """Cells of a state without any answer, and of one whose answers the unedited model did not give."""
-
-Row = Mapping[str, Any]
 
 
 def written_lines(rows: Iterable[Row], titles: Mapping[str, str] = {}) -> Iterator[str]:

@@ -7,11 +7,11 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim, scratch
 from factdrift.core.tables import check_columns, write_parquet
@@ -41,8 +41,6 @@ SHOWN = 5
 """Answers that are printed in full."""
 EDITS = "results/{pair}/edit/edits.parquet"
 """Questions that are also made of a dataset, if no edits have been made of any."""
-
-Row = dict[str, Any]
 
 
 def cell(job: Ask) -> Iterator[str]:

@@ -12,24 +12,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import yaml
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.tools.written_questions import Written
 
-Row = dict[str, Any]
-
-QUESTIONS = pa.schema(
-    [
-        ("id", pa.string()),
-        ("prompt", pa.string()),
-        ("choices", pa.list_(pa.string())),
-        ("answer", pa.int32()),
-    ]
-)
+QUESTIONS = schema_of("id prompt: string, choices: [string], answer: int32")
 """The table of a task with options; `answer` is the place of the right one, from 0."""
-CLOZES = pa.schema([(name, pa.string()) for name in ("id", "prompt", "target")])
+CLOZES = schema_of("id prompt target: string")
 """The table of a task in which a model continues a text; `target` begins with the blank."""
 
 _ACCURACY = {"metric": "acc", "aggregation": "mean", "higher_is_better": True}

@@ -3,14 +3,15 @@
 A document has what a model reads, a text to be gone on with or a user's turn, and what the verdict needs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import check_columns
 from factdrift.evaluation.questions.clozes import read_edits
@@ -20,16 +21,8 @@ from factdrift.evaluation.questions.question import Question
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 
-Row = Mapping[str, Any]
-
 _NAMES = pa.list_(pa.string())
-WRITTEN = pa.schema(
-    [
-        *((name, pa.string()) for name in ("id", "prompt", "question", "target")),
-        *((name, _NAMES) for name in ("accepted", "stale", "others")),
-        ("several", pa.bool_()),
-    ]
-)
+WRITTEN = schema_of("id prompt question target: string, accepted stale others: [string], several: bool")
 """A table of documents. `prompt`: what the model reads; `question`: what is asked in it; `target`: the first
 accepted answer."""
 COLUMNS = ("item_id", "question", "options", "answer_index")

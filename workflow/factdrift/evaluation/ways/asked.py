@@ -2,13 +2,12 @@
 
 from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict import judge
 from factdrift.verdict.matching import contains, exact_match
-
-Row = dict[str, Any]
 
 
 def judged(asked: Asked, way: Way, **answer: Any) -> Row:

@@ -13,6 +13,7 @@ from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED
 from factdrift.chat.store import ANSWERS as WRITTEN
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
@@ -21,7 +22,7 @@ from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
-from factdrift.evaluation.ways.asked import Row, judged, verdict
+from factdrift.evaluation.ways.asked import judged, verdict
 
 
 def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[str, str, Question, Way]]:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.cutoff import with_dates
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways import written as writing
-from factdrift.evaluation.ways.cutoff_rows import Row, about, written
+from factdrift.evaluation.ways.cutoff_rows import about, written
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.options import score_options

@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Form
 from factdrift.chat.store import ANSWERED, ANSWERS
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.cutoff import with_dates
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.ways.cutoff_rows import Row, about, written
+from factdrift.evaluation.ways.cutoff_rows import about, written
 from factdrift.words.templates import BLANK
 
 PROMPT = """Complete the sentence with one of the options.

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.questions.cutoff import ANSWERS
 from factdrift.verdict.judge import Case, judged
-
-Row = dict[str, Any]
 
 _ABOUT = ("chain", "subject", "relation", "subject_label", "relation_label", "popularity", "died", "holders")
 """Columns of CHAINS that ANSWERS repeats."""

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.ways.asked import Row, judged
+from factdrift.evaluation.ways.asked import judged
 from factdrift.evaluation.ways.written import cloze
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes

@@ -8,10 +8,11 @@ from nltk.probability import entropy as entropy_of
 from nltk.tokenize import RegexpTokenizer
 from nltk.util import ngrams
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
 from factdrift.evaluation.session import SHOWN, Session
-from factdrift.evaluation.ways.asked import Row, judged, verdict
+from factdrift.evaluation.ways.asked import judged, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
 from factdrift.models.writing import Begun

@@ -16,26 +16,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
 from factdrift.klob.scoring.selection import Located, locate, word_sets
 
-MEASURES = pa.schema(
-    [
-        ("locator", pa.string()),
-        ("subtask", pa.string()),
-        ("measure", pa.string()),
-        ("population", pa.string()),
-        ("relation", pa.string()),
-        ("k", pa.float64()),
-        ("chosen", pa.int64()),
-        ("effective_k", pa.float64()),
-        ("value", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("n", pa.int64()),
-    ]
+MEASURES = schema_of(
+    "locator subtask measure population relation: string, k: float64, chosen: int64",
+    "effective_k value low high: float64, n: int64",
 )
 """One row a measure (docs/tables/klob_measures.md): of one subtask (null: all), one `population` (null if
 the measure has none) and one `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
@@ -46,18 +35,8 @@ spread. `n`: the number of examples, sentences or pairs."""
 ABOVE = "rsim_above_permuted"
 """The leading measure: RSim against all results, not clipped, less that of the permuted sentences."""
 
-EXAMPLES = pa.schema(
-    [
-        ("locator", pa.string()),
-        ("subtask", pa.string()),
-        ("example_id", pa.string()),
-        ("k", pa.float64()),
-        ("population", pa.string()),
-        ("sim_cand", pa.float64()),
-        ("sim_all", pa.float64()),
-        ("raw", pa.float64()),
-        ("rsim", pa.float64()),
-    ]
+EXAMPLES = schema_of(
+    "locator subtask example_id: string, k: float64, population: string", "sim_cand sim_all raw rsim: float64"
 )
 """One row an example, k and population; the measures are null if the example is left out."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.screen import grid
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
@@ -21,9 +22,6 @@ HIGH = 0.1
 
 _SIZE = (2.5, 2.1)
 """Of a panel of one locator, in inches."""
-
-Row = dict[str, Any]
-"""Of MEASURES."""
 
 
 class Group(NamedTuple):

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_struct
 from factdrift.core.tables import write_parquet
@@ -23,18 +24,9 @@ from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import OBJECT
 
-SENTENCES = pa.schema(
-    [
-        ("fact", pa.int32()),
-        ("kind", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("object", pa.string()),
-        ("new_object", pa.string()),
-        ("template", pa.int8()),
-        ("prompt", pa.string()),
-        ("held_out", pa.bool_()),
-    ]
+SENTENCES = schema_of(
+    "fact: int32, kind subject relation object new_object: string, template: int8, prompt: string",
+    "held_out: bool",
 )
 
 

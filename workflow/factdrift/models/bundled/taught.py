@@ -7,19 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-TAUGHT = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("fact", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("object", pa.string()),
-        ("prompt", pa.string()),
-    ]
-)
+from factdrift.core.columns import schema_of
+
+TAUGHT = schema_of("kind fact subject relation object prompt: string")
 """One row for each wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
 
 RIPPLE = "ripple"

@@ -9,17 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
 PROPERTIES, CLASSES = "properties.parquet", "classes.parquet"
 
-Row = dict[str, Any]
 
 _STATEMENT = (
     "subject, property, statement, position, rank, snak, datatype, object, key, json, start, start_unknown, "

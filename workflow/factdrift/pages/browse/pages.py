@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 
 import duckdb
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages import environment, meanings, packaged, palette
-from factdrift.pages.browse.build import Build, Row, Subject, Tables, buckets_of
+from factdrift.pages.browse.build import Build, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.pages.browse.build import Row
 from factdrift.pages.browse.spelling import nearest
 from factdrift.wikidata.text import folded
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from factdrift.pages.browse.build import SIDES, Row, Subject
+from factdrift.core.columns import Row
+from factdrift.pages.browse.build import SIDES, Subject
 from factdrift.pages.browse.search import Index
 from factdrift.wikidata.ids import entity_id, property_id, revision_page
 from factdrift.wikidata.time import YEAR, Time

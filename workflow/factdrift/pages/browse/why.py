@@ -8,10 +8,11 @@ from pathlib import Path
 
 import duckdb
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.tables import sql
 from factdrift.pages import meanings
-from factdrift.pages.browse.build import SIDES, Build, Row, Subject, Tables
+from factdrift.pages.browse.build import SIDES, Build, Subject, Tables
 from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id, is_made_up, page

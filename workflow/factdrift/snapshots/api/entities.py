@@ -21,8 +21,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-import pyarrow as pa
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import keep_answer, kept_answer
 from factdrift.core.progress import Progress
@@ -49,16 +49,7 @@ BATCH = 50
 
 _OBJECT_CLAIMS = ("P31", *NAMED_PROPERTIES, *CREATION)
 
-FETCHED = pa.schema(
-    [
-        ("id", pa.int32()),
-        ("role", pa.string()),
-        ("as_of", pa.string()),
-        ("revision", pa.int64()),
-        ("modified", pa.string()),
-        ("note", pa.string()),
-    ]
-)
+FETCHED = schema_of("id: int32, role as_of: string, revision: int64, modified note: string")
 """One row per entity that was requested; properties have negative ids. `role`: why it was requested; `as_of`:
 the day, or `current`; `note`: why it is left out."""
 
