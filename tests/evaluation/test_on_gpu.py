@@ -5,13 +5,18 @@ So it is for a model that is spread over two devices. A machine without a GPU pr
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.forked import quiet  # noqa: E402
 from support.methods_in_few_steps import artefacts, hyper_in  # noqa: E402
 from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
 from support.tiny_edits import tiny_artefacts as artefacts_of  # noqa: E402
@@ -30,6 +35,7 @@ from factdrift.models.moments import count_moments  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
 EDITING = [name for name, record in records().items() if record.changes in ("weights", "codebook")]
+PRETENDED = "support.pretended"
 CLOSE = 1e-4
 """The largest relative difference of a change: families that compute parts in float32 round differently."""
 
@@ -40,11 +46,35 @@ def gpus() -> Iterator[list[Any]]:
     if torch.cuda.is_available():
         second = torch.device("cuda:1" if torch.cuda.device_count() > 1 else "cpu")
         yield [torch.device("cuda:0"), second]
-    else:
-        from support import pretended  # which needs functions of newer releases of torch
-
+    elif pretended := sys.modules.get(PRETENDED):
         with pretended.device() as place:
             yield [place, torch.device("cpu")]
+    else:
+        pytest.skip("needs a GPU, or a process that pretends to have one")
+
+
+@pytest.mark.skipif(torch.cuda.is_available() or PRETENDED in sys.modules, reason="all of it runs here")
+def test_a_device_that_refuses_what_a_gpu_refuses() -> None:
+    """All of this file on it, in a process of its own: torch counts devices at its first backward pass."""
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "support.pretended",
+        "-p",
+        "no:cacheprovider",
+        __file__,
+    ]
+    done = subprocess.run(
+        [*words, "--deselect", f"{__file__}::{test_a_device_that_refuses_what_a_gpu_refuses.__name__}"],
+        env=quiet(PYTHONPATH=str(Path(__file__).parents[1])),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) > 100
 
 
 @pytest.mark.parametrize("family", LISTED)

@@ -1,39 +1,40 @@
 """Columns of tables as text, such as `"subject relation: string, rank: int8, aliases: [string]"`."""
 
-from typing import Any
+from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = dict[str, Any]
 """A row of a table: column -> value."""
 
 
-def columns_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> list[pa.Field]:
-    """The columns that texts say, and fields, in their order.
+def schema_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.Schema:
+    """The schema with the columns that texts say, and with fields, in their order.
 
     In a text commas separate parts: names, a colon, and their type as pyarrow calls it; in brackets, a list
     of it.
     """
+    import pyarrow as pa  # not above: what only names rows is also read by the command line
+
+    def typed(name: str) -> pa.DataType:
+        return pa.list_(typed(name[1:-1])) if name.startswith("[") else pa.type_for_alias(name)
+
     found = []
     for each in given:
         if isinstance(each, str):
             for part in each.split(","):
                 names, _, kind = part.partition(":")
-                found += [pa.field(name, _type(kind.strip())) for name in names.split()]
+                found += [pa.field(name, typed(kind.strip())) for name in names.split()]
         else:
             found.append(pa.field(*each) if isinstance(each, tuple) else each)
-    return found
-
-
-def _type(name: str) -> pa.DataType:
-    return pa.list_(_type(name[1:-1])) if name.startswith("[") else pa.type_for_alias(name)
-
-
-def schema_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.Schema:
-    """The schema of `columns_of`."""
-    return pa.schema(columns_of(*given))
+    return pa.schema(found)
 
 
 def struct_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.StructType:
     """The type of a value with these columns."""
-    return pa.struct(columns_of(*given))
+    import pyarrow as pa
+
+    return pa.struct(list(schema_of(*given)))

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import columns_of, schema_of
+from factdrift.core.columns import schema_of
 from factdrift.core.files import write_json
 from factdrift.core.owned import remove_folder
 from factdrift.core.tables import parquet_writer
 
-META = columns_of(
+META = schema_of(
     "model revision model_digest method hyper moments prefixes mend regime: string, group: int32",
     "template dtype torch transformers factdrift: string",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
-from factdrift.core.columns import columns_of, schema_of
+from factdrift.core.columns import schema_of
 from factdrift.core.tables import table_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     """The most examples of KLoB-c of each relation that has templates; None: no limit."""
 
 
-_AROUND = columns_of("before after: string")
+_AROUND = schema_of("before after: string")
 _TEMPLATES = schema_of("p1: int32, place: int8, template_id form: string", *_AROUND, "article: bool")
 _PHRASES = schema_of("p: int32", *_AROUND)
 _NAMES = schema_of("p: int32, published label: string")

@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.columns import columns_of, schema_of
+from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
 from factdrift.streams.jobs import Chains
 from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number, write_timelines
 from factdrift.wikidata.time import YEAR, pack_date
 
-_CHANGE = columns_of(
+_CHANGE = schema_of(
     "date: string, first_day last_day: int64, dated_by: string, lag_min lag_max: int32, reverts: bool",
     "superseded_by: int32",
 )
 """Columns added to objects and to updates."""
 
 CHAINS = schema_of(
-    "interval subject property link links: int32", *_CHANGE, ("changes", pa.list_(pa.struct(_CHANGE)))
+    "interval subject property link links: int32", *_CHANGE, ("changes", pa.list_(struct_of(*_CHANGE)))
 )
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 
@@ -287,7 +287,7 @@ def linked_rows(
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
             late = lag(triple, change, before, days) or (None, None)
             told = (*(change or [None] * 4), *late, reverts, superseded)
-            objects.append({name: value for (name, _), value in zip(_CHANGE, told, strict=True)})
+            objects.append(dict(zip(_CHANGE.names, told, strict=True)))
         # An update says newly its new objects, or its obsolete ones if there are none. Its date is that of
         # the first dated one of these; it is superseded when nothing that it says newly is left to hold.
         deciding = "new" if any(triple.label == "new" for triple in update) else "obsolete"
@@ -303,7 +303,7 @@ def linked_rows(
             "property": relation,
             "link": number,
             "links": len(updates),
-            **{name: first[name] for name, _ in _CHANGE},
+            **{name: first[name] for name in _CHANGE.names},
             "reverts": any(stated["reverts"] for stated in objects),
             "superseded_by": None if None in by else max(by),
             "changes": objects,

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.core.columns import columns_of, schema_of
+from factdrift.core.columns import schema_of
 from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, in_blocks, place, unpacked
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.dumps import Dump
 from factdrift.wikidata.tables import TIME
 
-_SIDE = columns_of(
+_SIDE = schema_of(
     "statement: string, position: int32, rank json: string",
     ("start", TIME),
     "start_unknown: bool",
@@ -29,7 +29,7 @@ _SIDE = columns_of(
     ("pit", TIME),
     "qualifiers: [int32], revision: int64",
 )
-_VALUE = columns_of("datatype: string, object: int32, key: string", ("time", TIME))
+_VALUE = schema_of("datatype: string, object: int32, key: string", ("time", TIME))
 
 JOINED = schema_of(
     "subject property: int32, change: string",
@@ -81,8 +81,8 @@ class Statements:
 
     def __init__(self, old: Dump, new: Dump, columns: Sequence[str] | None = None) -> None:
         """`columns`: columns of the value to look up, and no others; all columns of JOINED if None."""
-        self.sides = [] if columns else [each.name for each in _SIDE]
-        self.value = list(columns or [each.name for each in _VALUE])
+        self.sides = [] if columns else _SIDE.names
+        self.value = list(columns or _VALUE.names)
         names = [*self.value, *self.sides]
         here = ["row", *(name for name in names if name in _KEPT)]
         there = [name for name in names if name not in _KEPT]
