@@ -279,6 +279,8 @@ def test_each_date_of_a_stream_needs_a_dump():
     assert [derived_from(found, date) for date in ("2021-01-04", "2022-01-01")] == ["2023-02-27"] * 2
     with pytest.raises(InputError, match=r"no entry for 2019-01-01; add .* \(or `2019-01-01: derive`\)"):
         configured(dumps=dumps, stream=["2019-01-01", "2021-01-04"])
+    with pytest.raises(InputError, match=r"2021-02-30: day is out of range .*; name a day that is in"):
+        dump_source(configured(), "2021-02-30")  # as in results/2021-02-30_2023-02-27/wikifactdiff.parquet
     with pytest.raises(InputError, match=r"2021-01-04; .*, or set `snapshots` to two dates of the stream"):
         configured(dumps={"2023-02-27": "c", "2024-01-01": "d"}, stream=["2023-02-27", "2024-01-01"])
     with pytest.raises(InputError, match=r"dumps\.2024-01-01: only an earlier snapshot can be derived"):

@@ -1,10 +1,12 @@
 """What a run does before its first job: the working directory, an interruption."""
 
+import datetime
 import logging
 import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.runs.environment import link_image, prepare, say_interrupted
@@ -39,6 +41,12 @@ def test_a_log_on_a_full_disk_prints_no_traceback(
     with pytest.raises(OSError), Path("/dev/full").open("w") as full:  # its buffer is flushed again
         logging.StreamHandler(full).handle(logging.LogRecord("a", 40, __file__, 1, "failed", (), None))
     assert capsys.readouterr().err == ""
+
+
+def test_a_day_that_no_calendar_has_is_left_to_the_check_of_the_configuration() -> None:
+    """Snakemake reads configuration files with this loader."""
+    read = yaml.load("{old: 2021-02-30, new: 2023-02-27}", Loader=yaml.FullLoader)
+    assert read == {"old": "2021-02-30", "new": datetime.date(2023, 2, 27)}
 
 
 def test_an_interruption_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

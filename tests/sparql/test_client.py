@@ -184,7 +184,7 @@ def test_a_server_that_takes_no_connection_is_not_asked_for_halves(tmp_path: Pat
         address = server.getsockname()
         # What waits to be accepted fills the queue, and what comes then gets no answer at all.
         waiting.enter_context(socket.create_connection(address))
-        alone = Client(f"http://127.0.0.1:{address[1]}/", CONTACT, tmp_path, lambda seconds: None, limit=1)
+        alone = Client(f"http://127.0.0.1:{address[1]}/", CONTACT, tmp_path, lambda seconds: None, limit=0.5)
         with pytest.raises(InputError, match="cannot be reached, after 3 tries"):
             alone.rows(QUERY, divisible=True)
     assert stored_queries(tmp_path) == []

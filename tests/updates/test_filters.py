@@ -91,3 +91,9 @@ def test_filters(dates, tmp_path):
 def test_a_dump_without_any_item(tmp_path):
     world = World(new=[Fact(1, PLAIN, 7)], absent_old=frozenset({1, 7}))
     assert [row["dropped_by"] for row in world.filtered(tmp_path, "new")] == [None]
+
+
+def test_a_class_without_words_is_no_page(tmp_path):
+    words = {"page_class_words": []}
+    [row] = World(new=[Fact(1, PLAIN, 7)]).filtered(tmp_path, "new", variant="reference", method=words)
+    assert row["dropped_by"] is None

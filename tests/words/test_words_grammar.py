@@ -44,6 +44,8 @@ def bundled() -> list[str]:
         ("{subject} has its seat in {object}", "{subject} have their seat in {object}"),
         ("In sport, {subject} competes in {object}", "In sport, {subject} compete in {object}"),
         ("The state that {subject} belongs to is {object}", "The state that {subject} belong to is {object}"),
+        ("As for its kind, {subject} is {object}", "As for their kind, {subject} are {object}"),
+        ("{subject} reached its peak in {object}", "{subject} reached their peak in {object}"),
         # The verb's subject is another one.
         ("The capital of {subject} is {object}", "The capital of {subject} is {object}"),
         ("{subject} won {object}", "{subject} won {object}"),
@@ -110,6 +112,8 @@ def test_the_past_of_klobs_templates_has_no_present(grammar: Grammar) -> None:
     [
         ("{subject} is led by {object}", "Netherlands", THE, "", "The Netherlands is led by ____"),
         ("{subject} is based in {object}", "LA Lakers", LAKERS, "", "The LA Lakers are based in ____"),
+        ("{subject}'s seat is {object}", "LA Lakers", LAKERS, "", "The LA Lakers' seat is ____"),
+        ("{subject}'s seat is {object}", "Utah Jazz", LAKERS, "", "The Utah Jazz's seat is ____"),
         ("{subject} is a citizen of {object}", "Ada", PLAIN, "the", "Ada is a citizen of the ____"),
         ("{subject} has its capital, {object}", "Ada", PLAIN, "the", "Ada has its capital, the ____"),
         ("{subject} belongs to the party {object}", "Ada", PLAIN, "the", "Ada belongs to the party ____"),
@@ -150,17 +154,20 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
         create_wording(db, tmp_path / "templates.parquet", names, "SELECT pit FROM pits", True)
         assert db.sql("SELECT text FROM dates").fetchall() == [("December 2022",)]
         db.execute("CREATE TEMP TABLE uses AS FROM usages UNION ALL SELECT 3, NULL, false")
-        for (item, usage), article, date in itertools.product(
-            {1: LAKERS, 2: THE, 3: PLAIN}.items(), ("the", ""), ("December 2022", "")
+        for (item, usage), name, article, date in itertools.product(
+            {1: LAKERS, 2: THE, 3: PLAIN}.items(),
+            ("Names", "Names {object}"),
+            ("the", ""),
+            ("December 2022", ""),
         ):
             made = db.sql(
-                f"""SELECT cloze(sentences[1], 'Names {{object}}', {{'article': article, 'plural': plural}},
+                f"""SELECT cloze(sentences[1], '{name}', {{'article': article, 'plural': plural}},
                     nullif('{article}', ''), nullif('{date}', ''))
                 FROM templates, uses WHERE id = {item} ORDER BY property"""
             ).fetchall()
             start = f"As of {date}, " if date else ""
             assert [text for (text,) in made] == [
-                cloze(dated(text, start), "Names {object}", usage, grammar, article, BLANK) for text in texts
+                cloze(dated(text, start), name, usage, grammar, article, BLANK) for text in texts
             ]
 
 

@@ -177,7 +177,14 @@ def contact_of(text: str) -> str:
 
 
 def dump_source(config: dict[str, Any], date: str) -> str:
-    """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date."""
+    """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date.
+
+    Raises InputError if `dumps` has no entry for it, or if it is no day, as a file's name may have it.
+    """
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError as error:
+        raise InputError(f"{date}: {error}; name a day that is in the calendar, such as 2021-01-04") from None
     dumps = config["dumps"]
     if isinstance(dumps, dict) and date not in dumps:
         derive = f" (or `{date}: derive`)" if date != dates_of(config)[-1] else ""

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import yaml
+
 from factdrift.core.errors import InputError
 from factdrift.core.screen import ERASE, is_terminal
 
@@ -35,6 +37,18 @@ BEGINNINGS = (
 
 IDLE = "Nothing to be done"
 UNKNOWN = re.compile(r"(No rule to produce )(\S+)")
+
+
+def _day_or_text(loader: yaml.FullLoader, node: yaml.ScalarNode) -> Any:
+    """The day that a text of a YAML file names; the text itself if no calendar has the day."""
+    try:
+        return loader.construct_yaml_timestamp(node)
+    except ValueError:
+        return node.value
+
+
+# With PyYAML's own, 2021-02-30 in config.yaml would end the run before anything can name the key.
+yaml.FullLoader.add_constructor("tag:yaml.org,2002:timestamp", _day_or_text)
 
 
 def say_interrupted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -15,6 +15,7 @@ import datetime
 import errno
 import hashlib
 import http.client
+import math
 import random
 import socket
 import time
@@ -121,7 +122,7 @@ class Client:
         self._wrapper = SPARQLWrapper(url, agent=agent, returnFormat=JSON)
         self._wrapper.setMethod(POST)  # a list of subjects is too long for an address
         self._wrapper.setOnlyConneg(True)
-        self._wrapper.setTimeout(int(limit))
+        self._wrapper.setTimeout(max(1, math.ceil(limit)))  # whole seconds; 0 would be no limit
 
     def rows(self, query: str, divisible: bool) -> list[Binding]:
         """The rows of a SELECT, from the store if they are there.
@@ -180,7 +181,7 @@ class Client:
             raise TooMuch("the answer broke off") from error
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError):
-                raise TooMuch(f"no answer within {self._limit:.0f} s") from error
+                raise TooMuch(f"no answer within {self._limit:g} s") from error
             raise TransientError(
                 f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
             ) from error

@@ -66,7 +66,7 @@ def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> 
     Only ids are kept in memory, of the pages' classes and of the result.
     """
     if method.variant == "reference":
-        words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words)
+        words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words) or "false"
         pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
     else:
         pages = with_subclasses([classes], numbers(method.page_classes))

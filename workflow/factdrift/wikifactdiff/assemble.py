@@ -72,7 +72,8 @@ _WORDING = f"""
                 '{SUBJECT}', with_article(article, name)) END;
     -- The object's blank first: what a name contains is no blank.
     CREATE TEMP MACRO cloze(form, name, use, object_article, day) AS
-        subject_put(replace(form_of(form, use, day), '{OBJECT}', blank_of(form, object_article)),
+        subject_put(replace(replace(form_of(form, use, day), '{OBJECT}', blank_of(form, object_article)),
+            '{SUBJECT}'' ', '{SUBJECT}''' || CASE WHEN ends_with(name, 's') THEN ' ' ELSE 's ' END),
             name, use.article);
 """
 """SQL: a name has its article, a plural subject its form of the verb, and a measurement its date."""

@@ -9,14 +9,13 @@ import datetime
 from babel import Locale
 from babel.dates import get_month_names
 
-from factdrift.wikidata.time import DAY, MONTH, YEAR, Time
+from factdrift.wikidata.time import DAY, MONTH, YEAR, Time, covered
 
 DECADE, CENTURY, MILLENNIUM = 8, 7, 6
 
 _ENGLISH = Locale("en")
 MONTHS = get_month_names("wide", locale=_ENGLISH)
 _ORDINAL_ENDINGS = {"one": "st", "two": "nd", "few": "rd", "other": "th"}
-_MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def month_text(day: datetime.date) -> str:
@@ -40,7 +39,8 @@ def written_date(time: Time) -> str | None:
     if time.year == 0 or (time.precision >= MONTH and time.month > 12):
         return None
     if time.precision >= DAY and time.month and time.day:
-        if time.day > _MONTH_LENGTHS[time.month - 1]:
+        # Every leap year is one in the Julian calendar.
+        if time.day > covered(time.year, time.month, 1, MONTH, julian=True)[1][2]:
             return None
         return f"{MONTHS[time.month]} {time.day}, {_year(time.year)}"
     if time.precision >= MONTH and time.month:

@@ -70,10 +70,14 @@ class Grammar:
         if not mark or not self._before_subject.match(before):
             return f"{before}{mark}{after}"
         verb = re.match(r" (\w+)", after)
-        if verb is None or verb[1] not in self._plurals:
+        if verb is None:
             return f"{before}{mark}{after}"
-        rest = self._possessive.sub(lambda match: self._possessives[match[0]], after[verb.end() :])
-        return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
+        # What comes before the subject may refer to it as well: "As for its kind, {subject} is".
+        before, rest = (
+            self._possessive.sub(lambda match: self._possessives[match[0]], text)
+            for text in (before, after[verb.end() :])
+        )
+        return f"{before}{mark} {self._plurals.get(verb[1], verb[1])}{rest}"
 
     def past(self, template: str, marks: Marks = MARKS) -> str:
         """The template for one who has died, or for a day in the past.
@@ -127,6 +131,8 @@ def cloze(
     """
     text = grammar.plural(template, marks) if usage.plural else template
     before, _, after = text.partition(marks.subject)
+    if after.startswith("' ") and not subject.endswith("s"):  # a plural such as Utah Jazz
+        after = f"'s{after[1:]}"
     if usage.article and before.lower().endswith(f"{usage.article} "):
         before = before[: -len(usage.article) - 1]
     if object_article and grammar.article_before_object(template, marks):
