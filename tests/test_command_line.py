@@ -78,6 +78,7 @@ def raising(error: BaseException) -> Callable[[Job], None]:
         (OSError, 'IO Error: No files found that match the pattern "a"', "a: no such file"),
         (FileNotFoundError, "[Errno 2] No such file or directory: 'b/a'", None),
         (IsADirectoryError, "[Errno 21] Is a directory: 'd'", "d is a folder; give a file"),
+        (FileExistsError, "[Errno 17] File exists: 'e'", "e is a file; give a folder"),
         (ValueError, "Parquet magic bytes not found in footer.", "b.parquet is no Parquet file, or damaged"),
         (OSError, "No magic bytes found at end of file 'e'", "e is no Parquet file, or damaged"),
         (ValueError, "a bug", None),

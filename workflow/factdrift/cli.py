@@ -196,7 +196,7 @@ def _import(command: str) -> None:
 
 
 def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
-    """Says which path of an option is missing, a folder or no Parquet file, if an error is about that."""
+    """Says which path of an option cannot be used as what it ought to be, if an error is about that."""
     paths = [
         (f"--{name.rstrip('_').replace('_', '-')}: {path}", path)
         for name, given in vars(options).items()
@@ -208,6 +208,8 @@ def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
         return next((f"{said}: no such file" for said, path in named if not path.exists()), None)
     if isinstance(error, IsADirectoryError):
         return next((f"{said} is a folder; give a file" for said, path in named if path.is_dir()), None)
+    if isinstance(error, FileExistsError):
+        return next((f"{said} is a file; give a folder" for said, path in named if path.is_file()), None)
     if _NO_PARQUET.search(str(error)):
         # The libraries do not always name the file.
         likely = [*named, *(pair for pair in paths if pair[1].suffix == ".parquet"), *paths]
