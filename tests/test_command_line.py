@@ -73,27 +73,35 @@ def raising(error: BaseException) -> Callable[[Job], None]:
 @pytest.mark.parametrize(
     ("kind", "text", "reported"),
     [
-        (FileNotFoundError, "[Errno 2] No such file or directory: 'a/b.tsv'", True),
-        (NotADirectoryError, "[Errno 20] Not a directory: '{folder}/a'", True),
-        (OSError, 'IO Error: No files found that match the pattern "a"', True),
-        (FileNotFoundError, "[Errno 2] No such file or directory: 'b/a'", False),
-        (ValueError, "a bug", False),
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'a/b.tsv'", "a: no such file"),
+        (NotADirectoryError, "[Errno 20] Not a directory: '{folder}/a'", "a: no such file"),
+        (OSError, 'IO Error: No files found that match the pattern "a"', "a: no such file"),
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'b/a'", None),
+        (IsADirectoryError, "[Errno 21] Is a directory: 'd'", "d is a folder; give a file"),
+        (FileExistsError, "[Errno 17] File exists: 'e'", "e is a file; give a folder"),
+        (ValueError, "Parquet magic bytes not found in footer.", "b.parquet is no Parquet file, or damaged"),
+        (OSError, "No magic bytes found at end of file 'e'", "e is no Parquet file, or damaged"),
+        (ValueError, "a bug", None),
     ],
 )
-def test_only_an_error_about_a_missing_file_is_reported_as_one(
+def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
     kind: type[Exception],
     text: str,
-    reported: bool,
+    reported: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(job_of("sample render"), "run", raising(kind(text.format(folder=tmp_path))))
-    words = ["sample", "render", "--tables", "a", "--date", "2020-01-01", "--output", "o"]
+    monkeypatch.setattr(job_of("rdf"), "run", raising(kind(text.format(folder=tmp_path))))
+    (tmp_path / "d").mkdir()
+    for name, content in {"e": b"", "b.parquet": b"PAR1 cut", "c.parquet": b"PAR1PAR1"}.items():
+        (tmp_path / name).write_bytes(content)
+    tables = ["a", "d", "e", "c.parquet", "b.parquet"]
+    words = ["rdf", "--statements", *tables, "--entities", "n", "--properties", "n", "--output", "o"]
     if reported:
         assert main(words) == 1
-        assert capsys.readouterr().err == "factdrift: --tables: a: no such file\n"
+        assert capsys.readouterr().err == f"factdrift: --statements: {reported}\n"
     else:
         with pytest.raises(kind):
             main(words)

@@ -95,10 +95,14 @@ def oracle(
         if reason is None and world.sitelinks[s] < switches.min_sitelinks:
             reason = "sitelinks"
         found[s, p, o] = reason
-    left = sorted({s for (s, _, _), reason in found.items() if reason is None})
+    known: dict[str | None, tuple[bool, int, int]] = {}
+    for (s, _, _), reason in found.items():
+        if reason in (None, "words", "sitelinks"):
+            # Subjects with an example of KLoB-c come before those that are first hops only.
+            place = reason is not None, -world.sitelinks[s], s
+            known[label[s]] = min(known.get(label[s], place), place)
     for fact, reason in list(found.items()):
-        named = [s for s in left if label[s] == label[fact[0]]]
-        if reason is None and fact[0] != min(named, key=lambda s: (-world.sitelinks[s], s)):
+        if reason is None and fact[0] != known[label[fact[0]]][-1]:
             found[fact] = "homonym"
 
     chains: dict[tuple[int, ...], str | None] = {}
@@ -107,7 +111,7 @@ def oracle(
             continue
         if len(objects[s, p1]) > 1 or len(objects[o1, p2]) > 1 or base(s, p1, o1):
             continue
-        if found[s, p1, o1] == "homonym":
+        if s != known[label[s]][-1]:
             continue
         if (p1, p2) in INVERSES:
             reason = "inverse_pair"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import string
 from collections import Counter
 from collections.abc import Sequence
@@ -116,11 +117,21 @@ def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_name
         assert choose_facts(db, candidates_of(db, rows), {17: None}, 0.25) == {"P17": {"answer_share": 9}}
     assert "klob.max_answer_share: no answer may have more than 0.25" in capsys.readouterr().out
     with database() as db:
-        chains = candidates_of(db, [(1, 17, 2, 36, 3, 0), (1, 19, 2, 36, 3, 1)])
+        rows = [(1, relation, 2, 36, 3 + n, n) for n in range(2) for relation in (17, 19, 26)]
+        chains = candidates_of(db, rows)
         assert choose_chains(db, chains, 9, 1) == {}
-        reasons = {"pair_share": 1}
-        assert choose_chains(db, chains, 9, 0.1) == {"P17>P36": reasons, "P19>P36": reasons}
-    assert "klob.r.max_pair_share: only 2 pairs" in capsys.readouterr().out
+        reasons = {"pair_share": 2}
+        assert choose_chains(db, chains, 9, 0.33) == dict.fromkeys(("P17>P36", "P19>P36", "P26>P36"), reasons)
+        choose_chains(db, chains, 2, 0.34)
+        told = re.findall(r"only 3 pairs.*, at most (\d).*to (\S+) or", capsys.readouterr().out)
+        assert told == [("6", "0.34"), ("2", "0.50")]
+        # As it says.
+        for quota, share in ((9, 0.34), (2, 0.5)):
+            choose_chains(db, chains, quota, share)
+            assert db.sql("FROM chosen_chains").fetchall()
+        # Here no share of the pairs would help.
+        choose_chains(db, chains, 9, 0.1, 0.1)
+    assert "max_pair_share" not in capsys.readouterr().out
 
 
 def test_random_sentences_follow_the_generator() -> None:

@@ -11,7 +11,7 @@ from support.ripple_lines import source as source_of_lines
 from support.sparql import rdf_of
 
 from factdrift.core.errors import InputError
-from factdrift.sparql.server import load, serving
+from factdrift.sparql.server import answer, load, serving
 from factdrift.sparql.vocabulary import PREFIXES
 from factdrift.tempripple.search import ids
 from factdrift.tempripple.sources import STATEMENTS
@@ -76,6 +76,10 @@ def test_a_damaged_file_makes_no_database(rdf, tmp_path):
     load([rdf], tmp_path / "database")
     with pytest.raises(InputError, match="exists already"):
         load([rdf], tmp_path / "database")
+    # Wikidata's prefixes are known, and an error is where the user's own query has it.
+    assert answer(tmp_path / "database", "ASK { wd:Q1 p:P6 ?o }", "csv") == "true"
+    with pytest.raises(InputError, match="the query cannot be answered: error at 1:9"):
+        answer(tmp_path / "database", "SELECT *", "csv")
     for folder, said in ((tmp_path / "none", "no such folder"), (tmp_path, "cannot be read as a database")):
         with pytest.raises(InputError, match=said), serving(folder):
             pass

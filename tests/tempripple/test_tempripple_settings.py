@@ -73,8 +73,8 @@ def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
 @pytest.mark.parametrize(
     ("as_of", "snapshot", "dated"),
     [
-        ("auto", "2026-01-01", False),
-        ("auto", "2026-01-02", True),
+        ("auto", "2025-12-31", False),
+        ("auto", "2026-01-01", True),
         ("on", "2025-06-01", True),
     ],
 )

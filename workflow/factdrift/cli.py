@@ -195,20 +195,48 @@ def _import(command: str) -> None:
         importlib.import_module(f"factdrift.{place}")
 
 
-def _missing(options: argparse.Namespace, error: Exception) -> str | None:
-    """Says which file of an option does not exist, if an error is about that."""
-    of_duckdb = "No files found that match the pattern" in str(error)
-    if not isinstance(error, FileNotFoundError | NotADirectoryError) and not of_duckdb:
-        return None
-    for name, given in vars(options).items():
-        for path in given if isinstance(given, list) else [given]:
-            if not isinstance(path, Path) or path.exists():
-                continue
-            # The path or one below it, not a word that begins or ends so.
-            named = "|".join(re.escape(str(each)) for each in (path, path.absolute()))
-            if re.search(rf"(?<![\w./-])(?:{named})(?!\w)", str(error)):
-                return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
+def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
+    """Says which path of an option cannot be used as what it ought to be, if an error is about that."""
+    paths = [
+        (f"--{name.rstrip('_').replace('_', '-')}: {path}", path)
+        for name, given in vars(options).items()
+        for path in (given if isinstance(given, list) else [given])
+        if isinstance(path, Path)
+    ]
+    named = [(said, path) for said, path in paths if _names(str(error), path)]
+    if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in str(error):
+        return next((f"{said}: no such file" for said, path in named if not path.exists()), None)
+    if isinstance(error, IsADirectoryError):
+        return next((f"{said} is a folder; give a file" for said, path in named if path.is_dir()), None)
+    if isinstance(error, FileExistsError):
+        return next((f"{said} is a file; give a folder" for said, path in named if path.is_file()), None)
+    if _NO_PARQUET.search(str(error)):
+        # The libraries do not always name the file.
+        likely = [*named, *(pair for pair in paths if pair[1].suffix == ".parquet"), *paths]
+        return next(
+            (f"{said} is no Parquet file, or damaged" for said, path in likely if _is_other(path)), None
+        )
     return None
+
+
+_NO_MATCH = "No files found that match the pattern"
+_NO_PARQUET = re.compile("magic bytes|Parquet file size is|too small to be a Parquet file")
+
+
+def _names(text: str, path: Path) -> bool:
+    """Whether a text names a path or one below it, not a word that begins or ends so."""
+    either = "|".join(re.escape(str(each)) for each in (path, path.absolute()))
+    return re.search(rf"(?<![\w./-])(?:{either})(?!\w)", text) is not None
+
+
+def _is_other(path: Path) -> bool:
+    """Whether a path is a file that does not begin and end as a Parquet file does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begin = file.read(4)
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        return (begin, file.read()) != (b"PAR1", b"PAR1")
 
 
 def _is_closed(stream: TextIO) -> bool:
@@ -267,8 +295,8 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif missing := _missing(options, error):
-            message = missing
+        elif unusable := _unusable(options, error):
+            message = unusable
         else:
             raise
     print(f"factdrift: {message}", file=sys.stderr)

@@ -154,12 +154,12 @@ class Holder(NamedTuple):
 
 def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
     """The holders inside the window, newest first; the reason if there is no order or no change."""
-    window, until = method.window_start, method.change_end
+    window, last = method.window_start, method.last_day.toordinal()
     found: list[Holder] = []
     for each in claims:
         if each.snak == "novalue" or each.qualifiers & method.restrictive:
             continue
-        if (each.end is not None and each.end[1] <= window) or each.start[0] >= until:
+        if (each.end is not None and each.end[1] <= window) or each.start[0] > last:
             continue
         if each.bad or each.end is None:
             return "bad_date"

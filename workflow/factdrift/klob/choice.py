@@ -1,5 +1,6 @@
 """Which candidates become examples: quotas, shares of pairs and of answers."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -96,11 +97,13 @@ def choose_chains(
     table = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
     answers = _answers(db, table, "p1, p2", "o2")
     size, most, limits = chain_limits(answers, quota, share, answer_share)
-    if answers and quota and not size:
+    others, _, _ = chain_limits(answers, quota, 1, answer_share)
+    if others and not size:
+        least = math.ceil(100 / min(len(answers), others)) / 100
         print(
-            f"klob.r.max_pair_share: only {len(answers)} pairs of relations have chains, so that none of "
-            f"them can stay within {share:g} of the output; KLoB-r is empty. Set the share to "
-            f"{1 / len(answers):.2f} or more"
+            f"klob.r.max_pair_share: only {len(answers)} pairs of relations have chains, at most {others:,} "
+            f"in all (klob.r.quota), so that none of them can stay within {share:g} of the output; KLoB-r is "
+            f"empty. Set the share to {least:.2f} or more"
         )
     while True:
         _choose(db, "chosen_chains", table, limits, "o2", size)

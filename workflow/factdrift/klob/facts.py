@@ -179,11 +179,13 @@ def _create_candidate_facts(db: duckdb.DuckDBPyConnection, method: Method, setti
         FROM facts f LEFT JOIN names s ON s.id = f.subject LEFT JOIN names o ON o.id = f.object
             LEFT JOIN twins t ON t.property = f.property AND t.label = s.label
         WHERE f.property IN (SELECT unnest({sql(sorted(method.relations))}));
-        UPDATE candidate_facts c SET dropped_by = 'homonym' FROM names n JOIN (
-            SELECT label, arg_max(id, (sitelinks, -id)) AS known FROM names
-            WHERE id IN (SELECT s FROM candidate_facts WHERE dropped_by IS NULL) GROUP BY label
-        ) h USING (label)
-        WHERE c.s = n.id AND c.dropped_by IS NULL AND c.s <> h.known"""
+        -- Whom each name means, in examples and as the beginning of chains.
+        CREATE TEMP TABLE known AS
+        SELECT n.label, arg_max(s, (dropped_by IS NULL, n.sitelinks, -s)) AS s
+        FROM candidate_facts JOIN names n ON n.id = s
+        WHERE dropped_by IS NULL OR dropped_by IN ('words', 'sitelinks') GROUP BY n.label;
+        UPDATE candidate_facts SET dropped_by = 'homonym'
+        WHERE dropped_by IS NULL AND s NOT IN (SELECT s FROM known)"""
     )
 
 
@@ -206,7 +208,7 @@ def _create_chains(
                 WHEN contains(s.folded, bare(z.folded)) OR contains(o.folded, bare(z.folded)) THEN 'leak'
                 WHEN leaks(z.aliases, s.folded) OR leaks(z.aliases, o.folded) THEN 'alias_leak'
             END AS reason
-        FROM candidate_facts a JOIN facts b ON b.subject = a.o1
+        FROM candidate_facts a SEMI JOIN known USING (s) JOIN facts b ON b.subject = a.o1
             JOIN names s ON s.id = a.s JOIN names o ON o.id = a.o1 LEFT JOIN names z ON z.id = b.object
             LEFT JOIN inverses i ON i.p1 = a.p1 AND i.p2 = b.property
         WHERE a.objects = 1 AND (a.dropped_by IS NULL OR a.dropped_by IN ('words', 'sitelinks'))

@@ -20,7 +20,7 @@ import pyoxigraph
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.sparql.vocabulary import PREFIXES, PROLOGUE
+from factdrift.sparql.vocabulary import PREFIXES
 
 _HOST = "127.0.0.1"
 
@@ -66,10 +66,8 @@ def answer(database: Path, query: str, form: str) -> str:
     valid.
     """
     formats = pyoxigraph.QueryResultsFormat
-    # On one line, so that line numbers in error messages are those of the user's query.
-    prologue = PROLOGUE.replace("\n", " ")
     try:
-        result: Any = _opened(database).query(prologue + query)
+        result: Any = _opened(database).query(query, prefixes=PREFIXES)
         triples = isinstance(result, pyoxigraph.QueryTriples)
         rows = formats.CSV if form == "csv" else formats.JSON
         text: bytes = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES if triples else rows)

@@ -129,8 +129,8 @@ class Facts(OfSource, command="tempripple facts"):
         rows = self.write(found, TR_FACTS, self.facts, "facts", presence=presence)
         if not rows:
             print(
-                f"warning: nothing changed between {self.settings.change_start} and "
-                f"{self.settings.change_end} that passes; {self.dropped} says why",
+                f"warning: nothing changed from {self.settings.change_start} to "
+                f"{self.settings.last_day} that passes; {self.dropped} says why",
                 file=sys.stderr,
             )
         return f"{rows:,} mutable facts"

@@ -88,5 +88,5 @@ class ItemMethod(Method, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def dated(self) -> bool:
         """Whether question and context name the day on which they hold."""
         if self.as_of == "auto":
-            return self.change_end < self.snapshot_date
+            return self.last_day < self.snapshot_date
         return self.as_of == "on"

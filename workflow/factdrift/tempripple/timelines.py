@@ -69,13 +69,13 @@ def ordered_pair(one: Holding, other: Holding) -> bool:
 
 def _in_window(claims: Iterable[Claim], method: Method) -> list[Holding] | Dropped:
     """Step 1: the holdings that may touch the window; dropped if one has a bad date or an unknown object."""
-    window_start, change_end = method.window_start.toordinal(), method.change_end.toordinal()
+    window_start, last = method.window_start.toordinal(), method.last_day.toordinal()
     holdings, bad, unnamed = [], [], []
     for claim in sorted(claims, key=lambda claim: claim.statement):
         if claim.snak == "novalue":
             continue
         start, end = claim.start, claim.end
-        touches = (end is None or end.hi > window_start) and start.lo < change_end
+        touches = (end is None or end.hi > window_start) and start.lo <= last
         if not touches:
             continue
         if end is None or claim.has_bad_date:
