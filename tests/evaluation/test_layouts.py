@@ -141,6 +141,8 @@ LONELY = update() | {"neighborhood": [], "random_neighborhood": []}
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
     other = update() | {"subject": named("Q1", "Jr"), "update_prompt": "Jr, so Jr plays for ____"}
+    other |= {"scenario": "Other", "is_replace": False}
+    other["objects"] = [object_("The Band", "static"), *other["objects"]]
     return written(tmp_path / "wfd_repl.parquet", SCHEMA, [update(), other])
 
 
