@@ -5,21 +5,23 @@ Imports torch.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim, scratch
 from factdrift.core.tables import check_columns, write_parquet
-from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_values
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
 from factdrift.evaluation.questions import updates
-from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
@@ -45,9 +47,14 @@ EDITS = "results/{pair}/edit/edits.parquet"
 
 def cell(job: Ask) -> Iterator[str]:
     """Asks, and yields the lines to print. Raises InputError if the questions have not been built."""
-    with job.loaded() as model, scratch() as folder:
-        benchmark = _drawn(job, _read(job, folder), model)
-        files = [_ask(job, model, benchmark, state, folder) for state in dict.fromkeys(("none", job.state))]
+    if job.state not in UNEDITED:
+        check_values(job.state, job.set, job.methods)
+    with scratch() as folder:
+        questions = _read(job, folder)  # before the model, which may be large
+        with job.loaded() as model:
+            benchmark = _drawn(job, questions, model)
+            states = dict.fromkeys(("none", job.state))
+            files = [_ask(job, model, benchmark, state, folder) for state in states]
         title = title_of(job.state)
         yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
         yield ""
@@ -108,7 +115,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
 
 
 def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> Files:
-    """Asks in a state; the answers have what a question is for (`role`) as their `kind`, too."""
+    """Asks in a state; the answers have what a question is for (`_kind`) as their `kind`."""
     if state in UNEDITED:
         prepared = Prepared(Hyper(state, model.name, "", {}))
     else:
@@ -120,8 +127,22 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
     place = table.schema.get_field_index("kind")
-    pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
+    told = {edit.id: edit.target for edit in benchmark.edits}
+    kinds = {each.id: _kind(each, job.way, told) for each in benchmark.questions}
+    kind = pa.array([kinds[question] for question in table["question"].to_pylist()], pa.string())
+    pq.write_table(table.set_column(place, "kind", kind), files.answers)
     return files
+
+
+def _kind(question: Question, way: str, told: Mapping[str, str]) -> str:
+    """What a question is for, in words; `told`: edit -> its object.
+
+    Of an update's own cloze also whose likelihood is asked for: that of the old object is to fall.
+    """
+    if way == "loglik" and question.role in OWN:
+        new = question.targets == (told.get(question.edit),)
+        return f"{question.role} {'new' if new else 'old'}"
+    return re.sub(r"^(\d) (\d)$", r"task \1 hop \2", question.role)
 
 
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:

@@ -79,6 +79,8 @@ class Ask(TriesMethod, command="ask"):
     def run(self) -> str:
         from factdrift.evaluation.tools.cell import cell
 
+        if self.method != "none":
+            raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
         check_regime(self.settings.regime)
         return "\n".join(cell(self))
 
