@@ -168,6 +168,8 @@ def export(job: ExportAdapter) -> str:
     write_to = write_model if job.full else write_adapter
     with job.loaded() as model, atomic_path(job.output) as whole:
         hyper = job.hyper_of(model, job.method)
+        if hyper.own and hyper.own.plain:
+            raise InputError(f"--method: {hyper.method} changes a model in place; write it in your function")
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:
             path = job.edits or newest(job, "*/edit/edits.parquet")
@@ -186,7 +188,7 @@ def export(job: ExportAdapter) -> str:
                 raise InputError(f"{hyper.method}: the edit {group[place].id} failed: {reason}")
             for place, told in enumerate([[edit] for edit in group] if alone else [group]):
                 folder = whole / told[0].id if alone and len(edits) > 1 else whole
-                write_to(model, made.deltas, place, folder, about(model, hyper, told))
+                write_to(model, made.deltas, made.change_of(place), folder, about(model, hyper, told))
     what = "whole model" if job.full else "adapter"
     count = len(edits) if alone else 1
     return f"{job.output}: {count} {what}{'s' * (count > 1)}"
