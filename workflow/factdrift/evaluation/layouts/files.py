@@ -117,7 +117,7 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     def row_of(record: Record, number: int) -> Iterator[Row]:
         told = LAYOUTS[layout].read(record, number)
-        if told is not None:
+        if told is not None and told.subject and told.new:
             yield rows.row_of(record, told)
 
     found = _read(path, layout, row_of, SCHEMA)

@@ -18,6 +18,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import SHIPPED_MODELS
+from factdrift.core.tables import check_columns
 from factdrift.evaluation.adapters import about, write_adapter, write_model
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
@@ -26,7 +27,7 @@ from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.questions.updates import NEEDED, SCENARIOS, Choice, edits_of, read_updates
+from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.edited import Telling, check_layers, edited
 from factdrift.evaluation.states.plain import Placed
@@ -175,6 +176,7 @@ def export(job: ExportAdapter) -> str:
             path = job.edits or newest(job, "*/edit/edits.parquet")
             if path is None:
                 raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
+            check_columns(path, EDITS.names, "; give a table of `edit dataset`")
             known = {edit.id: edit for edit in read_edits(path).edits}
             if lacking := [name for name in job.edit if name not in known]:
                 some = next(iter(known), "")
