@@ -144,7 +144,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     template: Template
     method: Annotated[str, "its file says what is tried"]
     dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
-    edits: Annotated[int, "number of updates, of the split train"] = 32
+    edits: Annotated[int, "number of updates, of the split train; 0 for all"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
