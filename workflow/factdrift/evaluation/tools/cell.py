@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
@@ -53,8 +52,7 @@ def cell(job: Ask) -> Iterator[str]:
         questions = _read(job, folder)  # before the model, which may be large
         with job.loaded() as model:
             benchmark = _drawn(job, questions, model)
-            states = dict.fromkeys(("none", job.state))
-            files = [_ask(job, model, benchmark, state, folder) for state in states]
+            files = [_ask(job, model, benchmark, each, folder) for each in dict.fromkeys(("none", job.state))]
         title = title_of(job.state)
         yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
         yield ""
@@ -111,11 +109,13 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
         edits = list(benchmark.edits[: job.limit or None])
+    told = {edit.id: edit.target for edit in edits}
+    asked = [dataclasses.replace(each, role=_role(each, job.way, told)) for each in asked]
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 
 def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> Files:
-    """Asks in a state; the answers have what a question is for (`_kind`) as their `kind`."""
+    """Asks in a state; the answers have what a question is for (`role`) as their `kind`, too."""
     if state in UNEDITED:
         prepared = Prepared(Hyper(state, model.name, "", {}))
     else:
@@ -127,21 +127,17 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
     place = table.schema.get_field_index("kind")
-    told = {edit.id: edit.target for edit in benchmark.edits}
-    kinds = {each.id: _kind(each, job.way, told) for each in benchmark.questions}
-    kind = pa.array([kinds[question] for question in table["question"].to_pylist()], pa.string())
-    pq.write_table(table.set_column(place, "kind", kind), files.answers)
+    pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
     return files
 
 
-def _kind(question: Question, way: str, told: Mapping[str, str]) -> str:
+def _role(question: Question, way: str, told: Mapping[str, str]) -> str:
     """What a question is for, in words; `told`: edit -> its object.
 
-    Of an update's own cloze also whose likelihood is asked for: that of the old object is to fall.
+    Likelihoods after an update's own cloze are of the new or of the old object, which is no right answer.
     """
     if way == "loglik" and question.role in OWN:
-        new = question.targets == (told.get(question.edit),)
-        return f"{question.role} {'new' if new else 'old'}"
+        return f"{question.role} {'new' if question.targets == (told.get(question.edit),) else 'old'}"
     return re.sub(r"^(\d) (\d)$", r"task \1 hop \2", question.role)
 
 
