@@ -173,11 +173,18 @@ def test_edits_of_the_workflow_become_a_folder_each_or_one(
     assert "exists; name a folder that does not" in capsys.readouterr().err
 
 
+def plain(model: Any, tokenizer: Any, update: Any) -> None:
+    """A method of one's own."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
         ((PROMPT, "Joe", *ROME), "the subject is empty"),
+        ((f"{PROMPT} ____", "Joe", "--subject", "Atlantis", *ROME), "write the prompt without blanks"),
+        ((PROMPT, " Joe", "--subject", "Atlantis", *ROME), "write the new object without blanks"),
+        (("--edit", "Q1-P6", "--method", f"{__file__}:plain"), "changes a model in place"),
         (ROME, "name either edits of the workflow"),
         ((PROMPT, "--edit", "Q1-P6", *ROME), "name either edits of the workflow"),
         (("--edit", "Q9-P6", *ROME), "has no edit 'Q9-P6'"),

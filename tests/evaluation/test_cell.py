@@ -63,6 +63,7 @@ def test_a_cell_is_shown_as_a_table_and_five_answers(
     assert sum(counts) == 6 * (1 if state == "none" else 2), shown
     answers = re.findall(r"^  (?:no edit|none|w/ ctx|context|PROMPT): (.+)$", shown, re.MULTILINE)
     assert len(answers) == (5 if state == "none" else 10), shown
+    assert benchmark == "updates" or re.search(r"letter, task \d hop \d", shown)
     if way == "loglik":
         assert all(re.search(r"\d+\.\d\d%", answer) for answer in answers)
 
@@ -72,14 +73,21 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "no results/streams/*/asof.parquet; build it with `snakemake" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--way", "letter") == 1
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
+    assert ask("--method", "rome") == 1
+    assert "write --state rome" in capsys.readouterr().err
+    assert main(["ask", "no model at all", "--state", "rom"]) == 1  # before the model is looked for
+    assert "rom: no such method" in capsys.readouterr().err
 
 
 def test_updates_of_a_dataset_are_asked_without_a_build(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset(world / "updates.parquet")
-    assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "2") == 0
-    assert "updates: 2 questions" in capsys.readouterr().out
+    assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "0") == 0
+    shown = capsys.readouterr().out
+    # That the old object is written is no right answer.
+    for kind in ("update new", "update old", "generalization new", "generalization old"):
+        assert f"loglik, {kind}" in shown
 
 
 @pytest.mark.parametrize(("limit", "edits"), [(0, 3), (2, 2)])

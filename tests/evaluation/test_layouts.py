@@ -141,6 +141,8 @@ LONELY = update() | {"neighborhood": [], "random_neighborhood": []}
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
     other = update() | {"subject": named("Q1", "Jr"), "update_prompt": "Jr, so Jr plays for ____"}
+    other |= {"scenario": "Other", "is_replace": False}
+    other["objects"] = [object_("The Band", "static"), *other["objects"]]
     return written(tmp_path / "wfd_repl.parquet", SCHEMA, [update(), other])
 
 
@@ -203,7 +205,7 @@ def test_all_files_of_knowedit_are_read(tmp_path):
 
 
 def test_zsre_is_read(tmp_path):
-    (row,) = imported(tmp_path, "zsre", ZSRE | {"alt": ""}, ZSRE)
+    (row,) = imported(tmp_path, "zsre", ZSRE | {"alt": " "}, ZSRE)
     assert row["subject"]["id"] == "zsre-1"
     assert row["update_prompt"] == "What university did Watts Humphrey attend? ____"
     assert objects(row) == {"obsolete": "Illinois Institute of Technology", "new": "University of Michigan"}
@@ -253,6 +255,9 @@ def test_what_is_no_such_file_is_refused(tmp_path):
             load(tmp_path / "x.json", "zsre", tmp_path / "ours.parquet")
     pq.write_table(pa.table({"subject": [1]}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match="no column relation, update_prompt"):
+        export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json", {})
+    (tmp_path / "x.parquet").write_text("{}")
+    with pytest.raises(InputError, match=r"x\.parquet: no Parquet file"):
         export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json", {})
 
 

@@ -344,3 +344,7 @@ def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> 
 def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:
     rows = made(world, tmp_path, batched(tmp_path, "read[0] = float('nan')")).edits
     assert [row["failed"] for row in rows] == ["diverged", None, "diverged"]
+    shared = "deltas={name: LowRank(read[:1], write[:1])}, owner=[0] * n"
+    one = f"Edited({shared}, failed={{1: 'no'}} if n > 1 else {{}})"
+    rows = made(world, tmp_path / "one", batched(tmp_path, returned=one)).edits
+    assert [row["failed"] for row in rows] == [None, "no", None]

@@ -115,6 +115,10 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
     for method in ("grace", "rag"):
         states = made(world, tmp_path / method, hyper_of(method)).states
         assert {row["interval"]: row["entries"] for row in states} == entries
+    other = Benchmark("asof", [Question("q", prompt="The sea is", targets=("blue",))])
+    asked = ask(tiny_model("llama"), other, tmp_path / "other", hyper_of("prompt"), stream=True, told=world)
+    for name in ("interval", "old_date", "new_date", "so_far"):
+        assert [row[name] for row in asked.states] == [row[name] for row in states]
     with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
         for edit in world.edits[:5]:
             with told.put([edit]) as placed:

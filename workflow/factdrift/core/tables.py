@@ -176,8 +176,11 @@ def records(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, 
 
 
 def check_columns(path: Path, columns: Iterable[str], then: str) -> None:
-    """Raises InputError if a Parquet file lacks a column; `then` ends its message with what to do."""
-    names = pq.read_schema(path).names
+    """Raises InputError if a file is no Parquet file or lacks a column; `then` ends its message."""
+    try:
+        names = pq.read_schema(path).names
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: no Parquet file: {error}{then}") from None
     if lacking := [column for column in columns if column not in names]:
         raise InputError(f"{path}: no column {', '.join(lacking)}{then}")
 

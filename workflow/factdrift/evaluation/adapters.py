@@ -152,7 +152,8 @@ def keep_adapters(
         return
     digest = hashlib.sha256("\n".join(edit.id for edit in edits).encode()).hexdigest()[:8]
     together = (f"{edits[0].id}..{edits[-1].id}.{digest}", lasting, 0)
-    for name, places, owner in [(edits[at].id, [at], at) for at in lasting] if alone else [together]:
+    each = [(edits[at].id, [at], made.change_of(at)) for at in lasting]
+    for name, places, owner in each if alone else [together]:
         with new_folder(folder / name) as new:  # of a batch that was killed, it is made again
             said = about(loaded, hyper, [edits[place] for place in places])
             write_adapter(loaded, made.deltas, owner, new, said)

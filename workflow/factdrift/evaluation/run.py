@@ -108,6 +108,7 @@ class Run:
                     "stream-edits` with --edits"
                 )
             steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
+            asked = replace(asked, rows=stream.rows)
         else:
             steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
         return cls(session, asked, steps, tellings, ways, left_out)

@@ -99,6 +99,8 @@ def export(
         if record is not None:
             ours = {name: row.get(name) for name in FIELD_OF_NONE}
             ours |= {"paraphrases": told.paraphrases, "objects": row["objects"]}
+            read = rows.scenario_of(told.obsolete)
+            ours |= {name: row[name] for name, value in read.items() if row[name] != value}
             kept.append(record | {OURS: ours | record.get(OURS, {})})
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
@@ -115,7 +117,7 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     def row_of(record: Record, number: int) -> Iterator[Row]:
         told = LAYOUTS[layout].read(record, number)
-        if told is not None:
+        if told is not None and told.subject and told.new:
             yield rows.row_of(record, told)
 
     found = _read(path, layout, row_of, SCHEMA)

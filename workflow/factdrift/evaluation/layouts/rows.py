@@ -86,11 +86,6 @@ def closed(text: str) -> str:
 
 def fields_of(row: Row) -> Fields:
     """What a row has for the fields of a record."""
-    found: Row = {}
-    for decision in ("new", "obsolete"):
-        objects = [value for value in row["objects"] if value["decision"] == decision]
-        value = objects[0] if len(objects) == 1 else {"id": None, "label": ""}
-        found |= {decision: value["label"], f"{decision}_id": value["id"]}
     neighbors = [*row["neighborhood"], *row["random_neighborhood"]]
     return Fields(
         id=row["subject"]["id"],
@@ -103,8 +98,23 @@ def fields_of(row: Row) -> Fields:
             for fact in each["objects"]
         ],
         relation=row["relation"]["id"],
-        **found,
+        **_named(row["objects"]),
     )
+
+
+def _named(objects: Sequence[Row]) -> Row:
+    """Label and id of the new and of the obsolete object among these; empty where there is not just one."""
+    found: Row = {}
+    for decision in ("new", "obsolete"):
+        alike = [value for value in objects if value["decision"] == decision]
+        value = alike[0] if len(alike) == 1 else {"id": None, "label": ""}
+        found |= {decision: value["label"], f"{decision}_id": value["id"]}
+    return found
+
+
+def scenario_of(obsolete: str) -> Row:
+    """The scenario of a record with one new object, as far as the record's own fields show it."""
+    return {"scenario": "ReplaceObject" if obsolete else "AddRelation", "is_replace": bool(obsolete)}
 
 
 def row_of(record: Record, fields: Fields) -> Row:
@@ -113,7 +123,8 @@ def row_of(record: Record, fields: Fields) -> Row:
     objects = [{"id": fields.new_id, "label": fields.new, "decision": "new"}]
     if fields.obsolete:
         objects.insert(0, {"id": fields.obsolete_id, "label": fields.obsolete, "decision": "obsolete"})
-    known = {(value["decision"], value["label"]): value for value in ours.get("objects", [])}
+    given = ours.get("objects", [])
+    known = {(value["decision"], value["label"]): value for value in given}
     row: Row = {
         "subject": {"id": fields.id},
         "relation": {"id": fields.relation},
@@ -131,10 +142,12 @@ def row_of(record: Record, fields: Fields) -> Row:
         **{column: ours[column] for column in FIELD_OF_NONE if column in ours},
         "update_prompt": closed(fields.prompt),
         "generalization_prompts": [closed(text) for text in ours.get("paraphrases", fields.paraphrases)],
-        "is_replace": bool(fields.obsolete),
-        "scenario": "ReplaceObject" if fields.obsolete else "AddRelation",
+        **scenario_of(fields.obsolete),
         "objects": [known.get((value["decision"], value["label"]), value) for value in objects],
     }
+    if given and {"new": fields.new, "obsolete": fields.obsolete}.items() <= _named(given).items():
+        # No field of the layout says anything of the update's other objects.
+        row |= {"objects": given, **{name: ours[name] for name in scenario_of("") if name in ours}}
     row["subject"] = row["subject"] | {"label": fields.subject}
     return row
 

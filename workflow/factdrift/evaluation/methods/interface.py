@@ -65,6 +65,10 @@ class Edited:
         """What hooks apply while a model is probed."""
         return {**self.deltas, **self.codebooks}
 
+    def change_of(self, edit: int) -> int:
+        """The index into `changes` for an edit by its index."""
+        return edit if self.owner is None else self.owner[edit]
+
     def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
         """The text that the method puts before each prompt of a probe of an edit."""
         context = self.contexts[edit] if self.contexts else ""

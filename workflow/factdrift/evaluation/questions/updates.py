@@ -106,10 +106,7 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
-    try:
-        check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: no Parquet file: {error}; name a table of updates") from None
+    check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
     known = pq.read_schema(path).names
     found = [name for name in (*columns, "split", "subject_popularity") if name in known]
     wanted = {SCENARIOS[name] for name in choice.scenarios}

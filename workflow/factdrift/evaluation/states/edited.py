@@ -82,7 +82,7 @@ def edited(
         )
     if regime != "independent":
         result.owner = [-1 if place in result.failed else 0 for place in range(len(edits))]
-    elif result.failed:
+    elif result.failed and result.owner is None:
         for delta in result.deltas.values():
             for part in vars(delta).values():
                 if part is not None:

@@ -56,8 +56,7 @@ class Placed:
             return -1
         if self.lasting:
             return 0
-        place = self.edits.index(edit)
-        return self.made.owner[place] if self.made.owner else place
+        return self.made.change_of(self.edits.index(edit))
 
     def failed(self, edit: str) -> str | None:
         """Why an edit has failed; None if it has not."""

@@ -18,6 +18,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import SHIPPED_MODELS
+from factdrift.core.tables import check_columns
 from factdrift.evaluation.adapters import about, write_adapter, write_model
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
@@ -26,7 +27,7 @@ from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.questions.updates import NEEDED, SCENARIOS, Choice, edits_of, read_updates
+from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.edited import Telling, check_layers, edited
 from factdrift.evaluation.states.plain import Placed
@@ -168,11 +169,14 @@ def export(job: ExportAdapter) -> str:
     write_to = write_model if job.full else write_adapter
     with job.loaded() as model, atomic_path(job.output) as whole:
         hyper = job.hyper_of(model, job.method)
+        if hyper.own and hyper.own.plain:
+            raise InputError(f"--method: {hyper.method} changes a model in place; write it in your function")
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:
             path = job.edits or newest(job, "*/edit/edits.parquet")
             if path is None:
                 raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
+            check_columns(path, EDITS.names, "; give a table of `edit dataset`")
             known = {edit.id: edit for edit in read_edits(path).edits}
             if lacking := [name for name in job.edit if name not in known]:
                 some = next(iter(known), "")
@@ -186,7 +190,7 @@ def export(job: ExportAdapter) -> str:
                 raise InputError(f"{hyper.method}: the edit {group[place].id} failed: {reason}")
             for place, told in enumerate([[edit] for edit in group] if alone else [group]):
                 folder = whole / told[0].id if alone and len(edits) > 1 else whole
-                write_to(model, made.deltas, place, folder, about(model, hyper, told))
+                write_to(model, made.deltas, made.change_of(place), folder, about(model, hyper, told))
     what = "whole model" if job.full else "adapter"
     count = len(edits) if alone else 1
     return f"{job.output}: {count} {what}{'s' * (count > 1)}"

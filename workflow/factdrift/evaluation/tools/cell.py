@@ -5,7 +5,8 @@ Imports torch.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,11 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim, scratch
 from factdrift.core.tables import check_columns, write_parquet
-from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_values
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
 from factdrift.evaluation.questions import updates
-from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
@@ -45,9 +46,13 @@ EDITS = "results/{pair}/edit/edits.parquet"
 
 def cell(job: Ask) -> Iterator[str]:
     """Asks, and yields the lines to print. Raises InputError if the questions have not been built."""
-    with job.loaded() as model, scratch() as folder:
-        benchmark = _drawn(job, _read(job, folder), model)
-        files = [_ask(job, model, benchmark, state, folder) for state in dict.fromkeys(("none", job.state))]
+    if job.state not in UNEDITED:
+        check_values(job.state, job.set, job.methods)
+    with scratch() as folder:
+        questions = _read(job, folder)  # before the model, which may be large
+        with job.loaded() as model:
+            benchmark = _drawn(job, questions, model)
+            files = [_ask(job, model, benchmark, each, folder) for each in dict.fromkeys(("none", job.state))]
         title = title_of(job.state)
         yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
         yield ""
@@ -104,6 +109,8 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
         edits = list(benchmark.edits[: job.limit or None])
+    told = {edit.id: edit.target for edit in edits}
+    asked = [dataclasses.replace(each, role=_role(each, job.way, told)) for each in asked]
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 
@@ -122,6 +129,16 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     place = table.schema.get_field_index("kind")
     pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
     return files
+
+
+def _role(question: Question, way: str, told: Mapping[str, str]) -> str:
+    """What a question is for, in words; `told`: edit -> its object.
+
+    Likelihoods after an update's own cloze are of the new or of the old object, which is no right answer.
+    """
+    if way == "loglik" and question.role in OWN:
+        return f"{question.role} {'new' if question.targets == (told.get(question.edit),) else 'old'}"
+    return re.sub(r"^(\d) (\d)$", r"task \1 hop \2", question.role)
 
 
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:

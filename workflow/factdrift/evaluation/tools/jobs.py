@@ -15,6 +15,7 @@ from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
+from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
     from factdrift.evaluation.tools.written_questions import Written
@@ -37,6 +38,10 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
     for name, text in (("new object", new_object), ("subject", subject)):
         if not (text or "").strip():
             raise InputError(f"edit {verb}: the {name} is empty; give its name as a text would have it")
+    for name, text in (("prompt", prompt), ("new object", new_object)):
+        # Its blanks would be others than those of the texts that the model has read.
+        if text != (text or "").strip().removesuffix(BLANK).rstrip():
+            raise InputError(f"edit {verb}: {text!r}: write the {name} without blanks around it")
     if find_subject(prompt or "", subject or "") < 0:
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
@@ -79,6 +84,8 @@ class Ask(TriesMethod, command="ask"):
     def run(self) -> str:
         from factdrift.evaluation.tools.cell import cell
 
+        if self.method != "none":
+            raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
         check_regime(self.settings.regime)
         return "\n".join(cell(self))
 
@@ -137,7 +144,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     template: Template
     method: Annotated[str, "its file says what is tried"]
     dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
-    edits: Annotated[int, "number of updates, of the split train"] = 32
+    edits: Annotated[int, "number of updates, of the split train; 0 for all"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
