@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
@@ -122,7 +123,8 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
     place = table.schema.get_field_index("kind")
-    pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
+    named = pc.replace_substring_regex(table["role"], "^([1-4]) ([0-3])$", r"task \1, hop \2")
+    pq.write_table(table.set_column(place, "kind", named), files.answers)
     return files
 
 
