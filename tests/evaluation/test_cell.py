@@ -122,3 +122,4 @@ def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(
         assert main(asked) == 0
         said[model] = capsys.readouterr().out.replace(model, "it")
     assert said["adapter"] == said["whole"] != said["tiny"]
+    assert re.search("loglik, (new|old)( related)?, hop [0-3]", said["tiny"])

@@ -47,7 +47,9 @@ def test_a_strict_job_and_a_wrong_value_fail_instead(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(world, tmp_path, "prompt", "--strict", regime="sequential", code=1)
-    assert "edit.regime: sequential: prompt cannot edit so" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "edit.regime: sequential: prompt cannot edit so" in said
+    assert "sequential for all but none, prompt; " in said
     run(world, tmp_path, "ft", "--set", '{"layers": [9]}', code=1)
     assert "has no block 9" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.dumps import decompressed
 from support.dumps import lines as dump_lines
-from support.workflow import snakemake
+from support.workflow import ROOT, snakemake
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -197,7 +197,7 @@ def test_sizes_of_dumps_lie_between_those_that_are_known():
     assert 0 < dump_bytes("2014-01-06") < 9.9e9
 
 
-def test_the_command_prints_a_table(tmp_path, capsys):
+def test_the_command_prints_a_table_and_pages_have_it(tmp_path, capsys):
     dump = tmp_path / "a.json"
     dump.write_text("[\n]\n")
     assert main(["estimate", "2021-01-04", "92GB.gz", "--cores", "16", "--nodes", "1", "4"]) == 0
@@ -205,6 +205,11 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     assert "| 1 x 16, " in said
     assert "| 4 x 16, " in said
     assert re.search(r"After \d\d\.\d GB of downloads, \d+:\d\d h\.", said)
+    for page in ("cluster", "scaling"):
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        command = re.findall("`factdrift (estimate 2021-01-04 2023-02-27 --cores [0-9 nodes-]+)`", text)[-1]
+        assert main(command.split()) == 0
+        assert capsys.readouterr().out.partition("\n\n")[0].partition("-:|\n")[2] in text, page
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
     for wrong in (
         *(["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"]),

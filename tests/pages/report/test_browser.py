@@ -65,8 +65,20 @@ def test_the_keyboard_reaches_the_content_the_filter_and_the_headings(page: Brow
     assert page.run("document.querySelectorAll('#scenarios-3 th')[1].ariaSort") == "ascending"
 
 
+MEETING = """[...document.querySelectorAll('svg.chart')].flatMap(chart => {
+    const texts = [...chart.querySelectorAll('text')].map(each => [each, each.getBoundingClientRect()]);
+    return texts.flatMap(([one, a], place) => texts.slice(place + 1)
+        .filter(([, b]) => a.left < b.right && b.left < a.right)
+        .filter(([, b]) => a.top + 4 < b.bottom && b.top + 4 < a.bottom)
+        .map(([other]) => `${one.textContent} / ${other.textContent}`));
+})"""
+"""JavaScript: texts of a chart that lie upon each other."""
+
+
 def test_widths_and_colours(page: Browser, tmp_path: Path) -> None:
-    """Nothing is wider than the window, contents are folded on a phone only, figures have the page's ink."""
+    """Nothing is wider than the window, no two texts of a chart meet, contents are folded on a phone only,
+    figures have the page's ink.
+    """
     figure, axis = subplots(figsize=(2, 1))
     axis.set_title("a title")
     save(figure, tmp_path / "drawn.svg")
@@ -77,6 +89,7 @@ def test_widths_and_colours(page: Browser, tmp_path: Path) -> None:
     for width, dark in ((320, False), (390, True), (1280, True), (1280, False)):
         page.size(width, 800, dark)
         assert page.run("document.documentElement.scrollWidth") == width
+        assert page.run(MEETING) == []
         ink, paper = page.run("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
         assert (luminance(ink) > luminance(paper)) == dark
         assert abs(luminance(ink) - luminance(paper)) > 150

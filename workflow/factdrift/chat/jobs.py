@@ -18,7 +18,7 @@ class Ask(Job, command="chat ask"):
     requests: Annotated[Path, "table of requests, .parquet"]
     store: Annotated[Place, "folder of the store of answers"]
     settings: Annotated[Chat, Key("chat")]
-    prices: Annotated[Path, f"table of prices ({PRICES})"] = PRICES
+    prices: Annotated[Path, "table of prices"] = PRICES
     output: Annotated[Output, "table of answers, .parquet"]
 
     def run(self) -> None:

@@ -155,7 +155,7 @@ class Dates(Job, command="answer dates"):
 class Cutoff(OfModel, command="cutoff"):
     """Tell as of which date a model answers, with an interval, from facts that change.
 
-    Asks the model who holds some 1,200 offices and the like, which changed between 2012 and 2024, and finds
+    Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
     the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
     With `--way written` any model writes the name, and the first one that it gives as its answer counts.
     """

@@ -43,7 +43,7 @@ class WriteTemplates(Job, command="verbalize templates"):
     output: Written
     new: Annotated[Path, "properties of the new dump", Flag("PROPERTIES")]
     old: Annotated[Path, "properties of the old dump", Flag("PROPERTIES")]
-    templates: Annotated[Path, f"default: {TEMPLATES}", Flag("TSV")] = TEMPLATES
+    templates: Annotated[Path, "property, label, template", Flag("TSV")] = TEMPLATES
     no_fallback: Annotated[bool, "the candidates alone"] = False
     candidates: Annotated[Paths, "from sentences or a file", Flag("TABLE")] = ()
     source: Annotated[Literal["chat", "file"], "of the candidates"] = "chat"
@@ -76,7 +76,7 @@ class Literals(Job, command="verbalize literals"):
 class OfPrompts(Job):
     """Fields of jobs that read the files of a language."""
 
-    prompts: Annotated[Path, f"default: {PROMPTS}", Flag("FOLDER")] = PROMPTS
+    prompts: Annotated[Path, "a file a language", Flag("FOLDER")] = PROMPTS
     output: Written
 
 

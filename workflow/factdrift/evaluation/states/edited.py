@@ -77,8 +77,9 @@ def edited(
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so"
             f"{f' ({record.not_alone})' if regime == 'independent' else ''}; batch is for "
-            f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
-            f"stream for all but none, independent for all but {_listed(lambda each: bool(each.not_alone))}"
+            f"{_listed(lambda each: bool(each.together))}; sequential for all but "
+            f"{_listed(lambda each: not each.together and each.changes != 'weights')}; "
+            f"stream for all but none; independent for all but {_listed(lambda each: bool(each.not_alone))}"
         )
     if regime != "independent":
         result.owner = [-1 if place in result.failed else 0 for place in range(len(edits))]

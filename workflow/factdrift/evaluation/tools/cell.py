@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
@@ -27,6 +28,7 @@ from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import write_tables
+from factdrift.evaluation.scores.verdicts import asked_of
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import Telling
@@ -115,7 +117,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
 
 
 def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> Files:
-    """Asks in a state; the answers have what a question is for (`role`) as their `kind`, too."""
+    """Asks in a state; the answers have what a question is for in words as their `kind`."""
     if state in UNEDITED:
         prepared = Prepared(Hyper(state, model.name, "", {}))
     else:
@@ -127,7 +129,8 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
     place = table.schema.get_field_index("kind")
-    pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
+    kinds = pa.array(map(asked_of, table.to_pylist()), pa.string())
+    pq.write_table(table.set_column(place, "kind", kinds), files.answers)
     return files
 
 

@@ -291,7 +291,7 @@ class TaughtRipples(Job, command="answer taught-ripples"):
     ripples: Annotated[Path, "probes with their conditions", Flag("PARQUET")]
     names: Annotated[Path, "of `ripples names`", Flag("PARQUET")]
     old: Annotated[datetime.date, "T_old", Flag("DAY")]
-    limit: Annotated[int, "of each criterion so many"]
+    limit: Annotated[int, "at most of each criterion"]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
