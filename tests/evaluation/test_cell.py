@@ -63,7 +63,7 @@ def test_a_cell_is_shown_as_a_table_and_five_answers(
     assert sum(counts) == 6 * (1 if state == "none" else 2), shown
     answers = re.findall(r"^  (?:no edit|none|w/ ctx|context|PROMPT): (.+)$", shown, re.MULTILINE)
     assert len(answers) == (5 if state == "none" else 10), shown
-    assert benchmark == "updates" or re.search(r"letter, task \d hop \d", shown)
+    assert benchmark == "updates" or re.search(r"letter, (new|old)( related)?, hop \d", shown)
     if way == "loglik":
         assert all(re.search(r"\d+\.\d\d%", answer) for answer in answers)
 

@@ -39,7 +39,7 @@ _KINDS = {"current": "new", "neighbors": "", "retention": "earlier", "staleness"
 def asked_of(row: Row) -> str:
     """The kind of a question: `own wording`, `earlier, other wordings`, `nearest`, `new, hop 1`, ..."""
     role = row["role"] or "all"
-    if row["benchmark"] == "tempripple" and (found := re.fullmatch(r"([1-4]) (\d)", role)):
+    if found := re.fullmatch(r"([1-4]) (\d)", role):  # of TempRIPPLE, and of questions with a date
         task = TASKS[int(found[1]) - 1]
         return f"{task}, hop {found[2]}"
     kind = _KINDS.get(row["kind"] or "", row["kind"] or "")

@@ -5,7 +5,6 @@ Imports torch.
 
 import dataclasses
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -141,7 +140,7 @@ def _role(question: Question, way: str, told: Mapping[str, str]) -> str:
     """
     if way == "loglik" and question.role in OWN:
         return f"{question.role} {'new' if question.targets == (told.get(question.edit),) else 'old'}"
-    return re.sub(r"^(\d) (\d)$", r"task \1 hop \2", question.role)
+    return question.role
 
 
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
