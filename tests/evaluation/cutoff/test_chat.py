@@ -54,7 +54,12 @@ def test_what_names_no_holder_is_counted_by_reason(tmp_path: Path) -> None:
     (chain, *others) = some(80)
     label = chain["holders"][0]["label"]
     many = {**chain, "holders": [{**chain["holders"][0], "label": f"{label} {n}"} for n in range(27)]}
-    for said, reason in (("A", "order"), ("I cannot say", "no_letter"), ("Z", "no_letter")):
+    for said, reason in (
+        ("A", "order"),
+        ("I cannot say", "no_letter"),
+        ("Z", "no_letter"),
+        ("<think>A", "no_letter"),
+    ):
         first, *rows = answered([many, *others], LETTER, tmp_path, lambda _, said=said: said)
         # There are more holders than letters.
         assert (first["choice"], first["reason"]) == (None, "too_many")
