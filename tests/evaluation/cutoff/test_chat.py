@@ -94,6 +94,14 @@ def test_a_model_that_names_no_holder_is_said_to_have_no_date(
     said = f"silent.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
     assert said in capsys.readouterr().out
     assert pq.read_table(tmp_path / "dates").num_rows == 0
+    # One that only dates of death are known of.
+    deaths = [row for row in some(1) if row["died"] is not None][:60]
+    rows = answered(
+        deaths, LETTER, tmp_path, lambda said: min((name, key) for key, name in options_of(said).items())[1]
+    )
+    write_parquet(pa.Table.from_pylist(rows, ANSWERS), tmp_path / "silent.parquet")
+    assert main(["answer", "dates", "--dates", "2012-01-01", "2024-12-31", *options]) == 0
+    assert "m (letter): no chain was answered\n  by 60 dates of death: no date" in capsys.readouterr().out
 
 
 def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
