@@ -159,6 +159,15 @@ def test_after_a_call_that_always_fails_no_other_run_touches_the_batch(
     other = server.url.replace("127.0.0.1", "localhost")
     with pytest.raises(InputError, match=r"is open at .*set chat\.base_url to it, or remove"):
         bench.ask(mode="batch", base_url=other)
+    # A file of requests that a power failure or a copy has cut short.
+    (file,) = bench.store.glob("batches/*.jsonl")
+    whole = file.read_bytes()
+    for left, why in ((b"", "0 of 10 requests"), (whole[:-9], "truncated"), (None, "No such file")):
+        file.unlink() if left is None else file.write_bytes(left)
+        for mode in ["batch"] if left == b"" else ["batch", "live"]:
+            with pytest.raises(InputError, match=rf"no requests of an open batch .*{why}.*; remove "):
+                bench.ask(mode=mode)
+    file.write_bytes(whole)
     # Requests that are not in an open batch do not wait for it.
     bench.ask(mode="batch", model="third")
     assert len(open_keys(bench.store)) == 10

@@ -1,6 +1,8 @@
 """`factdrift judge`: anybody's answers, as JSON Lines or Parquet."""
 
 import json
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,6 +49,13 @@ def test_parquet_gives_the_same_as_lines(tmp_path, capsys):
     found = pq.read_table(tmp_path / "b.parquet").to_pylist()
     assert found == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["verdict"] for row in found] == ["correct", "correct"]
+
+
+def test_nothing_but_the_rows_is_printed(tmp_path):
+    code = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "judge", str(lines(tmp_path / "a.jsonl", ROW))]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (len(found.stdout.splitlines()), found.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(

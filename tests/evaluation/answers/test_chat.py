@@ -185,7 +185,8 @@ def test_the_first_letter_that_stands_alone_is_the_answer() -> None:
     plain = {"A": ["**A**"], "C": ["(C)"], "D": ["The answer is D."]}
     plain["B"] = [" B", "B. Bo", "Both B and C", "B.Paris", "Option B. C is too old"]
     plain[""] = ["BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C."]
-    plain[""] += ["C. S. Lewis", "J. C. Penney", "Texas A&M"]
+    plain[""] += ["C. S. Lewis", "J. C. Penney", "Texas A&M", "<think>\nIs it A. Ann?"]
+    plain["C"] += ["<think>\nOption A is too old.\n</think>\n\nC"]
     # Letters of the options' own texts are no answer.
     cities = {"B": ["Serie A, so B"], "C": ["Chelsea F.C. (C)", "C."]}
     cities[""] = ["Washington, D", "The answer is Chelsea F.C.", "serie A is the answer"]

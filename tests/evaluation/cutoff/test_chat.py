@@ -54,7 +54,12 @@ def test_what_names_no_holder_is_counted_by_reason(tmp_path: Path) -> None:
     (chain, *others) = some(80)
     label = chain["holders"][0]["label"]
     many = {**chain, "holders": [{**chain["holders"][0], "label": f"{label} {n}"} for n in range(27)]}
-    for said, reason in (("A", "order"), ("I cannot say", "no_letter"), ("Z", "no_letter")):
+    for said, reason in (
+        ("A", "order"),
+        ("I cannot say", "no_letter"),
+        ("Z", "no_letter"),
+        ("<think>A", "no_letter"),
+    ):
         first, *rows = answered([many, *others], LETTER, tmp_path, lambda _, said=said: said)
         # There are more holders than letters.
         assert (first["choice"], first["reason"]) == (None, "too_many")
@@ -89,6 +94,14 @@ def test_a_model_that_names_no_holder_is_said_to_have_no_date(
     said = f"silent.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
     assert said in capsys.readouterr().out
     assert pq.read_table(tmp_path / "dates").num_rows == 0
+    # One that only dates of death are known of.
+    deaths = [row for row in some(1) if row["died"] is not None][:60]
+    rows = answered(
+        deaths, LETTER, tmp_path, lambda said: min((name, key) for key, name in options_of(said).items())[1]
+    )
+    write_parquet(pa.Table.from_pylist(rows, ANSWERS), tmp_path / "silent.parquet")
+    assert main(["answer", "dates", "--dates", "2012-01-01", "2024-12-31", *options]) == 0
+    assert "m (letter): no chain was answered\n  by 60 dates of death: no date" in capsys.readouterr().out
 
 
 def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:

@@ -104,7 +104,9 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     text = "\n".join(text_of(rows))
     assert "0.0 / unknown" in text
     draw(rows, [tmp_path / "figure.svg"])
-    assert "who held it before" in (tmp_path / "figure.svg").read_text()
+    drawn = (tmp_path / "figure.svg").read_text()
+    assert "who held it before" in drawn
+    assert "no probes" in drawn  # others of its list
 
 
 def test_intervals_are_of_updates() -> None:

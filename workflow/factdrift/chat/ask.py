@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factdrift.chat.prices import BYTES_A_TOKEN, FREE, Run, price_of, say, worst_tokens
+from factdrift.chat.prices import BYTES_A_TOKEN, FREE, Run, cost_of, price_of, say, worst_tokens
 from factdrift.chat.requests import answer_limit, check_names, distinct_requests, read_requests
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED, ANSWERS, Store, write_rows
@@ -133,7 +133,7 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     Raises InputError if that is more than `max_usd`, or if `max_usd` or the API key is needed and not set.
     """
     price = price_of(chat, prices)
-    spent = sum(price.cost(prompts, answers, source) for source, prompts, answers in wanted.paid)
+    spent = sum(cost_of(price, prompts, answers, source) for source, prompts, answers in wanted.paid)
     stored, size, prompt_tokens, completion_tokens = store.usage(chat.model)
     known = stored >= _ENOUGH
     if known:
@@ -151,7 +151,7 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     )
     say(f"about {prompts:,.0f} tokens of prompts, {how} {answers:,.0f} of answers ({basis}){unlimited}")
     if price is not FREE:
-        cost = price.cost(prompts, answers, chat.mode)
+        cost = cost_of(price, prompts, answers, chat.mode)
         half = f" by the Batch API ({price.batch:.0%} of the price)" if chat.mode == "batch" else ""
         before = f", after {spent:.4f} USD that earlier runs have spent" if spent else ""
         text = f"{how} {cost:.4f} USD{half}{before}"

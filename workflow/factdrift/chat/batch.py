@@ -82,6 +82,8 @@ class _Batches:
                     f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
                 ) from error
             keys = set(_sent(self._path(batch)))
+            if len(keys) < batch.requests:
+                raise _damaged(self._path(batch), f"{len(keys):,} of {batch.requests:,} requests are left")
             if keys.isdisjoint(wanted):
                 continue
             if batch.server != self._chat.server:
@@ -251,14 +253,22 @@ class _Batches:
 
 
 def _sent(path: Path) -> dict[str, Request]:
-    """The requests in a batch's file, by key."""
+    """The requests in a batch's file, by key. Raises InputError if the file is lost or damaged."""
     found = {}
-    with path.open("rb") as file:
-        for line in map(msgspec.json.decode, file):
-            key, body = line["custom_id"], line["body"]
-            del body["model"]
-            found[key] = Request(key, key, canonical(body))
+    try:
+        with path.open("rb") as file:
+            for line in map(msgspec.json.decode, file):
+                key, body = line["custom_id"], line["body"]
+                del body["model"]
+                found[key] = Request(key, key, canonical(body))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise _damaged(path, str(error)) from error
     return found
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    record = path.with_suffix(".json").name
+    return InputError(f"{path}: no requests of an open batch ({why}); remove {record} to give the batch up")
 
 
 def sweep(folder: Path) -> None:

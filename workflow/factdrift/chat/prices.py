@@ -32,13 +32,16 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: float
     batch: float = 1.0
 
-    def cost(self, prompt_tokens: float, completion_tokens: float, mode: str) -> float:
-        """US dollars, of mode `live` or `batch`."""
-        share = self.batch if mode == "batch" else 1.0
-        return (prompt_tokens * self.input + completion_tokens * self.output) * share / _MILLION
-
 
 FREE = Price(0.0, 0.0)
+
+
+# No method of Price: with FREE it would be a cycle that Python cannot see, since it does not track structs of
+# numbers, and DuckDB would print at the end of each command that it leaks.
+def cost_of(price: Price, prompt_tokens: float, completion_tokens: float, mode: str) -> float:
+    """US dollars, of mode `live` or `batch`."""
+    share = price.batch if mode == "batch" else 1.0
+    return (prompt_tokens * price.input + completion_tokens * price.output) * share / _MILLION
 
 
 class _Table(msgspec.Struct, frozen=True):
@@ -102,7 +105,7 @@ class Run:
 
     def worst(self, request: Request) -> float:
         """The most that the request can cost in US dollars."""
-        return self._price.cost(*worst_tokens(request), self.mode)
+        return cost_of(self._price, *worst_tokens(request), self.mode)
 
     @property
     def room(self) -> float:
@@ -121,7 +124,7 @@ class Run:
             paid = reply.prompt_tokens, reply.completion_tokens
         self._prompt_tokens += reply.prompt_tokens or 0
         self._completion_tokens += reply.completion_tokens or 0
-        self.spent += self._price.cost(*paid, self.mode)
+        self.spent += cost_of(self._price, *paid, self.mode)
         charge = (request.key, attempt, self.mode, *paid)
         self.store.put(request, self.chat.model, reply, self.mode, tries, charge)
         self.answered += 1

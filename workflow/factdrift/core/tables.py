@@ -105,7 +105,7 @@ def write_parquet(
     `steps`, `changes`: see `parquet_writer`; for the rows see `growing`.
     """
     rows = 0
-    progress = Progress(f"writing {Path(path).parent.name}/{Path(path).name}")
+    progress = Progress(f"writing {Path(*Path(path).parts[-2:])}")
     with growing(path, table.schema, steps, **changes) as add:
         for batch in table.to_batches() if isinstance(table, pa.Table) else table:
             rows += batch.num_rows

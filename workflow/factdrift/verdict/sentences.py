@@ -151,14 +151,20 @@ def _goes_on(found: Sequence[Token], place: int, cues: Cues) -> bool:
 
 
 def repeats(keys: Sequence[str]) -> int | None:
-    """The place at which a phrase begins that is repeated up to the end of the words; None if none is."""
-    for size in range(1, len(keys) // LOOP + 1):
-        phrase = list(keys[-size:])
-        place, times = len(keys), 0
-        while place >= size and list(keys[place - size : place]) == phrase:
-            place, times = place - size, times + 1
-        if times >= (LOOP if size > 1 else LOOP_OF_WORDS):
-            while place and keys[place - 1] == keys[place - 1 + size]:  # it may begin within the phrase
-                place -= 1
-            return place
+    """The place at which a phrase begins that is repeated up to the end of the words; None if none is.
+
+    The last word may be cut short, as by the limit of tokens.
+    """
+    for whole in (keys, keys[:-1]):
+        for size in range(1, len(whole) // LOOP + 1):
+            if whole is not keys and not whole[-size].startswith(keys[-1]):
+                continue
+            phrase = list(whole[-size:])
+            place, times = len(whole), 0
+            while place >= size and list(whole[place - size : place]) == phrase:
+                place, times = place - size, times + 1
+            if times >= (LOOP if size > 1 else LOOP_OF_WORDS):
+                while place and whole[place - 1] == whole[place - 1 + size]:  # it may begin within the phrase
+                    place -= 1
+                return place
     return None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.question import Question
+from factdrift.verdict.text import without_thinking
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
@@ -68,9 +69,10 @@ def cloze_of(question: str) -> str:
 def parsed(output: str, options: Sequence[str]) -> int | None:
     """The option of the first stand-alone letter A to D in a model's output; None if there is none.
 
-    Letters of abbreviations and of the options' own texts (`Chelsea F.C.`, `Serie A`) are none, also where
-    the output breaks off in such a text.
+    Letters of abbreviations, of the options' own texts (`Chelsea F.C.`, `Serie A`), also where the output
+    breaks off in such a text, and of reasoning in `<think>` are none.
     """
+    output = without_thinking(output)
     begun = output.strip().lower()
     if re.search(r"\w\w", begun) and any(text.lower().startswith(begun) for text in options):
         return None

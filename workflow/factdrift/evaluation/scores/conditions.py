@@ -16,7 +16,12 @@ def condition_of(method: str) -> str:
     return NAMES.get(method, f"edited-{method}")
 
 
-WAYS = {"loglik": "by likelihood", "letter": "by letter", "written": "in writing"}
+WAYS = {
+    "loglik": "by likelihood",
+    "likelihood": "by likelihood",
+    "letter": "by letter",
+    "written": "in writing",
+}
 """Way of asking -> in figures."""
 
 

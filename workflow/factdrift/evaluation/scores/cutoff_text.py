@@ -24,6 +24,11 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Itera
     """The lines about one model and way: rows of TABLE, from rows of ANSWERS."""
     relations = {row["relation"]: row["relation_label"] for row in answers}
     whole = {row["reading"]: row for row in rows if row["subset"] == "all"}
+    if "plain" not in whole:
+        (only,) = rows
+        yield f"{only['model']} ({only['way']}): no chain was answered{unanswered(answers)}"
+        yield f"  by {only['chains']:,} dates of death: {verdict(only)}"
+        return
     plain = whole["plain"]
     yield f"{plain['model']} ({plain['way']}): {verdict(plain)}"
     if plain["latest"]:
@@ -101,4 +106,5 @@ def interval(row: Row) -> str:
 def difference(row: Row) -> str:
     if row.get("difference") is None:
         return ""
-    return f"{row['difference']:+,.0f} [{row['difference_low']:+,.0f}, {row['difference_high']:+,.0f}]"
+    days = [round(row[name]) for name in ("difference", "difference_low", "difference_high")]
+    return "{:+,} [{:+,}, {:+,}]".format(*days)

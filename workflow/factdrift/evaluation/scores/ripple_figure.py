@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.columns import Row
-from factdrift.core.figures import INK, KEPT, NEW, parts, save
+from factdrift.core.figures import INK, KEPT, NEW, SOFT, parts, save
 from factdrift.evaluation.methods.record import UNEDITED, title_of
 from factdrift.evaluation.scores.conditions import WAYS
 from factdrift.evaluation.scores.ripples import CRITERIA
@@ -44,6 +44,8 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
             own = {row["method"]: row for row in rows_of if row["criterion"] == criterion}
             for place, state in enumerate(states):
                 _bar(axis, place, own.get(state))
+            if not own:  # or it would look like 0 %
+                axis.text(4, (len(states) - 1) / 2, "no probes", va="center", fontsize="small", color=SOFT)
             axis.set(title=WORDS[criterion], xlim=(0, 125))
             axis.set_xticks([0, 50, 100], ["0", "50", "100 %"])
             axis.set_yticks(range(len(states)), [title_of(state) for state in states])
