@@ -6,6 +6,7 @@ runs.
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import re
@@ -21,6 +22,7 @@ import factdrift
 from factdrift.core import exhausted
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
 from factdrift.core.jobs import JOBS, Job, add_job, record, summary
+from factdrift.core.owned import writer_of_name
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
@@ -99,6 +101,11 @@ EXAMPLES = """\
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
+_DENIED = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ELOOP, errno.ENAMETOOLONG),
+)
+"""Errors of the system that say that a user may not use a file, or what lies in its place."""
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -211,6 +218,24 @@ def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     return None
 
 
+def _denied(error: Exception) -> str | None:
+    """Says which file this user may not use, what lies in its place, or that a table is cut, if an error is
+    about that."""
+    if "magic bytes" in str(error):  # pyarrow's words and DuckDB's
+        return f"a table is cut or damaged ({error}); remove it and build it again"
+    if getattr(error, "errno", None) not in _DENIED and "Permission denied" not in str(error):
+        return None
+    if not isinstance(error, OSError) or not isinstance(error.filename, str):
+        # Of a library: its words name the file.
+        return f"{str(error).partition(chr(10))[0]}; name another file, or change its permissions"
+    path = Path(error.filename)
+    if writer_of_name(path.name):
+        path = path.with_name(path.name[1:].rpartition(".factdrift-")[0])
+    if error.errno == errno.EEXIST:
+        return f"{path}: is no folder, and one is needed there; name another, or move the file or link away"
+    return f"{path}: {error.strerror}; name another place, or change its permissions"
+
+
 def _is_closed(stream: TextIO) -> bool:
     """Whether a stream is a pipe from which nobody reads any more, as before `| head`."""
     poll = select.poll()
@@ -267,8 +292,8 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif missing := _missing(options, error):
-            message = missing
+        elif known := _missing(options, error) or _denied(error):
+            message = known
         else:
             raise
     print(f"factdrift: {message}", file=sys.stderr)
