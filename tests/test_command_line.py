@@ -103,10 +103,13 @@ def test_only_an_error_about_a_missing_file_is_reported_as_one(
     ("error", "words"),
     [
         (PermissionError(13, "Permission denied", "ro/.x.factdrift-a-1.part"), "ro/x: Permission denied; "),
-        (PermissionError(13, "Failed to open local file 'x'"), "[Errno 13] Failed to open local file 'x'; "),
+        (
+            PermissionError(13, "Failed to open 'x'. Detail: Permission denied"),
+            "[Errno 13] Failed to open 'x'",
+        ),
         (RuntimeError('IO Error: Cannot open file "x": Permission denied'), 'IO Error: Cannot open file "x"'),
         (ValueError("Parquet magic bytes not found"), "a table is cut or damaged (Parquet "),
-        (FileExistsError(17, "File exists", "results"), "results: is no folder, and one is needed there; "),
+        (FileExistsError(17, "File exists", "results"), "results: is no folder, and one is needed; "),
         (OSError(30, "Read-only file system", "x"), "x: Read-only file system; "),
     ],
 )

@@ -22,7 +22,6 @@ import factdrift
 from factdrift.core import exhausted
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
 from factdrift.core.jobs import JOBS, Job, add_job, record, summary
-from factdrift.core.owned import writer_of_name
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
@@ -101,11 +100,10 @@ EXAMPLES = """\
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
-_DENIED = (
+_UNUSABLE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
     *(errno.ELOOP, errno.ENAMETOOLONG),
 )
-"""Errors of the system that say that a user may not use a file, or what lies in its place."""
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -218,22 +216,20 @@ def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     return None
 
 
-def _denied(error: Exception) -> str | None:
-    """Says which file this user may not use, what lies in its place, or that a table is cut, if an error is
+def _unusable(error: Exception) -> str | None:
+    """Says which table is cut, or which file may not be used or lies in the place of a folder, if an error is
     about that."""
-    if "magic bytes" in str(error):  # pyarrow's words and DuckDB's
-        return f"a table is cut or damaged ({error}); remove it and build it again"
-    if getattr(error, "errno", None) not in _DENIED and "Permission denied" not in str(error):
+    words = str(error).partition("\n")[0]
+    if "magic bytes" in words:  # pyarrow's and DuckDB's
+        return f"a table is cut or damaged ({words}); remove it and build it again"
+    if isinstance(error, OSError) and error.errno in _UNUSABLE and isinstance(error.filename, str):
+        # An unfinished file under its final name.
+        path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
+        fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
+        words = f"{path}: {fault}"
+    elif "Permission denied" not in words:  # of a library, which names the file
         return None
-    if not isinstance(error, OSError) or not isinstance(error.filename, str):
-        # Of a library: its words name the file.
-        return f"{str(error).partition(chr(10))[0]}; name another file, or change its permissions"
-    path = Path(error.filename)
-    if writer_of_name(path.name):
-        path = path.with_name(path.name[1:].rpartition(".factdrift-")[0])
-    if error.errno == errno.EEXIST:
-        return f"{path}: is no folder, and one is needed there; name another, or move the file or link away"
-    return f"{path}: {error.strerror}; name another place, or change its permissions"
+    return f"{words}; name another place, or change its permissions"
 
 
 def _is_closed(stream: TextIO) -> bool:
@@ -292,7 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif known := _missing(options, error) or _denied(error):
+        elif known := _missing(options, error) or _unusable(error):
             message = known
         else:
             raise

@@ -129,11 +129,8 @@ class _Refresh:
             if not due:
                 if self._refused:
                     status = 1
-                    _say(
-                        f"{self._refused}. No later dump is taken in the place of that one: it would stay in "
-                        "the series. Run again when the folder can be read, or name listings that show it "
-                        "(`refresh.listings`)"
-                    )
+                    remedy = "run again when it can be read, or name other `refresh.listings`"
+                    _say(f"{self._refused}. No later dump is taken in its place for good; {remedy}")
                 elif not made and not status:
                     dates = ", ".join(sorted(usable)) or "none"
                     _say(
