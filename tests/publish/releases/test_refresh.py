@@ -240,7 +240,7 @@ def test_a_folder_that_a_server_refuses_ends_the_series_before_it(series: Run) -
     assert refresh() == 1
     said = series.said()
     assert "results/releases/2026-11-07: 6 files" in said
-    assert re.search("20261207/: the server refuses with status 403.* No later dump is taken", said)
+    assert re.search("20261207/: the server refuses with status 403.* No later dump takes its place", said)
     assert len(series.workflow.lines) == 1
     del series.server.always[f"{HOME}20261207/"]
     assert refresh() == 0

@@ -130,7 +130,7 @@ class _Refresh:
                 if self._refused:
                     status = 1
                     remedy = "run again when it can be read, or name other `refresh.listings`"
-                    _say(f"{self._refused}. No later dump is taken in its place for good; {remedy}")
+                    _say(f"{self._refused}. No later dump takes its place in the series; {remedy}")
                 elif not made and not status:
                     dates = ", ".join(sorted(usable)) or "none"
                     _say(
