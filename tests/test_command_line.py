@@ -107,6 +107,28 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
             main(words)
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(13, "Permission denied", "ro/.x.factdrift-a-1.part"), "ro/x: Permission denied; "),
+        (
+            PermissionError(13, "Failed to open 'x'. Detail: Permission denied"),
+            "[Errno 13] Failed to open 'x'",
+        ),
+        (RuntimeError('IO Error: Cannot open file "x": Permission denied'), 'IO Error: Cannot open file "x"'),
+        (ValueError("Parquet magic bytes not found"), "a table is cut or damaged (Parquet "),
+        (FileExistsError(17, "File exists", "results"), "results: is no folder, and one is needed; "),
+        (OSError(30, "Read-only file system", "x"), "x: Read-only file system; "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(job_of("unlock"), "run", raising(error))
+    assert main(["unlock"]) == 1
+    assert capsys.readouterr().err.startswith(f"factdrift: {words}")
+
+
 @pytest.mark.parametrize(("run", "status"), [("return 'x'", 0), ("print(10**6 * 'x')", 141)])
 def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: int) -> None:
     program = f"from factdrift import cli\ndef run(job):\n    {run}\ncli.job_of('unlock').run = run\n"

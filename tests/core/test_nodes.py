@@ -79,18 +79,20 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.system
 @pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
-def test_two_nodes_that_share_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock of one holds the other back until its process dies; neither removes what the other writes."""
+@pytest.mark.parametrize("other", ["two", "one"])
+def test_two_nodes_that_share_one_folder(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of one holds the other back until its process dies; neither removes what the other writes, also
+    where both have one name, as containers may."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # others may have left unfinished files in theirs
     shared = tmp_path / "shared"
     shared.mkdir()
-    first, second = (Node(name, tmp_path) for name in ("one", "two"))
+    first, second = (Node(name, tmp_path) for name in ("one", other))
     holder = first.start([sys.executable, "-c", HOLDING, str(shared)])
     waiter = None
     try:
         assert holder.stdout is not None
         part = holder.stdout.readline().strip()
-        assert part.startswith(".table.factdrift-one-")
+        assert part.startswith(".table.factdrift-one_")
         waiter = second.start([sys.executable, "-c", TRYING, str(shared)])
         assert waiter.stdout is not None
         assert [waiter.stdout.readline().strip() for _ in range(2)] == ["swept 0 0.0", "waits"]

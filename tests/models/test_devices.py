@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import node
+from factdrift.core.owned import machine
 from factdrift.models import devices
 
 
@@ -72,7 +72,7 @@ def test_jobs_take_gpus_that_are_free(
             assert (folder / name.split(",")[0].replace("/", "-")).exists()
         with pytest.raises(InputError, match="a job sees 1 here"), devices.held("auto", 2):
             pass
-    assert f"-{node()}-" in folder.name
+    assert f"-{machine()}-" in folder.name
 
 
 @pytest.mark.usefixtures("uuids")

@@ -254,8 +254,9 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     klob = bench.folder / "klob_c.parquet"
     assert "manifest.json: no such file" in said(klob, "--manifest", tmp_path / "manifest.json")
     assert "--answers and --store belong together" in said(klob, *manifest, "--store", tmp_path)
-    bench.manifest.write_text("{", "utf-8")
-    assert "is no JSON" in said(klob, *manifest)
+    for text in ("{", "[]"):
+        bench.manifest.write_text(text, "utf-8")
+        assert "is no JSON object" in said(klob, *manifest)
     bench.manifest.write_text('{"dates": {}}', "utf-8")
     assert "has no configuration; name the manifest.json of the build" in said(klob, *manifest)
     bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")

@@ -28,6 +28,11 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match=r"\.snakemake: cannot be written"):
         prepare("")
     assert asked == [Path(), Path(".snakemake")]
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to("a disk that is not mounted")
+    with pytest.raises(InputError, match=f"^{tmp_path}/results: is a file, or a link to a folder that is "):
+        prepare("")
     assert dict(os.environ) == before
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 import duckdb
 import psutil
@@ -15,6 +16,7 @@ import pytest
 
 from factdrift.core.exhausted import full, is_full
 from factdrift.core.owned import WRITER, atomic_path, node, unfinished, writer
+from factdrift.runs import leftovers
 from factdrift.runs.leftovers import FORGOTTEN, sweep
 
 IO = '{"exception_message":"Could not write file \\"%s\\": No space left on device","errno":"28"}'
@@ -146,13 +148,16 @@ def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, spills, gone):
 
 
 @pytest.mark.parametrize("when", ["before it is measured", "before it is removed"])
-def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, spills, gone, when):
+def test_sweep_ignores_files_that_vanish_or_are_of_another_user(tmp_path, monkeypatch, spills, gone, when):
     folder = temporary(spills / "factdrift-a", gone)
     (folder / "block").write_bytes(b"x" * 10)
     (spills / "factdrift-link").symlink_to(tmp_path / "nothing")
     module, name = (psutil, "Process") if when == "before it is measured" else (shutil, "rmtree")
     real = getattr(module, name)
     remove = shutil.rmtree
+    with monkeypatch.context() as other:  # a folder of another user
+        other.setattr(leftovers, "remove_unfinished", mock.Mock(side_effect=PermissionError))
+        assert sweep(tmp_path / "results") == (0, 0)
 
     def after_another(*arguments):
         remove(folder)

@@ -64,6 +64,10 @@ def neighbour(field: str, value: Any, part: str = "neighborhood") -> Change:
     return change
 
 
+def near_literal(row: Row) -> bool:
+    return bool(row["neighborhood"]) and row["neighborhood"][0]["objects"][0]["object"]["id"] is None
+
+
 def other_prompt(row: Row) -> None:
     row["update_prompt"] = swap(row["update_prompt"], row["subject"]["label"], "Utopia")
 
@@ -199,6 +203,8 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("neighbour_words", dated, neighbour("popularity", lambda value: value + 0.1)),
         ("neighbour_words", dated, neighbour("objects.prompt", "The capital of Utopia is ____")),
         ("neighbour_words", dated, neighbour("objects.object.label", "Nobody", "random_neighborhood")),
+        ("neighbour_words", dated, neighbour("objects.object.id", None)),
+        ("neighbour_words", near_literal, neighbour("objects.object.label", "12")),
         ("distance", dated, neighbour("dist", lambda value: value + 0.001)),
         ("distance", dated, neighbour("dist", 0.5, "random_neighborhood")),
         ("distance", dated, lambda row: row["neighborhood"].reverse()),
@@ -273,10 +279,13 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ),
         ("options", has("options"), two_answers),
         ("key", has("options"), next_answer),
-        (
-            "labels",
-            lambda row: row["options"] and row["option_ids"][0][0] == "Q",
-            lambda row: row["option_ids"].__setitem__(0, "Q30"),
+        *(
+            (
+                "labels",
+                lambda row: row["options"] and row["option_ids"][0][0] == "Q",
+                lambda row, other=other: row["option_ids"].__setitem__(0, other),
+            )
+            for other in ("Q30", "Q999999999")
         ),
     ],
     KLOB: [

@@ -513,6 +513,10 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_text(swap((folder / name).read_text("utf-8"), old, new))
 
 
+def _cut(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-9])
+
+
 @pytest.mark.parametrize(
     ("plant", "summed", "reason"),
     [
@@ -532,6 +536,10 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
             "belongs to no split",
         ),
         (lambda folder: (folder.parents[1] / "wfd_repl.parquet").unlink(), False, "rows are not checked"),
+        *(
+            (_cut(name), False, "cannot be read")
+            for name in ("data/train-00000-of-00001.parquet", "manifest.json")
+        ),
         (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md says"),
         (_text("manifest.json", "2021", "2020"), True, "manifest.json: dates"),
         (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
@@ -577,6 +585,9 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     message = f"results/{PAIR}/manifest.json: no such file; build it with"
     assert message in capsys.readouterr().err
     shutil.copy(audited / PAIR / "manifest.json", pair)
+    (tmp_path / "results/notes.jsonl").write_text("a file of the user's\n")
+    (tmp_path / "results/layouts").mkdir()
+    (tmp_path / "results/layouts/zsre.json").write_text("[{")
     assert main(["audit", "--settings", '{"rows": 20}']) == 0
     said = capsys.readouterr().out
     assert "wikifactdiff: 20 of 1,368 rows audited" in said
@@ -586,7 +597,8 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     table = pq.read_table(folder / "audit.parquet")
     assert table.schema.equals(AUDIT)
     failed = {(row["dataset"], row["kind"]) for row in table.to_pylist() if row["outcome"] == "failed"}
-    assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements")} <= failed
+    assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements"), ("layouts", "layout")} <= failed
+    assert "zsre.json layout: a file cannot be read" in said
     sheet = tmp_path / "sheet.csv"
     assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 0
     lines = sheet.read_text("utf-8-sig").splitlines()

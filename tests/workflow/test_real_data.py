@@ -166,7 +166,7 @@ def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
     assert summary["sampled"]["wikifactdiff"]["rows"] == len(made.rows())
     checked = {each["kind"] for each in findings}
     assert {kind for kind, each in KINDS.items() if each.role and "wikifactdiff" in each.datasets} <= checked
-    facts = {kind for kind, each in KINDS.items() if each.role} | {"neighbour_fact"}
+    facts = {kind for kind, each in KINDS.items() if each.role} | {"neighbour_fact", "neighbour_words"}
     assert [each for each in findings if each["outcome"] == "failed" and each["kind"] in facts] == []
 
 

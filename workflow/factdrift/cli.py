@@ -6,6 +6,7 @@ runs.
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import re
@@ -99,6 +100,10 @@ EXAMPLES = """\
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
+_BARRED = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ELOOP, errno.ENAMETOOLONG),
+)
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -239,6 +244,22 @@ def _is_other(path: Path) -> bool:
         return (begin, file.read()) != (b"PAR1", b"PAR1")
 
 
+def _barred(error: Exception) -> str | None:
+    """Says which table is cut, or which file may not be used or lies in the place of a folder, if an error is
+    about that."""
+    words = str(error).partition("\n")[0]
+    if "magic bytes" in words:  # pyarrow's and DuckDB's
+        return f"a table is cut or damaged ({words}); remove it and build it again"
+    if isinstance(error, OSError) and error.errno in _BARRED and isinstance(error.filename, str):
+        # An unfinished file under its final name.
+        path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
+        fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
+        words = f"{path}: {fault}"
+    elif "Permission denied" not in words:  # of a library, which names the file
+        return None
+    return f"{words}; name another place, or change its permissions"
+
+
 def _is_closed(stream: TextIO) -> bool:
     """Whether a stream is a pipe from which nobody reads any more, as before `| head`."""
     poll = select.poll()
@@ -295,8 +316,8 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif unusable := _unusable(options, error):
-            message = unusable
+        elif known := _unusable(options, error) or _barred(error):
+            message = known
         else:
             raise
     print(f"factdrift: {message}", file=sys.stderr)

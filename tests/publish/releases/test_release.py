@@ -67,7 +67,15 @@ def test_the_newest_release_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"dates": ["2026-11-16"], "dumps": {}}', '{"dates": [], "dumps": {}, "configuration": {}}'],
+    [
+        *(
+            "",
+            "[]",
+            '{"dates": ["2026-11-16"], "dumps": {}}',
+            '{"dates": [], "dumps": {}, "configuration": {}}',
+        ),
+        '{"dates": ["2026-11-16"], "dumps": {"2026-11-16": ""}, "configuration": {}, "files": {}}',
+    ],
 )
 def test_an_account_that_cannot_be_read(tmp_path: Path, text: str) -> None:
     folder = released(tmp_path)

@@ -248,7 +248,7 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
             if path.suffix == ".jsonl"
             else of_layouts.layout(path, replaced, source.pair / "tempripple")
         )
-        yield from _faults(LAYOUTS, "layout", faults)
+        yield from _faults(LAYOUTS, "layout", of_tables.until_damage(faults, path.name))
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
     if source.folders():

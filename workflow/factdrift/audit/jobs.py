@@ -12,6 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.manifests import read_manifest
+from factdrift.core.products import products
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -153,7 +154,8 @@ def _beside(pair: Path) -> list[Path]:
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
     named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    copies = (*sorted((results / "layouts").glob("*.json")), *sorted(results.glob("*.jsonl")))
+    known = [results / name for product in products() for name in product.names]
+    copies = [path for path in known if path.suffix == ".jsonl" or path.parent.name == "layouts"]
     return [path for path in (*named, *copies) if path.exists()]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.audit.of_tables import Fault
+from factdrift.audit.of_tables import Fault, until_damage
 from factdrift.core.files import sha256
 
 TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
@@ -26,22 +26,25 @@ SUMS = "SHA256SUMS"
 
 def folder(path: Path, results: Path) -> Iterator[Fault]:
     """What is wrong with a published folder; `results` has the products."""
-    for reason in (*_checksums(path), *_copies(path, results)):
-        yield Fault(path.name, "", reason)
+    yield from _faults(path.name, _checksums(path))
+    yield from _faults(path.name, _copies(path, results))
     counts: dict[tuple[str, str], int] = {}
     for directory, split, product in TABLES.get(path.name, ()):
         table = results / product
         if table.is_file():
-            for reason in _table(path / directory, split, table, counts):
-                yield Fault(f"{path.name}/{directory}", "", reason)
+            yield from _faults(f"{path.name}/{directory}", _table(path / directory, split, table, counts))
         elif any((path / directory).glob(f"{split}*.parquet")):
             yield Fault(f"{path.name}/{directory}", "", f"{table} is not there, so its rows are not checked")
     for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
             if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
                 yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")
-    for reason in (*_card(path, counts), *_flat(path, counts), *_croissant(path)):
-        yield Fault(path.name, "", reason)
+    for check in (_card(path, counts), _flat(path, counts), _croissant(path)):
+        yield from _faults(path.name, check)
+
+
+def _faults(name: str, reasons: Iterator[str]) -> Iterator[Fault]:
+    return until_damage((Fault(name, "", reason) for reason in reasons), name)
 
 
 COPIED = {

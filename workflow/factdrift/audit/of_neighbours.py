@@ -16,9 +16,10 @@ from factdrift.audit.of_updates import (
     not_main_snak,
     outcomes,
     statement_of,
+    wrong_literal,
     wrong_names,
 )
-from factdrift.audit.values import TOLERANCE, close, may_hold
+from factdrift.audit.values import TOLERANCE, close, entity_of, may_hold
 from factdrift.core.columns import Row
 
 Pool = Mapping[tuple[str, str, str], str | None]
@@ -107,6 +108,8 @@ def _words(row: Row, dumps: Dumps) -> Iterator[str]:
         for part in (fact["subject"], fact["relation"], value["object"]):
             if part["id"]:
                 yield from wrong_names(part["id"], part["label"], part["description"], dumps)
+        if not value["object"]["id"]:
+            yield from _literal(value, fact["subject"]["id"], dumps)
         reason = dumps.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
         if reason:
             yield reason
@@ -115,6 +118,20 @@ def _words(row: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{fact['subject']['id']}: popularity {fact['popularity']}, by the dumps {popularity:.9f}"
         if value["dist"] != fact["dist"]:
             yield f"{fact['subject']['id']}: its two distances differ"
+
+
+def _literal(value: Row, subject: str, dumps: Dumps) -> Iterator[str]:
+    """What is wrong with the words of a neighbour's object that has no id."""
+    entity = dumps.old.get(subject)
+    claim = statement_of(entity, value["statement"]) if entity else None
+    if claim is None or claim.mainsnak.snaktype != "value":
+        return  # a finding of `neighbour_fact`
+    if (entity_of(claim.mainsnak) or "").startswith("Q"):
+        yield f"{value['raw']}: the object has no id"
+    datatype = claim.mainsnak.snak_datatype  # which old dumps may lack
+    literal = value["object"] | {"raw": value["raw"], "datatype": datatype, "short": None}
+    if datatype and (reason := wrong_literal(literal, claim.mainsnak, dumps)):
+        yield reason
 
 
 def _random(row: Row, pool: Pool, reach: tuple[int, int, int]) -> Iterator[str]:

@@ -129,6 +129,8 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
         expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
         if expected is not None and plain(expected) != plain(label):
             yield f"{entity}: label {label!r} where the dump has {expected!r}"
+        elif expected is None and entity.startswith("Q"):
+            yield f"{entity}: label {label!r}, and the dump has none"
     if (fact := ripples.facts.get(item["fact_id"])) is None:
         return
     for side in ("s", "o"):

@@ -21,6 +21,14 @@ class Fault(NamedTuple):
     reason: str
 
 
+def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
+    """The faults of `name`, and that the check has ended where it has: at a file that cannot be read."""
+    try:
+        yield from faults
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {error}")
+
+
 def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:
     """Rows of a table that share a key; `columns` name it, `subject.id` a field of a struct."""
     names = list(columns)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
+from qwikidata.snak import WikidataSnak
 
 from factdrift.audit.dates import Day, span
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
@@ -224,10 +225,16 @@ def _labels(update: _Update) -> Iterator[str]:
             # As the statement has it: the new dump's, else the old one's.
             claims = {side: claim for each, side, claim in update.claims if each is value}
             snaks = (claims[side].mainsnak for side in ("new", "old") if side in claims)
-            stated = next((snak.datavalue.value for snak in snaks if snak.snaktype == "value"), None)
-            content = stated if isinstance(stated, dict) else None
-            if reason := misread(value, content, dumps.variant == "reference", dumps.new or dumps.old):
+            stated = next((snak for snak in snaks if snak.snaktype == "value"), None)
+            if reason := wrong_literal(value, stated, dumps):
                 yield reason
+
+
+def wrong_literal(value: Row, stated: WikidataSnak | None, dumps: Dumps) -> str | None:
+    """Why the label of a literal, or its short form, does not say its value; None if it does."""
+    content = stated.datavalue.value if stated else None
+    content = content if isinstance(content, dict) else None
+    return misread(value, content, dumps.variant == "reference", dumps.new or dumps.old)
 
 
 def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) -> Iterator[str]:

@@ -16,9 +16,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; build it with `snakemake --cores all results/manifest.json`")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path}: is no JSON ({error}); remove it and build it again") from error
+        manifest: dict[str, Any] = {**json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: is no JSON object ({error}); remove it and build it again") from error
     return manifest
 
 

@@ -35,12 +35,26 @@ _UNFINISHED = re.compile(r"\..+\.factdrift-(\w+)-(\d+)\.part")
 _SNAKEMAKE = ".snakemake_timestamp"
 """What Snakemake adds to every folder that is an output of a job."""
 
+_HOST = 0xEFFFFFFC
+"""Linux's number of the namespace of processes outside all containers."""
+
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def node() -> str:
+def machine() -> str:
     """The name of this machine, as part of a file's name."""
     return re.sub(r"[^A-Za-z0-9_]", "_", os.uname().nodename)
+
+
+def node() -> str:
+    """The machine and, in a container, its namespace of process numbers, as part of a file's name.
+
+    Containers may have the name of their host, and see neither its processes nor each other's.
+    """
+    with contextlib.suppress(OSError):  # on macOS
+        if (space := Path("/proc/self/ns/pid").stat().st_ino) != _HOST:
+            return f"{machine()}_{space}"
+    return machine()
 
 
 def writer() -> str:

@@ -11,7 +11,7 @@ from typing import IO, TypeVar
 import torch
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import node, private_folder, try_lock
+from factdrift.core.owned import machine, private_folder, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""
@@ -42,7 +42,7 @@ def held(device: str, gpus: int = 1) -> Iterator[str]:
     names = _names()
     if gpus > len(names):
         raise InputError(f"edit.gpus: {gpus} GPUs are wanted for a model, and a job sees {len(names)} here")
-    folder = private_folder(f"gpus-{node()}")
+    folder = private_folder(f"gpus-{machine()}")
     with contextlib.ExitStack() as stack:
         files = {folder / name: stack.enter_context((folder / name).open("a")) for name in names}
         while not (places := _free(files, gpus)):

@@ -67,13 +67,19 @@ def prepare(contact: str) -> None:
 
     Jobs find the programs beside the running Python, and downloads the contact. As variables of the
     environment they are never parsed by a shell, whatever characters they contain. Raises InputError if the
-    working directory, in which results and Snakemake's records are written, is read-only.
+    working directory, in which results and Snakemake's records are written, is read-only, or `results` is no
+    folder.
     """
     here = Path(".snakemake") if Path(".snakemake").is_dir() else Path()
     if not os.access(here, os.W_OK):
         raise InputError(
             f"{here.resolve()}: cannot be written, and results and Snakemake's records belong there; work in "
             "another directory (snakemake --directory FOLDER), or make this one writable"
+        )
+    if os.path.lexists("results") and not Path("results").is_dir():
+        raise InputError(
+            f"{Path('results').absolute()}: is a file, or a link to a folder that is not there (is its disk "
+            "mounted?), and results belong there; move it away, or make the folder"
         )
     logging.raiseExceptions = False
     programs = str(Path(sys.executable).parent)

@@ -101,7 +101,8 @@ def sweep(results: Path) -> tuple[int, float]:
     These are what `owned.unfinished` names under `results`, and the temporary folders of this user in which
     `owned.scratch` has written its process. Nothing else is removed, whatever its name, and no link is
     followed. Whether a process of another node is gone cannot be asked here: its files are removed when they
-    have not changed for `FORGOTTEN`. What another process removes meanwhile is left to it.
+    have not changed for `FORGOTTEN`. What another process removes meanwhile is left to it, and what this user
+    may not remove, as in folders of another one, stays.
     """
     number, freed = 0, 0.0
     for path, where, process, began in [*_unfinished(results)]:
@@ -110,7 +111,7 @@ def sweep(results: Path) -> tuple[int, float]:
         if not os.path.lexists(path):  # another process has removed it, or it was in a folder that is gone
             continue
         size = sum(_bytes(file) for file in (path, *_inside(path)))
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, PermissionError):
             remove_unfinished(path)
             number, freed = number + 1, freed + size
     return number, freed

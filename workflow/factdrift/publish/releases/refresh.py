@@ -112,6 +112,8 @@ class _Refresh:
         self._named: set[str] = set()
         self._damaged: set[Candidate] = set()
         """What was found damaged by this refresh: of one date, one server may have it and then another."""
+        self._refused = ""
+        """Why the first date that servers list and refuse to show is not known, if there is one."""
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
@@ -125,7 +127,11 @@ class _Refresh:
             usable = self._usable(before)
             due = sequences(usable, before.dates, every)
             if not due:
-                if not made and not status:
+                if self._refused:
+                    status = 1
+                    remedy = "run again when it can be read, or name other `refresh.listings`"
+                    _say(f"{self._refused}. No later dump takes its place in the series; {remedy}")
+                elif not made and not status:
                     dates = ", ".join(sorted(usable)) or "none"
                     _say(
                         f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
@@ -150,10 +156,14 @@ class _Refresh:
         return status
 
     def _usable(self, before: Release) -> dict[str, Candidate]:
-        """Date -> the dump that can follow the last release; says which ones are skipped."""
+        """Date -> the dump that can follow the last release; says which ones are skipped.
+
+        Dates after one that no server shows are left out, and for a first release all, which has the newest.
+        """
         usable: dict[str, Candidate] = {}
+        refused: dict[str, str] = {}
         listings, every = self._keys["listings"], self._keys["every"]
-        for candidate in candidates(listings, every, before.dates, self._skipped, self._client):
+        for candidate in candidates(listings, every, before.dates, self._skipped, self._client, refused):
             date = candidate.date
             known = self._skipped.get(date)
             if known is None:
@@ -169,7 +179,9 @@ class _Refresh:
                     write_skipped(self._skipped, SKIPPED)
                     _remove_snapshot(date)
                 usable[date] = candidate
-        return usable
+        first = min(refused.keys() - usable.keys(), default="")
+        self._refused = refused.get(first, "")
+        return {date: each for date, each in usable.items() if not first or (before.dates and date < first)}
 
     def _skip(self, dump: Candidate, reason: str) -> None:
         self._skipped[dump.date] = dump._replace(reason=reason)

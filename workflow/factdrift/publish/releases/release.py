@@ -135,7 +135,7 @@ def read_account(folder: Path) -> tuple[Release, dict[str, Any]]:
         release = Release(
             [str(date) for date in account["dates"]], dict(account["dumps"]), dict(account["configuration"])
         )
-        if release.dates[-1:] != [path.parent.name] or not release.dumps.keys() >= set(release.dates):
+        if release.dates[1:][-1:] != [path.parent.name] or not release.dumps.keys() >= set(release.dates):
             raise ValueError("its dates are not those of the folder and the dumps")
         account["files"] = {str(name): dict(described) for name, described in account["files"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
