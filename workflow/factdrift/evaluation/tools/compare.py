@@ -18,6 +18,7 @@ from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.scores.intervals import interval
 
 METRICS = {
@@ -97,7 +98,10 @@ def _title(rival: str) -> str:
 
 
 def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Sequence[Path]) -> Values:
-    """The values of a rival. Keys have the model in them where the rival is on all models."""
+    """The values of a rival. Keys have the model in them where the rival is on all models.
+
+    Likelihoods after an update's own clozes are left out: some are of the old object.
+    """
     model, _, method = rival.rpartition(":")
     chosen = f"method = {sql(method)}" + (f" AND model = {sql(model)}" if model else "")
     named = "''" if model else "model"
@@ -111,8 +115,8 @@ def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Se
         queries.append(
             f"""SELECT {named}, benchmark || ' (' || way || ')', 'right',
                 concat_ws(' ', question, kind, interval), state,
-                (CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
-                    ELSE correct END)::DOUBLE AS r
+                (CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 AND role NOT IN {sql(OWN)}
+                    THEN exact[1] ELSE correct END)::DOUBLE AS r
             FROM read_parquet({sql(list(answers))}, union_by_name = true)
             WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL"""
         )
