@@ -23,23 +23,41 @@ GRID = schema_of(
 """One row for each model, benchmark, state, way, and kind of the plan (docs/tables/answer_grid.md)."""
 
 
-def write_grid(answers: Sequence[Path], made: Sequence[Path], output: Path) -> pa.Table:
-    """Writes GRID of ANSWERS, in their order, with MADE of the same jobs; returns it."""
+_OBJECTS = """
+    INSERT INTO objects SELECT DISTINCT question, CASE object WHEN 'obsolete' THEN 'old' ELSE object END || ' object'
+    FROM (
+        SELECT edit || '#' || (generate_subscripts(probes, 1) - 1) AS question,
+            unnest(probes, max_depth := 2)
+        FROM read_parquet({}, union_by_name = true)
+    ) WHERE object IN ('new', 'obsolete', 'later')"""
+"""SQL: of which object of its update a question asks for the likelihood; the old one is no right answer."""
+
+
+def write_grid(
+    answers: Sequence[Path], made: Sequence[Path], output: Path, edits: Sequence[Path] = ()
+) -> pa.Table:
+    """Writes GRID of ANSWERS, in their order, with MADE of the same jobs; returns it.
+
+    `edits`: EDITS and STREAM_EDITS that are asked about.
+    """
     with database() as db:
+        db.execute("CREATE TEMP TABLE objects (question VARCHAR, object VARCHAR)")
+        if edits:
+            db.execute(_OBJECTS.format(sql(list(edits))))
         rows = db.sql(
             f"""WITH told AS (
                 SELECT model, method, edit, any_value(trained) AS trained
                 FROM read_parquet({sql(list(made))}) GROUP BY ALL
             ), rows AS (
-                SELECT g.*, coalesce(t.trained, false) AS trained,
+                SELECT g.*, object, coalesce(t.trained, false) AS trained,
                     CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
                         ELSE correct END AS judged
                 FROM read_parquet({sql(list(answers))}) g LEFT JOIN told t USING (model, method, edit)
+                LEFT JOIN objects o ON way = 'loglik' AND o.question = g.question
             )
             SELECT model, benchmark, method, way,
-                coalesce(nullif(kind, ''), CASE
-                    WHEN way = 'written' AND role IN ('nearest', 'random') THEN 'neighbors'
-                    ELSE 'all' END) AS kind,
+                coalesce(nullif(concat_ws(', ', nullif(kind, ''), object), ''), CASE
+                    WHEN role IN ('nearest', 'random') THEN 'neighbors' ELSE 'all' END) AS kind,
                 count(*)::INTEGER AS asked,
                 (count(*) FILTER (reason IS NULL OR reason = '{NOT_FINITE}'))::INTEGER AS answered,
                 count(judged)::INTEGER AS judged, (count(*) FILTER (judged))::INTEGER AS "right",

@@ -351,7 +351,7 @@ class Grid(Printed, Skips, command="answer grid", beside="models_"):
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
 
-        table = write_grid(self.answers, self.made, self.output)
+        table = write_grid(self.answers, self.made, self.output, self.edits)
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
         return self.printed(*written_lines(written), *lines(table, self.runs, self.without_job()))
