@@ -69,7 +69,7 @@ def test_a_device_that_refuses_what_a_gpu_refuses() -> None:
     ]
     done = subprocess.run(
         [*words, "--deselect", f"{__file__}::{test_a_device_that_refuses_what_a_gpu_refuses.__name__}"],
-        env=quiet(PYTHONPATH=str(Path(__file__).parents[1])),
+        env=quiet(PYTHONPATH=str(Path(__file__).parents[1]), PYTEST_ADDOPTS=""),
         capture_output=True,
         text=True,
     )
