@@ -24,7 +24,8 @@ GRID = schema_of(
 
 
 _OBJECTS = """
-    INSERT INTO objects SELECT DISTINCT question, CASE object WHEN 'obsolete' THEN 'old' ELSE object END || ' object'
+    INSERT INTO objects SELECT DISTINCT question,
+        CASE object WHEN 'obsolete' THEN 'old' ELSE object END || ' object'
     FROM (
         SELECT edit || '#' || (generate_subscripts(probes, 1) - 1) AS question,
             unnest(probes, max_depth := 2)
