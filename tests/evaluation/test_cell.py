@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -86,8 +87,8 @@ def test_updates_of_a_dataset_are_asked_without_a_build(
     assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "0") == 0
     shown = capsys.readouterr().out
     # That the old object is written is no right answer.
-    for kind in ("update new", "update old", "generalization new", "generalization old"):
-        assert f"loglik, {kind}" in shown
+    for kind, which in product(("own wording", "other wordings"), ("new", "old")):
+        assert f"loglik, {kind}, {which} object" in shown
 
 
 @pytest.mark.parametrize(("limit", "edits"), [(0, 3), (2, 2)])

@@ -5,7 +5,7 @@ Imports torch.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -110,8 +110,6 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
         edits = list(benchmark.edits[: job.limit or None])
-    told = {edit.id: edit.target for edit in edits}
-    asked = [dataclasses.replace(each, role=_role(each, job.way, told)) for each in asked]
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 
@@ -128,19 +126,17 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
     place = table.schema.get_field_index("kind")
-    kinds = pa.array(map(asked_of, table.to_pylist()), pa.string())
-    pq.write_table(table.set_column(place, "kind", kinds), files.answers)
+    targets = {each.id: each.targets for each in benchmark.questions}
+    told = {(edit.id, (edit.target,)) for edit in benchmark.edits}
+    kinds = []
+    for row in table.to_pylist():
+        kinds.append(asked_of(row))
+        # Likelihoods are asked for of either object, and the old one is no right answer.
+        if job.way == "loglik" and row["role"] in OWN:
+            new = (row["edit"], targets[row["question"]]) in told
+            kinds[-1] += ", new object" if new else ", old object"
+    pq.write_table(table.set_column(place, "kind", pa.array(kinds, pa.string())), files.answers)
     return files
-
-
-def _role(question: Question, way: str, told: Mapping[str, str]) -> str:
-    """What a question is for, in words; `told`: edit -> its object.
-
-    Likelihoods after an update's own cloze are of the new or of the old object, which is no right answer.
-    """
-    if way == "loglik" and question.role in OWN:
-        return f"{question.role} {'new' if question.targets == (told.get(question.edit),) else 'old'}"
-    return question.role
 
 
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
