@@ -228,3 +228,4 @@ def test_the_table_says_what_the_scores_say(
     report(tmp_path, job)
     assert drawn == (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "facts since replaced" in drawn
+    assert "mathdefault" not in drawn

@@ -195,6 +195,8 @@ def _cells(group: Group) -> list[str]:
 
 def _draw(streams: Streams, paths: Sequence[Path]) -> None:
     """A part for each model with a panel for each column: each method by the date of the interval's end."""
+    from matplotlib.ticker import LogFormatter
+
     models = streams or {"": {}}
     messages = [_message(model, methods) for model, methods in models.items()]
     figure, found = parts(messages, [len(PANELS)] * len(models), 3, _SIZE, sharex=True)
@@ -205,6 +207,8 @@ def _draw(streams: Streams, paths: Sequence[Path]) -> None:
             axis.set_xticks(range(len(ends)), ends, rotation=45, ha="right", fontsize="x-small")
             if column == "perplexity":
                 axis.set_yscale("log")
+                # Its own labels are formulas, which figures do not parse.
+                axis.yaxis.set(major_formatter="{x:,g}", minor_formatter=LogFormatter())
             else:
                 axis.set_ylim(-3, 103)
             last = []
