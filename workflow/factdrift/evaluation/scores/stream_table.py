@@ -233,7 +233,7 @@ def _message(model: str, methods: Mapping[str, Sequence[Group]]) -> str:
         for method, groups in methods.items()
         if method != "none" and (found := _value(groups[-1], "retention_s")) is not None
     }
-    if len(kept) < 2:
+    if len(set(kept.values())) < 2:
         return f"{model}: edits as the world changed"
     best, worst = max(kept, key=lambda method: kept[method]), min(kept, key=lambda method: kept[method])
     return (
