@@ -22,9 +22,12 @@ def test_changes_that_are_dated_to_a_month_count_and_equal_streams_give_equal_by
     pq.write_table(pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in ROWS]), stream)
     counts = {scenario: found for scenario, found in months(stream).items() if found}
     assert counts == {"ReplaceObject": {2021 * 12: 2}, "Archive": {2022 * 12 + 2: 1}}
-    line = ["streams", "figure", f"--stream={stream}", "--dates", "2021-01-04", "2022-02-07", "2023-02-27"]
+    dates = ["2021-01-04", "2022-02-07", "2022-02-21", "2023-02-27"]
+    line = ["streams", "figure", f"--stream={stream}", "--dates", *dates]
     for name in ("one", "two"):
         assert main([*line, f"--output={tmp_path / name}.svg"]) == 0
     drawn = (tmp_path / "one.svg").read_bytes()
     assert drawn == (tmp_path / "two.svg").read_bytes()
     assert len(drawn) > 5000
+    # A date so near to the one before that their names would overlap has a line only.
+    assert [date for date in dates if f"dump {date}".encode() not in drawn] == ["2022-02-21"]

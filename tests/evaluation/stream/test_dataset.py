@@ -75,6 +75,16 @@ def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
         assert compared == [("new", "Joe Biden"), ("later", last)]
 
 
+def test_an_object_that_has_come_back_is_not_stale(tmp_path: Path) -> None:
+    names, by = ("Enda", "Leo", "Mary", "Leo", "Zoë"), (2, 3, 4, None)
+    chain = [link("Atlantis", 5, n, n, (names[n - 1], names[n]), by[n - 1]) for n in range(1, 5)]
+    rows = edits(tmp_path, chain)
+    gone = [set(asked(rows, interval, "staleness")) for interval in (2, 3, 4)]
+    assert gone == [{"Q5-P6@1"}, {"Q5-P6@2"}, {"Q5-P6@1", "Q5-P6@2", "Q5-P6@3"}]
+    # Nor if no edit has told that it is gone again.
+    assert asked(rows[:3], 4, "staleness").keys() == {"Q5-P6@2"}
+
+
 def test_earlier_edits_are_drawn_and_asked_again(tmp_path: Path) -> None:
     many = [link("Atlantis", number, 1 + number % 3, 1, ("Marta", "Joe"), day=2) for number in range(1, 41)]
     rows = edits(tmp_path, many)
@@ -106,6 +116,8 @@ def test_additions_and_archives(tmp_path: Path) -> None:
     assert "Q1-P6@3" in last["replaces"]
     # Now told: the third ruler is superseded, and no later object can be compared with it.
     assert len(asked(rows, 4, "staleness")["Q1-P6@3"]) == 1
+    # Nor can one that an edit has ended, too.
+    assert len(asked(rows, 4, "staleness")["Q1-P6@1"]) == 1
 
 
 def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from support.stream_updates import link, links, stream
 from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.updates import Choice, draw, write_stream_edits
+from factdrift.evaluation.scores import stream_table
+from factdrift.evaluation.scores.groups import Group
 from factdrift.evaluation.scores.metrics import STREAM_SCORES, Runs, write_stream_scores
 from factdrift.evaluation.tables import TABLES
 
@@ -228,3 +230,8 @@ def test_the_table_says_what_the_scores_say(
     report(tmp_path, job)
     assert drawn == (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "facts since replaced" in drawn
+    assert "mathdefault" not in drawn
+    # Methods that keep the same have no best one.
+    row = {"probe": "retention", "failed": None, "s": 1.0}
+    alike = {method: [Group("tiny", "", method, [row], {})] for method in ("ft", "rag")}
+    assert stream_table._message("tiny", alike) == "tiny: edits as the world changed"

@@ -1,6 +1,6 @@
 """Which questions are asked in which state: pure functions of a benchmark, without any model."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -121,9 +121,13 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tu
 
     `most`: edits of each of `retention` and `staleness`, those first in the order of a seeded hash, so that
     an edit that is asked once is asked again. An edit is superseded once an edit of its chain is made that
-    ends its fact; one whose fact ended without any edit is not asked.
+    ends its fact; one whose fact ended without any edit is not asked, nor one whose object has come back.
     """
-    told = {(row["chain"], row["interval"]) for row in rows}
+    made = [row for row in rows if row["interval"] <= interval]
+    told = {(row["chain"], row["interval"]) for row in made}
+    standing = [row for row in made if (row["chain"], row["superseded_in"]) not in told]
+    hold = {(row["chain"], row["new"]) for row in standing}
+    links = {(row["chain"], row["link"]) for row in standing}
     found: list[tuple[int, str, list[int]]] = []
     earlier: dict[str, list[int]] = {"retention": [], "staleness": []}
     for place, row in enumerate(rows):
@@ -134,13 +138,13 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tu
             end = row["superseded_in"]
             if end is None or end > interval:
                 earlier["retention"].append(place)
-            elif row["new"] is not None and (row["chain"], end) in told:
+            elif (row["chain"], end) in told and row["new"] and (row["chain"], row["new"]) not in hold:
                 earlier["staleness"].append(place)
     for kind, places in earlier.items():
         drawn = sorted(places, key=lambda place: draw("stream", seed, rows[place]["edit"]))[:most]
         for place in sorted(drawn):
             row = rows[place]
-            numbers = _numbers(row, OWN) if kind == "retention" else _stale(row, rows, interval)
+            numbers = _numbers(row, OWN) if kind == "retention" else _stale(row, links)
             found.append((place, kind, numbers))
     return [(place, kind, number) for place, kind, numbers in found for number in numbers]
 
@@ -159,13 +163,12 @@ def _numbers(row: Row, roles: Sequence[str]) -> list[int]:
     return [number for number, probe in enumerate(row["probes"]) if probe["role"] in roles]
 
 
-def _stale(row: Row, rows: Sequence[Row], interval: int) -> list[int]:
-    """The edit's own object after its own prompt, and that of the last edit of its chain so far."""
-    made = {one["link"] for one in rows if one["chain"] == row["chain"] and one["interval"] <= interval}
+def _stale(row: Row, links: Set[tuple[str, int]]) -> list[int]:
+    """The edit's own object after its own prompt, and that of the last of those `links` that stand."""
     own, later = [], {}
     for number, probe in enumerate(row["probes"]):
         if (probe["role"], probe["object"]) == ("update", "new"):
             own.append(number)
-        elif probe["role"] == "later" and probe["place"] in made:
+        elif probe["role"] == "later" and (row["chain"], probe["place"]) in links:
             later[probe["place"]] = number
     return [*own, *([later[max(later)]] if later else [])]

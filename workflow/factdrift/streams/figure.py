@@ -1,5 +1,6 @@
 """Draws the updates of a stream by month and scenario."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,13 +44,16 @@ def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
     names = list(counts) or [SCENARIOS[0]]
     figure, ((*axes,),) = parts([message], [len(names)], 1, (9, 0.95), sharex=True, sharey=True)
     years = range(-(-begin // 12), end // 12 + 1, max((end - begin) // 96, 1))
+    named = -math.inf
     for axis, scenario in zip(axes, names, strict=True):
         heights = [counts.get(scenario, {}).get(month, 0) for month in whole]
         axis.bar(whole, heights, 1, color=_COLORS.get(scenario, KEPT), linewidth=0)
         for date in dates:
             place = int(date[:4]) * 12 + int(date[5:7]) - 1 + (int(date[8:]) - 1) / 31 - 0.5
             axis.axvline(place, color=SOFT, linewidth=0.8, linestyle="--")
-            if axis is axes[0]:
+            # A name that would lie on the one before it is left out.
+            if axis is axes[0] and place >= named + (end - begin + 2) / 10:
+                named = place
                 above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
                 axis.annotate(f"dump {date}", (place, 1), xytext=(-2, 2), ha="right", **above, **_SMALL)
         axis.set_title(f"{scenario}: {sum(heights):,}", fontsize="medium", y=0.78, x=0.01, pad=0)

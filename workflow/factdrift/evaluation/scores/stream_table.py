@@ -195,6 +195,8 @@ def _cells(group: Group) -> list[str]:
 
 def _draw(streams: Streams, paths: Sequence[Path]) -> None:
     """A part for each model with a panel for each column: each method by the date of the interval's end."""
+    from matplotlib.ticker import LogFormatter
+
     models = streams or {"": {}}
     messages = [_message(model, methods) for model, methods in models.items()]
     figure, found = parts(messages, [len(PANELS)] * len(models), 3, _SIZE, sharex=True)
@@ -205,6 +207,8 @@ def _draw(streams: Streams, paths: Sequence[Path]) -> None:
             axis.set_xticks(range(len(ends)), ends, rotation=45, ha="right", fontsize="x-small")
             if column == "perplexity":
                 axis.set_yscale("log")
+                # Its own labels are formulas, which figures do not parse.
+                axis.yaxis.set(major_formatter="{x:,g}", minor_formatter=LogFormatter())
             else:
                 axis.set_ylim(-3, 103)
             last = []
@@ -229,7 +233,7 @@ def _message(model: str, methods: Mapping[str, Sequence[Group]]) -> str:
         for method, groups in methods.items()
         if method != "none" and (found := _value(groups[-1], "retention_s")) is not None
     }
-    if len(kept) < 2:
+    if len(set(kept.values())) < 2:
         return f"{model}: edits as the world changed"
     best, worst = max(kept, key=lambda method: kept[method]), min(kept, key=lambda method: kept[method])
     return (

@@ -193,6 +193,7 @@ def _draw_panel(axis: Any, found: Evaluation, subtask: str, words: float | None)
     rows = _curve(found, subtask)
     if not rows:
         axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
+        axis.tick_params(axis="x", which="both", labelbottom=False)
         return
     ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
     axis.plot(ks, values, color=KEPT, marker=".")
