@@ -2,6 +2,8 @@
 
 import json
 import re
+from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, Settings, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import Locating, found_of, write_located  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, aligned, found_of, write_located  # noqa: E402
 from factdrift.evaluation.locators.sentences import LOCATED, SENTENCES, read_sentences, write_examples  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
@@ -184,6 +186,19 @@ def test_unaligned_sentences_are_excluded_with_a_reason(
     scores = read_scores(folder)
     assert scores.mean is not None
     assert np.isnan(scores.mean).tolist() == [row["sentence"] == lost["sentence"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["causal_tracing", "knowledge_neurons_refined", "pmet_jaccard"])
+def test_sentences_without_probability_have_no_scores(loaded: Loaded, sentences: Path, name: str) -> None:
+    broken = replace(loaded, model=deepcopy(loaded.model))
+    batch, _ = aligned(broken, read_sentences(sentences))
+    (some, *_) = {*batch[0].ids} - {*batch[-1].ids}
+    with torch.no_grad():
+        broken.model.get_submodule(broken.spec.embedding).weight[some] = torch.inf
+    found = pa.concat_tables(Locating(broken, entry(name), CHANGES.get(name, {}), settings()).locate(batch))
+    lost = [chance is None for chance in found["probability"].to_pylist()]
+    assert 0 < sum(lost) < len(lost)
+    assert np.isnan(found["mean"].to_numpy()).tolist() == lost
 
 
 def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:

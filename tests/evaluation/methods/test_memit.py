@@ -65,6 +65,11 @@ def test_small_weights_come_to_equality_and_large_ones_to_nothing():
     equal = change(1, "constrained")
     assert torch.allclose(equal @ keys[0].T, residuals[0].T, rtol=0, atol=1e-10)
     assert (change(1e-9) - equal).norm() < 1e-6 * equal.norm()
+    # Of facts with one key, which cannot all be met, each gets the mean.
+    keys[0, 1] = keys[0, 0] * (1 + 1e-9)
+    met = change(1, "constrained") @ keys[0].T
+    mean = residuals[0, :2].mean(0)
+    assert torch.allclose(met.T, torch.stack([mean, mean, residuals[0, 2]]), rtol=0, atol=1e-7)
     norms = [float(change(weight).norm()) for weight in (1e-3, 1e-1, 1e1, 1e3, 1e5, 1e9)]
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] < 1e-6 * norms[0]

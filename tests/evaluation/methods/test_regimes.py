@@ -90,6 +90,7 @@ def test_an_edit_that_fails_is_left_out_of_its_group(method, regime):
     ("method", "values", "regime"),
     [
         ("ft", {"lr": 1e308}, "independent"),
+        ("ft", {"lr": 1e308, "steps": 1}, "independent"),
         ("rome", {"lr": float("nan")}, "independent"),
         ("memit", {"lr": float("nan")}, "independent"),
         ("lora", {"alpha": 1e300}, "independent"),

@@ -88,8 +88,9 @@ def trace(
         found = run.restored([sites[place] for place in part], wanted)
         # One by one: a mean of many places at once may differ in the last digits.
         for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
-            gained = mine - noisy[:, sites[place][0], None]
-            effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
+            before = noisy[:, sites[place][0], None]
+            # 0 where restoring has no effect, but NaN where the corrupted run has no probability.
+            effects[place] = torch.where(mine.isnan(), 0 * before, mine - before).mean(0)
     return list(torch.split(effects, list(map(len, tokens))))
 
 

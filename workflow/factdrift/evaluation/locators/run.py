@@ -101,6 +101,9 @@ class Locating:
                 answer = self._function(self.loaded, sentences, targets)
         else:
             scores = self._function(self.loaded, sentences, targets, self.context)
+            # Some, such as sets of neurons, hide that the output is not finite.
+            lost = [not math.isfinite(chance) for chance in chances]
+            scores = scores.masked_fill(torch.tensor(lost, device=scores.device)[:, None], math.nan)
             answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
         percent = max(Fraction(str(each)) for each in self.settings.k)
         columns = {

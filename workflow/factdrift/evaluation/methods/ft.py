@@ -74,6 +74,10 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
             rows = torch.tensor(moving, device=loaded.device)
             targets.keep(rows)
             fork.keep(rows)
+    for place, one in zip(going, training, strict=True):  # the loss after the last step is unknown
+        changes = (change for parts in one.parts.values() for _, change, _ in parts)
+        if not all(change.isfinite().all() for change in changes):
+            failed[place] = "diverged"
     return edited
 
 

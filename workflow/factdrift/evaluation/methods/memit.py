@@ -162,7 +162,8 @@ def solve(
     Eq. 14: Delta = R K^T (lambda C + K K^T)^-1, where K has one column for each fact. By Woodbury's identity
     (Sherman-Morrison for one fact) this is R (lambda I + K^T C^-1 K)^-1 (C^-1 K)^T, which needs one
     factorisation of C for all edits, and for each group a system of the number of its facts. EMMET is the
-    case lambda = 0.
+    limit lambda -> 0, which has the pseudo-inverse: facts with one key, such as those of one subject with
+    which their prompts begin, cannot all be met, and each gets the mean of what they ask for.
 
     AlphaEdit has the projection P on the null space of C in the place of C^-1, L2 in that of lambda, and the
     keys K_p of earlier edits, `earlier` [earlier edits, width], for which the change shall give 0:
@@ -192,6 +193,9 @@ def solve(
     else:
         weighed = moments.solve(keys.flatten(0, 1)).reshape(keys.shape)
     gram = keys @ weighed.transpose(1, 2)
-    scale = hyper[weight] if weight else 0
-    gram = gram + scale * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    if weight is None:
+        # Keys come from a model that rounds to float32 or coarser; what differs less is one key.
+        inverse = torch.linalg.pinv(gram, rtol=torch.finfo(torch.float32).eps, hermitian=True)
+        return (inverse @ weighed)[:, -facts:], residuals.double()
+    gram = gram + hyper[weight] * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     return torch.linalg.solve(gram, weighed)[:, -facts:], residuals.double()
