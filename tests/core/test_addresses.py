@@ -78,6 +78,7 @@ def test_other_texts_are_not_changed() -> None:
         "a=b; key=value",
     ):
         assert redacted(text) == text
+    assert str(InputError("a\tb\n\x1b[31mc\x9b1m")) == "a\tb\n [31mc 1m"
 
 
 def test_other_signs_in_addresses_and_paths_are_accepted() -> None:

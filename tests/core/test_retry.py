@@ -23,6 +23,8 @@ NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
         ({"retry-after": "Fri, 20 Nov 2026 12:03:20 GMT"}, 200),
         ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
         ({"retry-after": "Fri, 20 Nov 2026 12:00:30 -0000"}, 30),
+        ({"retry-after": "Fri, 20 Nov 2026 15:00:30 GMT", "date": "Fri, 20 Nov 2026 15:00:00 GMT"}, 30),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 GMT", "date": "today"}, 30),
         ({"retry-after": "later"}, None),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "nan"}, None),

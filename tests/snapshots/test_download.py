@@ -290,11 +290,19 @@ def test_an_empty_file_is_no_dump(server, client, tmp_path):
     assert f"{PATH}: 0 bytes came" in refused(tmp_path, dump(server), client)
 
 
+@pytest.mark.parametrize("place", ["http://[none", "/\xff"])
+def test_a_redirect_to_what_is_no_address_is_an_error(server, client, tmp_path, place):
+    server.moved[PATH] = place
+    assert f"{PATH}: no request can be sent (" in refused(tmp_path, dump(server), client)
+
+
 def test_a_web_page_in_place_of_the_archive_is_refused_and_a_part_kept(server, client, tmp_path):
     page = b"<html>please log in</html>" * 1000
     server.files[PATH] = page
     assert "begins with b'<html>please log in" in refused(tmp_path, dump(server), client)
     assert not list(tmp_path.iterdir())
+    server.files[PATH] = gzip.compress(page)  # as a proxy sends it, with Content-Encoding
+    assert "begins with b'<html>please log in" in refused(tmp_path, dump(server), client)
     server.files[PATH] = BODY
     interrupted(server, tmp_path, dump(server), client)
     server.files[PATH] = page

@@ -49,6 +49,7 @@ def answer(content: Any, **others: Any) -> dict[str, Any]:
         (answer('{"sentences": ["The capital'), "malformed", ()),
         (answer({"sentences": [{"text": "a"}]}), "malformed", ()),
         (answer("[" * 100_000), "malformed", ()),
+        (answer(r'["The capital of France is \ud800 Paris."]'), "malformed", ()),
         (answer([f"Die Hauptstadt {n} von France ist Paris." for n in range(10)]), "wrong_language", ()),
     ],
 )

@@ -12,6 +12,7 @@ en.wikipedia A 1 desktop 3 A3
 en.wikipedia A\xff b 1 desktop 3 A3
 en.wikipedia \xe9 null mobile-web 4 A4\r
 en.wikipedia A \xfe mobile-web many A4
+en.wikipedia A \xfe mobile-web 9999999999999 A4
 en.wikipedia.extra A 1 desktop 5 A5
 en.wikipedia
 
@@ -24,7 +25,7 @@ def test_lines_that_are_malformed_or_not_utf8(monkeypatch, block):
     views = EnglishViews()
     rows = [row for batch in views.batches(io.BytesIO(TEXT)) for row in batch.to_pylist()]
     assert [(row["title"], row["views"]) for row in rows] == [(b"A", 3), (b"\xe9", 4), (b'"A', 6)]
-    assert views.malformed == 3
+    assert views.malformed == 4
 
 
 @pytest.mark.parametrize(("text", "problem"), [(b"", "no text"), (b"x" * 50, "more than 20 bytes")])

@@ -24,6 +24,10 @@ _PARAMETER = re.compile(
 value of a parameter."""
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but tab and line feed: a server's words, or a file's name, could steer a terminal."""
+
+
 def redacted(text: str) -> str:
     """The text with MASK in the place of logins and of secret parameters in addresses.
 
@@ -35,11 +39,11 @@ def redacted(text: str) -> str:
 class InputError(Exception):
     """Something that the user gave cannot be used; the message names the file, line or key and the remedy.
 
-    Passwords and signatures of addresses in the message are replaced.
+    Passwords and signatures of addresses, and control characters, in the message are replaced.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(redacted(message))
+        super().__init__(_CONTROL.sub(" ", redacted(message)))
 
 
 class CannotEdit(InputError):

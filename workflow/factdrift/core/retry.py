@@ -135,12 +135,16 @@ def retry_after(headers: Any, now: datetime.datetime | None = None) -> float | N
     # Only now, because importing it takes longer than many commands.
     import email.utils
 
-    try:
-        when = email.utils.parsedate_to_datetime(headers.get("retry-after") or "")
-    except (TypeError, ValueError, OverflowError):
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
-    return max((when - (now or datetime.datetime.now(datetime.UTC))).total_seconds(), 0.0)
+    def moment(name: str) -> datetime.datetime | None:
+        try:
+            when = email.utils.parsedate_to_datetime(headers.get(name) or "")
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
+
+    # The date is one of the server's clock, from which this machine's may differ by hours.
+    when, sent = moment("retry-after"), moment("date") or now or datetime.datetime.now(datetime.UTC)
+    return None if when is None else max((when - sent).total_seconds(), 0.0)
 
 
 def say(server: str, what: str) -> None:

@@ -228,20 +228,21 @@ class _Part:
     def _write(self, offset: int, data: bytes, url: str) -> None:
         if offset == 0:
             magic = _MAGIC.get(urlsplit(url).path.rpartition(".")[2], b"")[: len(data)]
-            if not data.startswith(magic) or (not magic and data.lstrip().startswith(b"<")):
-                raise InputError(
-                    f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "
-                    "proxy answer instead?"
-                )
             inside = b""
             with contextlib.suppress(zlib.error):
-                inside = zlib.decompressobj(31).decompress(data, 4)
+                inside = zlib.decompressobj(31).decompress(data, 60)
             if inside.startswith(tuple(_MAGIC.values())):
                 raise InputError(
                     f"{url}: the server has compressed the archive once more (Content-Encoding: gzip), "
                     "although it was asked not to, so sizes and checksums do not fit; use another server or "
                     "mirror, or download and unpack the file by other means and name it in the configuration "
                     "(`dumps: {DATE: PATH}`)"
+                )
+            is_page = (inside or data).lstrip().startswith(b"<")
+            if is_page or not data.startswith(magic):
+                raise InputError(
+                    f"{url}: is not such an archive, but begins with {(inside or data)[:60]!r}; does a login "
+                    "page or a proxy answer instead?"
                 )
             # Only now, when a server really sends the file, another one's bytes are removed.
             self.file.truncate(0)

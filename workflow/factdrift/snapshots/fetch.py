@@ -274,7 +274,7 @@ def _named(url: str) -> Iterator[None]:
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as fault:
         unreached = isinstance(fault, requests.ConnectTimeout)
         raise TransientError("no answer in time", unreached=unreached) from fault
-    except (requests.RequestException, urllib3.exceptions.HTTPError) as fault:
+    except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as fault:
         if "CERTIFICATE_VERIFY_FAILED" in str(fault):
             raise InputError(
                 f"{url}: the server's certificate is not valid ({fault}); does a proxy answer instead?"

@@ -178,7 +178,11 @@ def write_published(path: Path, prompts: Path, quality: Quality, output: Path) -
             "templates.parquet; docs/verbalization.md describes these"
         )
     dropped.update(row["dropped_by"] for row in rows if row["dropped_by"])
-    write_parquet(pa.Table.from_pylist(rows, schema=CANDIDATES), output)
+    try:
+        table = pa.Table.from_pylist(rows, schema=CANDIDATES)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"templates_file: {path}: a value that no table can hold ({error})") from None
+    write_parquet(table, output)
     return dict(sorted(dropped.items()))
 
 
@@ -251,7 +255,7 @@ def _from_sentences(path: Path, prompts: Path, quality: Quality, dropped: Counte
             # The description of a literal is the name of its kind, such as Date.
             described = words_of([subject.get("description"), None if is_literal else object_["description"]])
             named = f"{subject['id']}"
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{where}: {error} is missing or of another kind than in triple_verbs") from None
         relations.setdefault(number, f"{relation['label']} {relation.get('description') or ''}")
         if row.get("error") is not None or not sentences:

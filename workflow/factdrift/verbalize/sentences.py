@@ -1,6 +1,5 @@
 """verbalizations.parquet: every sentence of the answers with its template or why it has none; the report."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
@@ -189,7 +189,7 @@ def _listed(content: str) -> list[str] | None:
     if fenced := _FENCE.match(content):
         content = fenced[1].strip()
     try:
-        decoded = json.loads(content)
+        decoded = msgspec.json.decode(content)  # refuses half a surrogate pair, which no table can hold
     except (ValueError, RecursionError):
         return _LINE.findall(content) or None
     if isinstance(decoded, dict) and len(decoded) == 1:

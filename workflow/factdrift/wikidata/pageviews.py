@@ -13,7 +13,7 @@ VIEWS = schema_of("title: binary, views: int64")
 """Titles with underscores, as bytes, since some are not UTF-8. One row per title and access method, or their
 sum."""
 
-_FIELDS = r"^\S+ (?P<title>[^ ]*) [^ ]* [^ ]* (?P<count>[0-9]{1,18}) [^ ]*$"
+_FIELDS = r"^\S+ (?P<title>[^ ]*) [^ ]* [^ ]* (?P<count>[0-9]{1,12}) [^ ]*$"
 _BLOCK = 8 << 20
 
 
@@ -22,7 +22,8 @@ class EnglishViews:
 
     def __init__(self) -> None:
         self.malformed = 0
-        """Skipped lines of the English Wikipedia: without six fields, or with a count that is no number."""
+        """Skipped lines of the English Wikipedia: without six fields, or with a count that is no
+        number of at most twelve digits."""
 
     def batches(self, text: IO[bytes]) -> Iterator[pa.RecordBatch]:
         """Batches of VIEWS. Raises ValueError if `text` is no page-view file, and its own errors."""
