@@ -15,7 +15,7 @@ from factdrift.audit.lines import Entity
 from factdrift.audit.of_neighbours import Nearby, check_neighbours
 from factdrift.audit.of_tables import Shared
 from factdrift.audit.of_updates import Finding, check_update
-from factdrift.audit.sentences import misread
+from factdrift.audit.sentences import Templates, misread, prompts
 
 Row = dict[str, Any]
 
@@ -51,6 +51,13 @@ def test_the_reason_names_the_qualifier_or_reference(update: Row, tmp_path: Path
     for name, place in (("Q36578", "qualifier P1366"), ("Q5375741", "reference P248")):
         update["objects"][0].update(id=name, raw=name)
         assert any(place in reason for kind, _, reason in findings(update, tmp_path) if kind == "main_snak")
+
+
+def test_the_build_says_how_many_templates_of_a_relation_it_uses(update: Row) -> None:
+    update.update(template_source="bundled", generalization_prompts=[])
+    reasons = {most: " ".join(prompts(update, Templates(True, most))) for most in (1, 5)}
+    assert "1 prompts, as many as the relation has no templates" in reasons[5]
+    assert "1 prompts" not in reasons[1]
 
 
 def with_claims(*statements: Row) -> list[Row]:

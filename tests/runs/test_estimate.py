@@ -159,6 +159,10 @@ def test_the_estimate_is_printed_beside_what_the_machine_has():
     assert lines[3].endswith("this machine has 64.0 GB")
     assert len(lines) == 4
     check_disk(found, Machine(8, 64e9, 500e9), "/data")
+    # Two dumps of one server come one after the other, those of two servers at once.
+    for speed, seconds in ((1e6, 212e3), (4e6, 92e3)):
+        both = [Dump(92e9, "gzip", 92e9, 1e6), Dump(120e9, "gzip", 120e9, speed)]
+        assert estimate(both, 8).download_seconds == pytest.approx(seconds)
     with pytest.raises(InputError) as error:
         check_disk(found, Machine(8, 64e9, 95e9), "/data")
     needed = r"needs about 1\d\d\.\d GB, of which 92\.0 GB are downloads, and /data has 95\.0 GB free"

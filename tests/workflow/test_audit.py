@@ -145,6 +145,15 @@ def test_a_deprecated_statement_is_found(checks: Checks) -> None:
     assert "rank" in {kind for kind, outcome, _ in found if outcome == "failed"}
 
 
+def test_a_build_without_nearest_facts_lacks_none(checks: Checks) -> None:
+    row = next(row for row in checks.samples.rows[UPDATES] if row["neighborhood"])
+    nearby = checks.reading.nearby
+    for facts, outcome in ((10, "failed"), (0, "passed")):
+        reach = nearby._replace(reach=(500, facts, 10))
+        found = of_neighbours.check_neighbours(row | {"neighborhood": []}, checks.reading.dumps, reach)
+        assert outcome in {each for kind, each, _ in found if kind == "nearest"}
+
+
 PLANTED: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     *FROM_OTHERS,
     *(

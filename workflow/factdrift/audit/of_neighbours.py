@@ -183,6 +183,8 @@ def _closer(
 ) -> Iterator[str]:
     """Entities that are nearer than the last neighbour and state a plain fact of the relation."""
     entities, facts, _ = reach
+    if not facts:  # none is wanted
+        return
     named = [fact["subject"]["id"] for fact in row["neighborhood"]]
     within = np.sort(similarities)[-(entities + 1)] if len(similarities) > entities else 0.0
     if len(named) >= facts:

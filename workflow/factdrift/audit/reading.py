@@ -220,7 +220,7 @@ def read(
         configuration["variant"],
         birth,
         supplied,
-        Templates(configuration["verbalizer"] == "bundled"),
+        Templates(configuration["verbalizer"] == "bundled", configuration["verbalization"]["templates"]),
         (configuration["seed"], configuration["test_share"]),
         popular,
         new_survey.lines,

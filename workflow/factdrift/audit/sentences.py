@@ -21,12 +21,12 @@ _AS_OF = re.compile(r"^As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?
 class Templates:
     """The bundled templates; wordings are compared without articles, and verbs in the singular."""
 
-    def __init__(self, are_known: bool) -> None:
-        """`are_known`: whether the build takes its sentences from this table."""
+    def __init__(self, are_known: bool, most: int = 5) -> None:
+        """`are_known`: the build takes its sentences from this table; `most`: how many of a relation."""
         self.are_known = are_known
         self._of: dict[str, list[str]] = defaultdict(list)
         for row in read_tsv(RESOURCES / "templates" / "templates.tsv"):
-            if len(self._of[row["property"]]) < 5:
+            if len(self._of[row["property"]]) < most:
                 self._of[row["property"]].append(row["template"])
         self._singular = singular_forms("plural", "possessive")
 

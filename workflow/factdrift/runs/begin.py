@@ -119,7 +119,7 @@ def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
         where = f"in {counted(found.submissions, 'submissions')}, once each begins"
     time = f"{in_hours(found.seconds)} {where}"
     if found.download:
-        time += f", after {in_hours(found.download_seconds)} of downloads (both dumps at once)"
+        time += f", after {in_hours(found.download_seconds)} of downloads (one at a time from a server)"
     disk = f"{in_gb(found.disk - found.download)} of tables"
     if found.download:
         disk += f" and {in_gb(found.download)} of downloads"

@@ -279,6 +279,11 @@ def estimate(
         own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
         seconds, submissions = own + sum(stage.seconds for stage in stages.values()), 0
     to_come = sum(dump.to_come for dump in dumps)
+    # A server sends one at a time; dumps of one server have one speed.
+    queues = {
+        speed: sum(each.to_come for each in dumps if each.speed == speed) / speed
+        for speed in {dump.speed for dump in dumps}
+    }
     return Estimate(
         stages,
         sum(texts_of(dumps)) * 1e9,
@@ -286,7 +291,7 @@ def estimate(
         seconds,
         submissions,
         to_come,
-        max(dump.to_come / dump.speed for dump in dumps),
+        max(queues.values()),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
         all(dump.pace for dump in dumps),
     )
