@@ -26,7 +26,8 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
     try:
         yield from faults
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {error}")
+        what = f"{type(error).__name__}: {error}"
+        yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {what}")
 
 
 def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:

@@ -18,23 +18,18 @@ from factdrift.core.columns import schema_of
 from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, in_blocks, place, unpacked
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.dumps import Dump
-from factdrift.wikidata.tables import TIME
+from factdrift.wikidata.tables import STATEMENTS
 
-_SIDE = schema_of(
-    "statement: string, position: int32, rank json: string",
-    ("start", TIME),
-    "start_unknown: bool",
-    ("end", TIME),
-    "end_unknown: bool",
-    ("pit", TIME),
-    "qualifiers: [int32], revision: int64",
-)
-_VALUE = schema_of("datatype: string, object: int32, key: string", ("time", TIME))
+_SIDE = [
+    *("statement", "position", "rank", "json", "start", "start_unknown", "end", "end_unknown", "pit"),
+    *("qualifiers", "revision"),
+]
+_VALUE = ["datatype", "object", "key", "time"]
 
 JOINED = schema_of(
     "subject property: int32, change: string",
-    *_VALUE,
-    *(each.with_name(f"{side}_{each.name}") for side in ("old", "new") for each in _SIDE),
+    *map(STATEMENTS.field, _VALUE),
+    *(STATEMENTS.field(name).with_name(f"{side}_{name}") for side in ("old", "new") for name in _SIDE),
 )
 """A triple with the columns of its statements: `old_*` is null for F+, `new_*` for F-. The columns of the
 value are the new dump's, for F- the old one's."""
@@ -81,8 +76,8 @@ class Statements:
 
     def __init__(self, old: Dump, new: Dump, columns: Sequence[str] | None = None) -> None:
         """`columns`: columns of the value to look up, and no others; all columns of JOINED if None."""
-        self.sides = [] if columns else _SIDE.names
-        self.value = list(columns or _VALUE.names)
+        self.sides = [] if columns else _SIDE
+        self.value = list(columns or _VALUE)
         names = [*self.value, *self.sides]
         here = ["row", *(name for name in names if name in _KEPT)]
         there = [name for name in names if name not in _KEPT]
