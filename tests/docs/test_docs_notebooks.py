@@ -1,10 +1,10 @@
-"""The notebooks run on the built sample, and print what is kept in them."""
+"""The notebooks run in a Jupyter kernel on the built sample, and print what is kept in them."""
 
 import re
 from pathlib import Path
 
 import pytest
-from support.notebook import ran
+from support.notebook import printed_by
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "docs/notebooks").glob("*.ipynb"))
 
@@ -16,7 +16,7 @@ def test_cells_print_what_is_kept(path: Path, built: Path, monkeypatch: pytest.M
     monkeypatch.chdir(built)
     monkeypatch.setenv("XDG_CACHE_HOME", str(built / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
-    for text, kept, printed in ran(path):
+    for text, kept, printed in printed_by(path):
         if "--model" in text:  # percentages depend on the processor in their last digits
             (same, shares), (others, found) = apart(kept), apart(printed)
             assert others[:1] == same[:1]

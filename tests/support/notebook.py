@@ -1,38 +1,39 @@
-"""Runs the cells of a notebook one after another, and compares or renews what they print."""
+"""Runs a notebook in a Jupyter kernel, and compares or renews what its cells print."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
 
 
-def ran(path: Path) -> list[tuple[str, str, str]]:
-    """Of each cell of code: its text, the output that is kept in the file, and what it prints here.
+def printed_by(path: Path) -> list[tuple[str, str, str]]:
+    """Text, stored output and new output of each cell of code, run in the working directory.
 
-    Raises what a cell raises.
+    The kernel has ipykernel and nothing else of Jupyter. Raises what a cell raises.
     """
-    names: dict[str, Any] = {"__name__": "__main__"}
-    found = []
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            text, printed = "".join(cell["source"]), io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(text, str(path), "exec"), names)
-            kept = "".join("".join(each["text"]) for each in cell["outputs"])
-            found.append((text, kept, printed.getvalue()))
-    return found
+    notebook = nbformat.read(path, as_version=4)
+    stored = [_output(cell) for cell in notebook.cells if cell.cell_type == "code"]
+    NotebookClient(notebook, resources={"metadata": {"path": str(Path.cwd())}}, timeout=300).execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [(cell.source, old, _output(cell)) for cell, old in zip(cells, stored, strict=True)]
+
+
+def _output(cell: nbformat.NotebookNode) -> str:
+    """What a cell prints, without the messages of its standard error."""
+    assert {output.output_type for output in cell.outputs} <= {"stream"}, f"{cell.source}: print the result"
+    return "".join(output.text for output in cell.outputs if output.name == "stdout")
 
 
 def renew(path: Path) -> None:
     """Writes what the cells print into the notebook."""
     notebook = json.loads(path.read_text("utf-8"))
-    printed = iter(ran(path))
-    for number, cell in enumerate(each for each in notebook["cells"] if each["cell_type"] == "code"):
-        _, _, text = next(printed)
+    outputs = iter(printed_by(path))
+    for number, cell in enumerate(cell for cell in notebook["cells"] if cell["cell_type"] == "code"):
+        _, _, text = next(outputs)
         cell["execution_count"] = number + 1
         stream = {"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}
         cell["outputs"] = [stream] if text else []

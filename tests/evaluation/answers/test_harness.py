@@ -1,21 +1,19 @@
 """Tasks for harnesses of others: what is in them, and that lm-evaluation-harness gets our own answers."""
 
 import ast
-import asyncio
 import copy
 import json
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
+import inspect_ai
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from support.lm_harness import Samples, same_answers
 from support.questions import items, write_tables
 
@@ -306,24 +304,32 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
             write_inspect([written[0]._replace(group=name, kind="")], 16, folder)
 
 
-def test_the_tasks_for_inspect_read_their_questions_and_judge(
-    written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beside a stand-in for the package, which calls them so. A question is one line whatever is in it."""
+def test_inspect_runs_the_tasks_and_judges(written: list[Written], tmp_path: Path) -> None:
+    """A question is one line whatever characters it has."""
     text = "Who rules\u2028 the land\x85 of X?"
     row = written[0].turns.to_pylist()[0] | {"prompt": text}
-    turns = pa.Table.from_pylist([row], written[0].turns.schema)
+    rows = [row, row | {"id": "second"}]
+    turns = pa.Table.from_pylist(rows, written[0].turns.schema)
     mine = written[0]._replace(group="mine", kind="", turns=turns)
     write_inspect([mine], 16, tmp_path / "inspect")
-    package = MagicMock(Sample=SimpleNamespace, Score=SimpleNamespace, Task=SimpleNamespace)
-    package.MemoryDataset = lambda samples, name: samples
-    package.task, package.scorer = (lambda make: make), (lambda metrics: lambda make: make)
-    for name in ("", ".dataset", ".model", ".scorer", ".solver"):
-        monkeypatch.setitem(sys.modules, f"inspect_ai{name}", package)
-    made = runpy.run_path(str(tmp_path / "inspect" / TASKS))
-    (sample,) = made["mine"]().dataset
-    assert sample.input == text
-    for said, word, right in ((f"It is {sample.target}.", "correct", 1), ("I don't know.", "refused", 0)):
-        state = SimpleNamespace(metadata=sample.metadata, output=SimpleNamespace(completion=said))
-        score = asyncio.run(made["verdict"]()(state, None))
-        assert (score.explanation.partition(":")[0], score.value["right"]) == (word, right)
+    outputs = [
+        ModelOutput.from_content("mockllm/model", text)
+        for text in (f"It is {row['target']}.", "I don't know.")
+    ]
+    for output in outputs:
+        output.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them
+    (log,) = inspect_ai.eval(
+        f"{tmp_path / 'inspect' / TASKS}@mine",
+        model=get_model("mockllm/model", custom_outputs=outputs),
+        max_samples=1,
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+    )
+    assert log.status == "success", log.error
+    assert log.samples is not None
+    assert [sample.input for sample in log.samples] == [text, text]
+    (verdicts,) = zip(*(sample.scores.values() for sample in log.samples if sample.scores), strict=True)
+    assert [score.explanation.partition(":")[0] for score in verdicts] == ["correct", "refused"]
+    assert log.results is not None
+    means = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    assert means == {"right": 0.5, "stale": 0, "refused": 0.5, "unclear": 0}

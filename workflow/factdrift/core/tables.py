@@ -146,7 +146,9 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
             config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
         )
         try:
-            connection.execute("SET enable_progress_bar = false")
+            # In a Jupyter kernel without ipywidgets the setting is off, and DuckDB refuses to set it at all.
+            if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+                connection.execute("SET enable_progress_bar = false")
             yield connection
         finally:
             connection.close()
