@@ -497,9 +497,13 @@ def test_faults_of_layouts_are_found(
 @pytest.fixture
 def published(audited: Path, tmp_path: Path) -> Path:
     """A published folder, and what it was made from in the folders above."""
-    for name in ("wfd_repl.parquet", "manifest.json"):
+    for name in ("wfd_repl.parquet", "ripples.parquet", "manifest.json"):
         shutil.copy(audited / name, tmp_path)
     return Path(shutil.copytree(audited / "publish/wfd_repl", tmp_path / "publish/wfd_repl"))
+
+
+TRAIN = "data/train-00000-of-00001.parquet"
+RIPPLES_TABLE = "ripples/test-00000-of-00001.parquet"
 
 
 def _sum(folder: Path) -> None:
@@ -508,9 +512,9 @@ def _sum(folder: Path) -> None:
     (folder / "SHA256SUMS").write_text("\n".join(sums) + "\n")
 
 
-def _table(change: Callable[[list[Row]], object]) -> Callable[[Path], object]:
+def _table(change: Callable[[list[Row]], object], name: str = TRAIN) -> Callable[[Path], object]:
     def plant(folder: Path) -> None:
-        path = folder / "data/train-00000-of-00001.parquet"
+        path = folder / name
         given = rows(path)
         change(given)
         written(given, path, path)
@@ -538,20 +542,34 @@ def _cut(name: str) -> Callable[[Path], object]:
         (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
         (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
         (
-            lambda folder: shutil.copy(
-                folder / "data/train-00000-of-00001.parquet", folder / "data/more-0.parquet"
-            ),
+            lambda folder: shutil.copy(folder / TRAIN, folder / "data/more-0.parquet"),
             True,
             "belongs to no split",
         ),
         (lambda folder: (folder.parents[1] / "wfd_repl.parquet").unlink(), False, "rows are not checked"),
-        *(
-            (_cut(name), False, "cannot be read")
-            for name in ("data/train-00000-of-00001.parquet", "manifest.json")
-        ),
+        *((_cut(name), False, "cannot be read") for name in (TRAIN, "manifest.json")),
         (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md says"),
         (_text("manifest.json", "2021", "2020"), True, "manifest.json: dates"),
         (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
+        (_table(lambda rows: rows.pop(), RIPPLES_TABLE), True, "rows, the product"),
+        (_table(lambda rows: rows[3].update(prompt="It"), RIPPLES_TABLE), True, "those of ripples.parquet"),
+        (_text("README.md", " updates of ", "0 updates of "), True, "'trust it # updates of'"),
+        (_text("README.md", " have no neighbour facts", "1 have no neighbour facts"), True, "README.md says"),
+        (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "'Objects by decision'"),
+        (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "'Updates by scenario'"),
+        (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "to no split"),
+        (_text("croissant.json", "2023", "2024"), True, "croissant.json: temporalCoverage"),
+        (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json: data has"),
+        (_text("croissant.json", '"version": "0', '"version": "1'), True, "croissant.json: version"),
+        (_text("manifest.json", '"variant": "paper"', '"variant": "revised"'), True, "json: configuration"),
+        (_text("updates.csv", "Joe Biden", "Jo Biden"), True, "updates.csv: row "),
+        (
+            _table(lambda rows: rows[9].update(answers="x"), "updates.parquet"),
+            True,
+            "updates.parquet: row 10",
+        ),
+        (lambda folder: next(folder.glob("figures/*")).write_bytes(b""), True, "no whole PNG"),
+        (lambda folder: (folder / "data.json").write_text("{}"), True, "knows no source"),
     ],
 )
 @finds("folder", FOLDERS)

@@ -1,4 +1,7 @@
-"""Checks of published folders: checksums, rows, schema, the numbers of the card, the copies."""
+"""Checks of published folders: each file is known, with its checksum, its rows and schema, or its source.
+
+What their texts say in numbers is checked by `of_cards`.
+"""
 
 import json
 import re
@@ -9,12 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from factdrift.audit import of_cards
 from factdrift.audit.of_tables import Fault, until_damage
 from factdrift.core.files import sha256
+from factdrift.core.manifests import public, read_manifest
 
 TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "wikifactdiff": (("data", "", "wikifactdiff.parquet"),),
-    "wfd_repl": (("data", "", "wfd_repl.parquet"),),
+    "wfd_repl": (("data", "", "wfd_repl.parquet"), ("ripples", "test", "ripples.parquet")),
     "klob": tuple(("data", part, f"klob_{part}.parquet") for part in "cru"),
     "tempripple": (("data", "test", "tempripple.parquet"),),
     "stream": (("data", "", "stream.parquet"), ("asof", "test", "asof.parquet")),
@@ -22,6 +27,13 @@ TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
 """Folder -> the tables in it: their folder, their split (empty: the column `split` says it), the product."""
 
 SUMS = "SHA256SUMS"
+
+_COPIES = ("wikifactdiff.stats.json", "klob_meta.json", "tempripple.stats.json")
+_KNOWN = re.compile(
+    rf"README\.md|{SUMS}|croissant\.json|manifest\.json|audit\.json|updates\.(?:csv|parquet)"
+    rf"|figures/[\w-]+\.png|replay/answers\.parquet|{'|'.join(map(re.escape, _COPIES))}"
+)
+"""Files beside the tables that a check, or resources/audit_unchecked.tsv, knows."""
 
 
 def folder(path: Path, results: Path) -> Iterator[Fault]:
@@ -35,11 +47,15 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
             yield from _faults(f"{path.name}/{directory}", _table(path / directory, split, table, counts))
         elif any((path / directory).glob(f"{split}*.parquet")):
             yield Fault(f"{path.name}/{directory}", "", f"{table} is not there, so its rows are not checked")
-    for directory in sorted({name for name, _ in counts}):
-        for file in sorted((path / directory).glob("*.parquet")):
-            if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
-                yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")
-    for check in (_card(path, counts), _flat(path, counts), _croissant(path)):
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        name, directory = file.relative_to(path).as_posix(), file.parent.relative_to(path).as_posix()
+        splits = [split for table, split in counts if table == directory]
+        if directory in {table for table, _, _ in TABLES.get(path.name, ())}:
+            if splits and not any(file.name.startswith(f"{split}-") for split in splits):
+                yield Fault(path.name, "", f"{name} belongs to no split")
+        elif not _KNOWN.fullmatch(name):
+            yield Fault(path.name, "", f"{name} is a file of which this audit knows no source")
+    for check in (_card(path, counts), _croissant(path), _contents(path, results)):
         yield from _faults(path.name, check)
 
 
@@ -83,14 +99,14 @@ def _checksums(path: Path) -> Iterator[str]:
 
 def _copies(path: Path, results: Path) -> Iterator[str]:
     """Files that are copied as they are."""
-    for name in ("wikifactdiff.stats.json", "klob_meta.json", "tempripple.stats.json"):
-        one, other = path / name, results / name
-        if one.is_file() and other.is_file() and one.read_bytes() != other.read_bytes():
+    for name in _COPIES:
+        copy, source = path / name, results / name
+        if copy.is_file() and source.is_file() and copy.read_bytes() != source.read_bytes():
             yield f"{name} is not that of the build"
     manifest, own = path / "manifest.json", results / "manifest.json"
     if manifest.is_file() and own.is_file():
-        copied, due = (json.loads(each.read_text(encoding="utf-8")) for each in (manifest, own))
-        for field in ("dates", "dumps", "versions", "rows"):
+        copied, due = json.loads(manifest.read_text(encoding="utf-8")), public(read_manifest(own))
+        for field in sorted(copied.keys() | due):
             if copied.get(field) != due.get(field):
                 yield f"manifest.json: {field} is not that of the build"
 
@@ -141,14 +157,18 @@ def _card(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
             yield f"README.md says {named.get(key)} rows of {' '.join(key)}, the product has {number}"
 
 
-def _flat(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
-    flat = path / "updates.parquet"
-    if not flat.is_file():
+def _contents(path: Path, results: Path) -> Iterator[str]:
+    """What the card, Croissant and the flat copies say of the rows."""
+    if not (results / "manifest.json").is_file():
+        yield "there is no manifest.json of the build, so that the card and croissant.json are not checked"
         return
-    table: pa.Table = pq.read_table(flat)
-    total = sum(number for (directory, _), number in counts.items() if directory == "data")
-    if counts and table.num_rows != total:
-        yield f"updates.parquet has {table.num_rows} rows, the table {total}"
+    manifest = read_manifest(results / "manifest.json")
+    numbers = of_cards.numbers_of(path.name, results, manifest)
+    if numbers is not None:
+        yield from of_cards.card(path, numbers)
+        yield from of_cards.croissant(path, numbers, manifest)
+    if (path / "updates.parquet").is_file() and (results / f"{path.name}.parquet").is_file():
+        yield from of_cards.flat(path, results / f"{path.name}.parquet")
 
 
 def _croissant(path: Path) -> Iterator[str]:

@@ -25,7 +25,7 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
     """The faults of `name`, and that the check has ended where it has: at a file that cannot be read."""
     try:
         yield from faults
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, AttributeError, TypeError, LookupError) as error:
         what = f"{type(error).__name__}: {error}"
         yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {what}")
 
