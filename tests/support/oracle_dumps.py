@@ -48,7 +48,9 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
     return Dump(
         statements=tuple(statements),
         entities={
-            row["id"]: Entity(row["label"], row["title"] is not None, tuple(row["classes"]))
+            row["id"]: Entity(
+                row["label"], row["title"] is not None, tuple(row["classes"]), tuple(row["aliases"])
+            )
             for row in tables["entities"]
         },
         relations={

@@ -177,6 +177,7 @@ class World:
     no_label: frozenset[int] = frozenset()
     no_label_new: frozenset[int] = frozenset()
     labels: dict[int, str] = field(default_factory=dict)
+    aliases: dict[int, list[str]] = field(default_factory=dict)
     old_labels: dict[int, str] | None = None
     classes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     old_classes: dict[int, tuple[int, ...]] | None = None
@@ -220,7 +221,7 @@ class World:
                 "id": item,
                 "label": None if item in unnamed else labels.get(item, f"item {item}"),
                 "description": f"description of {item}",
-                "aliases": [],
+                "aliases": self.aliases.get(item, []),
                 "title": None if item in bare else f"Item {item}",
                 "sitelinks": 0 if item in bare else item % 50 + 1,
                 "revision": 1,

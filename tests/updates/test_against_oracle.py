@@ -257,6 +257,11 @@ def random_world(seed: int) -> World:
         no_label_new=frozenset({NAMELESS_NEW}),
         labels={TWIN: "twin", TWIN_TOO: "twin", **dict.fromkeys(kinds["leaky"], LEAKY)},
         old_labels={TWIN: "twin", TWIN_TOO: "other", **dict.fromkeys(kinds["leaky"], LEAKY)},
+        aliases={
+            GOOD[1]: ["none", "Twin of"],
+            GONE: ["item 600"],
+            **{subject: ["item 500"] for subject in kinds["leaky"]},
+        },
         classes=classes,
         old_classes=old_classes,
         superclasses=CHAIN,

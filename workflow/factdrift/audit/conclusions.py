@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,19 +115,27 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     return None
 
 
-def leaks(statement: Statement, label_of: Callable[[int], str | None]) -> bool:
-    """The words of the object occur in a row among those of the subject."""
+def leaks(statement: Statement, names_of: Callable[[int], Sequence[str]]) -> bool:
+    """The words of a name of the object occur in a row among those of the subject's label.
+
+    `names_of` gives the label of an entity first, then its aliases.
+    """
     if statement.object is not None:
-        text = label_of(statement.object)
+        names = [*names_of(statement.object)]
     else:
         content = json.loads(statement.json or "null")
         text = content if isinstance(content, str) else content.get("amount", content.get("text"))
         if statement.datatype == "time":
             sign, year = content["time"][0], content["time"][1:].split("-")[0]
             text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
-    subject, inner = (_words(name or "") for name in (label_of(statement.subject), text))
-    places = range(len(subject) - len(inner) + 1)
-    return bool(inner) and any(subject[place : place + len(inner)] == inner for place in places)
+        names = [text or ""]
+    subject = _words("".join(names_of(statement.subject)[:1]))
+    return any(_holds(subject, _words(name)) for name in names)
+
+
+def _holds(words: Sequence[str], inner: Sequence[str]) -> bool:
+    starts = range(len(words) - len(inner) + 1)
+    return bool(inner) and any(words[start : start + len(inner)] == inner for start in starts)
 
 
 def _words(text: str) -> list[str]:

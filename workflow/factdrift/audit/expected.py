@@ -274,12 +274,16 @@ def updates(
     def vanished(entity: int | None) -> bool:
         return how.merges == "detect" and entity in old.entities and entity not in new.entities
 
-    def label_of(entity: int) -> str | None:
+    def names_of(entity: int) -> tuple[str, ...]:
         for dump in (new, old):
             line = dump.entities.get(entity) if entity > 0 else dump.relations.get(-entity)
             if line is not None and line.label is not None:
-                return line.label
-        return (supplied or {}).get(entity)
+                return (line.label, *line.aliases)
+        label = (supplied or {}).get(entity)
+        return () if label is None else (label,)
+
+    def label_of(entity: int) -> str | None:
+        return next(iter(names_of(entity)), None)
 
     for (subject, property_), group in groups.items():
         functional = temporal_functional(new.relation(property_), how)
@@ -298,7 +302,7 @@ def updates(
             )
             triple.rule, triple.label = decide(case)
             triple.announced = triple.rule == "began_inside" and triple.change == "F0"
-            triple.leaks = leaks(triple.any, label_of)
+            triple.leaks = leaks(triple.any, names_of)
             triple.subject_is_ph_new = subject in born
             triple.relation_is_temp_func = functional
         second_pass(group, functional, how)

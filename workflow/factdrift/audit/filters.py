@@ -70,6 +70,7 @@ class Entity:
     label: str | None
     article: bool
     classes: tuple[int, ...]
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Relation:
     classes: tuple[int, ...] = ()
     label: str | None = None
     datatype: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

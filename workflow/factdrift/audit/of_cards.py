@@ -18,7 +18,6 @@ import yaml
 
 from factdrift.core.columns import Row
 from factdrift.core.files import sha256_of_all
-from factdrift.core.tables import records
 
 MADE_UP = 900_000_000
 """The number of the first id that the sample's items have where Wikidata's own is not known."""
@@ -37,6 +36,13 @@ class Numbers(NamedTuple):
     """Words of the card with `#` at the number -> the number."""
     tables: dict[str, Table]
     """Title of a table -> label of a line -> its numbers."""
+
+
+def records(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+    """The rows of a product, with these columns or all."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1024, columns=columns):
+            yield from batch.to_pylist()
 
 
 def _summed(rows: Iterable[tuple[str, tuple[int, ...]]]) -> Table:

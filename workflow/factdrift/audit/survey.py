@@ -149,4 +149,7 @@ def _relation(line: dict[str, Any]) -> Relation:
             separators |= {-number for number in numbers if number is not None}
     labels = line["labels"] if isinstance(line.get("labels"), dict) else {}
     label = next((labels[name]["value"] for name in ("en", "mul") if labels.get(name)), None)
-    return Relation(single, frozenset(separators), tuple(items_of(line, "P31")), label, line.get("datatype"))
+    aliases = line["aliases"] if isinstance(line.get("aliases"), dict) else {}
+    others = tuple(alias["value"] for name in ("en", "mul") for alias in aliases.get(name) or [])
+    classes = tuple(items_of(line, "P31"))
+    return Relation(single, frozenset(separators), classes, label, line.get("datatype"), others)

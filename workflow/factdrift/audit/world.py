@@ -58,7 +58,9 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     ]
     known = {**entities, **subjects}
     briefs = {
-        int(name[1:]): filters.Entity(plain(entity.label) or None, entity.has_article, entity.classes)
+        int(name[1:]): filters.Entity(
+            plain(entity.label) or None, entity.has_article, entity.classes, tuple(entity.aliases)
+        )
         for name, entity in known.items()
         if name[:1] == "Q"
     }

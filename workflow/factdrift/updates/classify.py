@@ -161,16 +161,17 @@ def read_subjects(path: Path) -> list[int]:
 def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
     """TEMP TABLES of the subjects and objects of open groups, so that no others are kept in memory.
 
-    names (id, name): the new dump's label, else the old's, else that of `labels`. gone (id): of those of any
+    names (id, name, aliases): the new dump's label, else the old's, else that of `labels`, with the aliases
+    beside it, which are kept of objects only. gone (id): of those of any
     F-, the entities with a line in the old dump only; empty unless `merges: detect`.
     """
     statements = Statements(job.old, job.new, ["object"])
-    db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN)")
+    db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN, object BOOLEAN)")
     for block in divided(job.triples):
         db.register("joined", statements.join(block.open))
         db.execute(
-            """INSERT INTO seen SELECT subject, change = 'F-' FROM joined
-            UNION SELECT object, change = 'F-' FROM joined WHERE object IS NOT NULL"""
+            """INSERT INTO seen SELECT subject, change = 'F-', false FROM joined
+            UNION SELECT object, change = 'F-', true FROM joined WHERE object IS NOT NULL"""
         )
         db.unregister("joined")
     db.register("supplied", supplied_labels(job.labels))
@@ -181,12 +182,13 @@ def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
             EXCEPT SELECT id FROM read_parquet({sql(job.entities)}) {removed}"""
     db.execute(
         f"""CREATE TEMP TABLE names AS
-        SELECT id, arg_min(label, source) AS name FROM (
-            SELECT 0 AS source, id, label FROM read_parquet({sql(job.entities)})
-            UNION ALL SELECT 1, id, label FROM read_parquet({sql(job.old_entities)})
-            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(job.properties[0])})
-            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(job.properties[1])})
-            UNION ALL SELECT 2, id, label FROM supplied
+        SELECT id, arg_min(label, source) AS name,
+            arg_min(aliases, source) FILTER (id IN (SELECT id FROM seen WHERE object)) AS aliases FROM (
+            SELECT 0 AS source, id, label, aliases FROM read_parquet({sql(job.entities)})
+            UNION ALL SELECT 1, id, label, aliases FROM read_parquet({sql(job.old_entities)})
+            UNION ALL SELECT 0, -id, label, aliases FROM read_parquet({sql(job.properties[0])})
+            UNION ALL SELECT 1, -id, label, aliases FROM read_parquet({sql(job.properties[1])})
+            UNION ALL SELECT 2, id, label, [] FROM supplied
         ) WHERE label IS NOT NULL AND id IN (SELECT id FROM seen) GROUP BY id;
         CREATE TEMP TABLE gone AS {gone};
         DROP TABLE seen"""

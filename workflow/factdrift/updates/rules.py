@@ -107,11 +107,13 @@ def _without_undecided(method: Method) -> str:
     """SQL: groups with any unknown go, then triples to ignore, then groups that cannot be asked about.
 
     `no_label`: the subject or an object has no name, or the subject's name holds the blank of a cloze test.
-    `leak`, with `leaks: drop`: the subject's name holds that of a new or obsolete object. The column `leaks`
-    says of each triple, in any case, whether the subject's name holds its object's.
+    `leak`, with `leaks: drop`: the subject's name holds a name of a new or obsolete object. The column
+    `leaks` says of each triple, in any case, whether the subject's name holds its object's or an alias of it.
     """
     leak = "WHEN bool_or(dropped_by IS NULL AND leaks AND label <> 'static') OVER grp THEN 'leak'"
-    subject, object_ = _words("subject_name"), _words("coalesce(object_name, text)")
+    names = "list_prepend(coalesce(object_name, text), coalesce(aliases, []))"
+    subject, name = _words("subject_name"), _words("name")
+    held = f"list_filter({names}, lambda name: {name} <> '  ' AND contains({subject}, {name}))"
     return f"""
         WITH decided AS (
             SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
@@ -119,11 +121,11 @@ def _without_undecided(method: Method) -> str:
                 WHEN label = 'ignore' THEN 'ignore' END) AS dropped_by
             FROM step0 WINDOW grp AS (PARTITION BY subject, property)
         ), named AS (
-            SELECT d.*, s.name AS subject_name, o.name AS object_name, {_text("json")} AS text FROM decided d
+            SELECT d.*, s.name AS subject_name, o.name AS object_name, o.aliases, {_text("json")} AS text
+            FROM decided d
             LEFT JOIN names s ON s.id = d.subject LEFT JOIN names o ON o.id = d.object
         ), compared AS (
-            SELECT *, coalesce({object_} <> '  ' AND contains({subject}, {object_}), false) AS leaks
-            FROM named
+            SELECT * EXCLUDE (aliases), len({held}) > 0 AS leaks FROM named
         )
         SELECT * EXCLUDE (dropped_by, subject_name, text), coalesce(dropped_by, CASE
             WHEN bool_or(dropped_by IS NULL AND (subject_name IS NULL OR contains(subject_name, {sql(BLANK)})
