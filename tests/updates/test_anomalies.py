@@ -36,6 +36,8 @@ GROUPS = {
     "blank": ([("  ", OBSOLETE), (8, NEW)], ["no_label"] * 2),
     "blank text": ([(Text("en", " "), OBSOLETE), (8, NEW)], ["no_label"] * 2),
     "all obsolete": ([(7, OBSOLETE), (7, OBSOLETE)], ["Archive", "duplicate"]),
+    "one object to ignore, and then new twice":
+        ([(7, IGNORE), (7, NEW), (7, NEW)], ["ignore", "AddRelation", "duplicate"]),
     "new, then static":
         ([(7, NEW), (8, NEW), (7, STATIC)],
          ["duplicate", "AddObject", "AddObject"], ["AddRelation", "AddRelation", "duplicate"]),

@@ -52,6 +52,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "another datatype": ([value("a", o="x")], [value("a", o="x", datatype="other")], "a- +a"),
     # Of values that are repeated the same id counts first, then times, qualifiers, and the order of ids.
     "the same id": (DATED, [value("A", "2020"), value("x", "2010")], "a=A b=x"),
+    # The new dump has the id twice, so that it shows nothing: times decide.
+    "an id twice": (DATED, [value("a", "2020"), value("a", "2010"), value("x", "2020")], "a=a b=a +x"),
     "times before qualifiers": (
         [value("a", "2010", quals=(10, 11)), value("b", "2020")],
         [value("x", "2020", quals=(10, 11)), value("y", "2010")],

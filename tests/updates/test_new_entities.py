@@ -49,6 +49,7 @@ CASES: dict[str, tuple[list[Fact], set[str]]] = {
     "to be published": (dates(577, "2022-03", "2030/8"), ALL),
     "begun in a decade": (dates(577, "2022") + dates(571, "1970/8"), ALL),
     "a decade that may hold the date": (dates(577, "2020/8", "2022-03"), {"revised"}),
+    "a decade that ends on the date": (dates(577, "2020/8", "2029-12-31"), {"revised"}),
     "with a fact in both dumps": ([*dates(571, "2022-01-01"), Fact(0, PLAIN, 9)], set()),
     "with a fact in the old dump": (dates(571, "2022-01-01"), set()),
     "filtered in the old dump": (dates(571, "2022-01-01"), PAPER | {"reference"}),
