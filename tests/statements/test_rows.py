@@ -92,6 +92,13 @@ def test_several_dates_of_one_statement(values, start, start_unknown, end, end_u
             assert (sorted(time["year"] for time in row[name]) if row[name] else None) == several
 
 
+def test_of_dates_with_one_first_day_the_one_that_ends_later_is_the_last():
+    day = snak("P582", "time", date("+2001-01-01T00:00:00Z", 11))
+    for ends in ([{**Y2001, "property": "P582"}, day], [day, {**Y2001, "property": "P582"}]):
+        (row,) = rows(claim(snak("P9", "string", "x"), *ends))
+        assert row["end"]["precision"] == 9
+
+
 def test_oddities_are_counted():
     oddities = Oddities()
     rows(

@@ -285,7 +285,7 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
     georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
     entities = [
         entity(georgia, "Georgia", "sovereign state"),
-        entity(state, "Georgia", "state whose head is Joe Biden"),
+        entity(state, "Georgia", "state whose head is joe BIDEN"),
         entity(victoria, "Victoria", "state of Australia"),
         entity(queen, "Victoria"),
         entity(USA, "United States", "country"),
