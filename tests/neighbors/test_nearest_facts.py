@@ -177,6 +177,7 @@ def test_documents_hold_what_later_filters_drop(tmp_path):
     assert len(set(first)) == 3
     assert codes[rows == 1].tolist() == [2**31 + 4]
     assert len(bare[1]) == len(codes) + 2
+    assert 2**31 - P31 in bare[1].tolist()  # no item has it: the item Q31 has 2**31 + 31
     for found, counted in (((rows, codes), counts), (bare, with_bare)):
         having = Counter(code for _, code in {*zip(*(each.tolist() for each in found), strict=True)})
         assert dict(zip(counted.vocabulary.tolist(), counted.having.tolist(), strict=True)) == having

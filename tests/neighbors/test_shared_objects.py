@@ -64,6 +64,7 @@ def test_who_shares_the_old_and_the_new_object(tmp_path):
         statement(6, 6, 101, dropped_by="rank"),
         statement(102, 6, 101),  # is the new object
         statement(8, 6, 101),  # has no label
+        *(statement(9, 6, 101), statement(9, 6, 102)),
     ]
     # Literals and other updates have none.
     others = [*replaced(11, None, 102), *replaced(12, 101, 102, is_replace=False)]
