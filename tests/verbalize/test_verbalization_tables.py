@@ -199,6 +199,15 @@ def test_templates_that_say_too_much(english, rule, group):
     assert ranked(english, plain, group, quality="paper")[template] == (2, None)
 
 
+def test_half_of_the_sentences_are_not_most(english):
+    """They describe their subject, or show a literal in words."""
+    plain = kept("{subject} is by {object}", 10)
+    film, metres = "The film {subject} was made by {object}", "{subject} in metres is {object}"
+    for template, half in ((film, {"said": "film"}), (metres, {"literal": "12 metres"})):
+        group = [*kept(template, 4, **half)[:2], *kept(template, 4)[2:]]
+        assert ranked(english, plain, group)[template] == (2, None)
+
+
 def test_what_many_subjects_share_says_something_of_the_relation(english):
     film = "The film {subject} was made by {object}"
     few, many = kept(film, 3, said="film"), kept(film, 4, said="film")
