@@ -1,108 +1,185 @@
-"""What the tests see: small changes of logic, each made alone, and how many of them fail a test.
+"""What the tests see: small changes of logic, drawn by a seed, each made alone, and how many fail a test.
 
-    python benchmarks/mutants.py --record benchmarks/RESULTS.md
-    python benchmarks/mutants.py --only updates/ --outcomes outcomes.json
+    python benchmarks/mutants.py --seed 1 --number 200 --record benchmarks/RESULTS.md
+    python benchmarks/mutants.py --seed 1 --only ripples --outcomes outcomes.json
 
-`mutants.tsv` has a change a line: a module of the package, a text that stands in it once, what is put in its
-place, and the tests that ought to fail. Each change is made in a temporary copy of the checkout, and its
-tests run until the first one fails. A change that fails no test has survived: a result could become wrong in
-this way, and nobody would be told. At the end the tests that failed run on the unchanged copy, where all must
-pass.
+Changes are drawn from all modules that decide results, as many from each room as from another: operators
+over the syntax tree of Python and over SQL in strings (`changes.py`). Each is made in a temporary copy of the
+checkout. The quick tests of its room run until the first one fails, those of the files that bear the module's
+name first; then the quick tests of digests. A change that fails no test has survived: a result could become
+wrong in this way, and nobody would notice. `mutants.tsv` names the changes that leave all results as they
+are, with the reason; they do not count. At the end the tests that failed run on the unchanged copy, where all
+must pass.
 
-With `--outcomes FILE` what was found is kept there, and a later run tries only what is not known to be
-caught.
+With `--outcomes FILE` the outcomes are kept there, and a later run tries only what survived or is new.
 """
 
 import argparse
 import csv
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, zip_longest
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
+from changes import Change, can_be_compiled, changes_of
 from record import add_record, record
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = Path(__file__).with_suffix(".tsv")
-COLUMNS = ("module", "old", "new", "tests")
+EQUIVALENT = Path(__file__).with_suffix(".tsv")
 PACKAGE = Path("workflow", "factdrift")
 SURVIVED, ENDLESS = "survived", "did not end"
-"""What became of a change if no test failed; one with which tests do not end in time is caught, too."""
+"""The outcome of a change if no test failed; one with which tests do not end in time is caught, too."""
+
+ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "statements": (("statements", "wikidata"), ("statements", "wikidata")),
+    "updates": (("updates",), ("updates",)),
+    "neighbors": (("neighbors",), ("neighbors",)),
+    "verbalize": (("verbalize", "words"), ("verbalize", "words")),
+    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff",)),
+    "streams": (("streams",), ("streams",)),
+    "ripples": (("ripples",), ("ripples",)),
+    "klob": (("klob",), ("klob",)),
+    "tempripple": (("tempripple",), ("tempripple",)),
+    "verdict": (("verdict",), ("verdict",)),
+    "questions": (
+        ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
+        ("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
+    ),
+    "methods": (
+        ("evaluation/methods", "evaluation/states", "evaluation/locators"),
+        ("evaluation/methods", "evaluation/locators"),
+    ),
+    "scores": (
+        ("evaluation/scores",),
+        ("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
+    ),
+    "audit": (("audit",), ("audit",)),
+}
+"""Room -> its modules or folders in the package, and its folders or files in tests/."""
+NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py"}
+"""Modules of these names hold commands, and pictures of results."""
 
 Outcomes = dict[str, list[str]]
 """Key of a change -> the tests that failed, or SURVIVED or ENDLESS alone."""
 
 
 class Mutant(NamedTuple):
-    """A change: in `module`, `old` becomes `new`; `tests`: paths under tests/, or tests (`PATH::NAME`)."""
+    """A change of a module of a room."""
 
+    room: str
     module: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
+    change: Change
 
     @property
     def key(self) -> str:
-        return f"{self.module}: {self.old} -> {self.new}"
+        return f"{self.module}:{self.change.line} {self.change.old} -> {self.change.new or 'nothing'}"
+
+    @property
+    def can_be_made(self) -> bool:
+        return can_be_compiled(self.change.applied((ROOT / PACKAGE / self.module).read_bytes()))
+
+    @property
+    def tests(self) -> list[str]:
+        """The files of the room's tests, those first whose name ends with the module's."""
+        files = [file for name in ROOMS[self.room][1] for file in _test_files(ROOT / "tests" / name)]
+        stem = Path(self.module).stem
+        files.sort(key=lambda file: not file.stem.endswith(stem))
+        return [file.relative_to(ROOT).as_posix() for file in files]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--table", type=Path, default=TABLE)
-    parser.add_argument("--only", default="", help="changes whose module contains this text")
-    parser.add_argument("--outcomes", type=Path, help="file of what former runs have found")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--number", type=int, default=200, help="changes of all rooms together")
+    parser.add_argument("--only", default="", help="changes of this room")
+    parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
+    parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
+    parser.add_argument("--digests", action="store_true", help="run the quick tests of digests, too")
     add_record(parser)
     options = parser.parse_args()
-    mutants = [each for each in read_mutants(options.table) if options.only in each.module]
+    mutants = [each for each in drawn(options.seed, options.number) if options.only in ("", each.room)]
+    equivalent = read_equivalent(EQUIVALENT)
+    mutants = [mutant for mutant in mutants if (mutant.module, *mutant.change.text) not in equivalent]
     known: Outcomes = {}
     if options.outcomes and options.outcomes.exists():
         known = json.loads(options.outcomes.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = copied(Path(folder, "checkout"))
-        for number, mutant in enumerate(mutants, start=1):
-            if known.get(mutant.key, [SURVIVED]) == [SURVIVED]:
-                known[mutant.key] = tried(copy, mutant, options.timeout)
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(options.workers):
+            copies.put(copied(Path(folder, f"checkout-{number}")))
+        with ThreadPoolExecutor(options.workers) as pool:
+            missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
+            outcomes = pool.map(
+                lambda mutant: tried(copies, mutant, options.timeout, options.digests), missing
+            )
+            for number, (mutant, outcome) in enumerate(zip(missing, outcomes, strict=True), start=1):
+                known[mutant.key] = outcome
                 if options.outcomes:
                     options.outcomes.write_text(json.dumps(known, indent=1), encoding="utf-8")
-            print(f"{number} of {len(mutants)}: {mutant.key}: {', '.join(known[mutant.key])}", flush=True)
-        confirm(copy, [test for mutant in mutants for test in known[mutant.key]], options.timeout)
-    report(mutants, known, options.record)
+                print(f"{number} of {len(missing)}: {mutant.key}: {', '.join(outcome)}", flush=True)
+        tests = [test for mutant in mutants for test in known[mutant.key]]
+        confirm(copies.get(), tests, options.timeout)
+    report(mutants, known, options)
 
 
-def read_mutants(path: Path) -> list[Mutant]:
-    """The changes of a table; ends the program with all lines that do not fit the code (any more)."""
-    mutants, problems = [], []
+def drawn(seed: int, number: int) -> list[Mutant]:
+    """`number` changes, drawn in turns from each room without repetition; fewer if there are no more."""
+    orders = []
+    for room in ROOMS:
+        mutants = list(mutants_of(room))
+        random.Random(f"{seed}/{room}").shuffle(mutants)
+        orders.append(mutants)
+    turns = (mutant for turn in zip_longest(*orders) for mutant in turn if mutant is not None)
+    return list(islice((mutant for mutant in turns if mutant.can_be_made), number))
+
+
+def mutants_of(room: str) -> Iterator[Mutant]:
+    """All changes of a room, in the order of its modules and of their lines."""
+    for name in ROOMS[room][0]:
+        path = ROOT / PACKAGE / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            if file.name not in NO_RESULT and not file.stem.endswith(("_jobs", "_figure", "_text")):
+                module = file.relative_to(ROOT / PACKAGE).as_posix()
+                for change in changes_of(file.read_text(encoding="utf-8")):
+                    yield Mutant(room, module, change)
+
+
+def _test_files(path: Path) -> list[Path]:
+    return sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+
+
+def read_equivalent(path: Path) -> set[tuple[str, str, str]]:
+    """Module, line before and line after of the changes that leave all results as they are.
+
+    Ends the program with the lines of the table whose line of code is gone.
+    """
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if tuple(next(reader)) != COLUMNS:
-            raise SystemExit(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}")
-        for line, (module, old, new, tests) in enumerate(reader, start=2):
-            source = ROOT / PACKAGE / module
-            found = source.read_text(encoding="utf-8").count(old) if source.is_file() else 0
-            if found != 1 or old == new:
-                problems.append(f"{path}, line {line}: {old!r} stands {found} times in {module}, not once")
-            names = tuple(tests.split())
-            missing = [name for name in names if not _exists(name)]
-            problems += [f"{path}, line {line}: tests/{name} is missing" for name in missing]
-            mutants.append(Mutant(module, old, new, names))
-    if problems:
-        raise SystemExit("\n".join(problems))
-    return mutants
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    gone = [
+        f"{path}, line {number}: {row['before']!r} is no line of {row['module']}; remove the row"
+        for number, row in enumerate(rows, start=2)
+        if row["before"] not in map(str.strip, _lines(row["module"]))
+    ]
+    if gone:
+        raise SystemExit("\n".join(gone))
+    return {(row["module"], row["before"], row["after"]) for row in rows}
 
 
-def _exists(test: str) -> bool:
-    """Whether tests/ has the path and, for `PATH::NAME`, the file defines the function."""
-    path, _, name = test.partition("::")
-    source = ROOT / "tests" / path
-    return source.exists() and (not name or f"\ndef {name}(" in source.read_text(encoding="utf-8"))
+def _lines(module: str) -> list[str]:
+    path = ROOT / PACKAGE / module
+    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
 
 def copied(to: Path) -> Path:
@@ -121,36 +198,41 @@ def copied(to: Path) -> Path:
     return to
 
 
-def tried(copy: Path, mutant: Mutant, timeout: float) -> list[str]:
-    """What becomes of a change, as in Outcomes; the copy is as before afterwards."""
+def tried(copies: "SimpleQueue[Path]", mutant: Mutant, timeout: float, digests: bool) -> list[str]:
+    """The outcome of a change, as in Outcomes; the copy that it takes is as before afterwards."""
+    copy = copies.get()
     path = copy / PACKAGE / mutant.module
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes()
     # Examples that failed one change would be tried first on the next.
     shutil.rmtree(copy / ".hypothesis", ignore_errors=True)
     try:
-        _write(path, text.replace(mutant.old, mutant.new))
-        return outcome_of(copy, [f"tests/{name}" for name in mutant.tests], timeout)
+        _write(path, mutant.change.applied(text))
+        outcome = outcome_of(copy, mutant.tests, timeout)
+        if outcome == [SURVIVED] and digests:
+            outcome = outcome_of(copy, ["tests", "-m", "digests and not slow"], timeout)
+        return outcome
     finally:
         _write(path, text)
+        copies.put(copy)
 
 
 def confirm(copy: Path, tests: Sequence[str], timeout: float) -> None:
     """Ends the program if a test that caught a change fails without any; with all its parameters."""
     paths = sorted({name.partition("[")[0] for name in tests} - {SURVIVED, ENDLESS})
-    found = outcome_of(copy, paths, timeout * 10) if paths else [SURVIVED]
-    if found != [SURVIVED]:
-        raise SystemExit(f"fails without any change, so that it catches none: {', '.join(found)}")
+    outcome = outcome_of(copy, paths, timeout * 10) if paths else [SURVIVED]
+    if outcome != [SURVIVED]:
+        raise SystemExit(f"fails without any change, so that it catches none: {', '.join(outcome)}")
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: bytes) -> None:
     """Writes a module without what Python compiled of it, which may be as old and as long as the new one."""
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(text)
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
         compiled.unlink()
 
 
 def outcome_of(copy: Path, tests: Sequence[str], timeout: float) -> list[str]:
-    """What becomes of a run of some tests, as in Outcomes."""
+    """The outcome of a run of some tests, as in Outcomes."""
     line = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--hypothesis-seed", "0"]
     line += ["--cache-clear", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy / PACKAGE.parent)}
@@ -165,22 +247,21 @@ def outcome_of(copy: Path, tests: Sequence[str], timeout: float) -> list[str]:
     return list(json.loads((copy / ".pytest_cache/v/cache/lastfailed").read_text(encoding="utf-8")))
 
 
-def report(mutants: Sequence[Mutant], known: Outcomes, file: Path | None) -> None:
-    """Prints, and appends to a file, the share caught by stage, and what survived."""
-    stages: dict[str, list[Mutant]] = {}
-    for mutant in mutants:
-        stages.setdefault(mutant.module.partition("/")[0], []).append(mutant)
+def report(mutants: Sequence[Mutant], known: Outcomes, options: argparse.Namespace) -> None:
+    """Prints, and appends to a file, the share caught by room, and the changes that survived."""
     rows = []
-    for stage, mine in [*stages.items(), ("all", list(mutants))]:
-        caught = sum(known[each.key] != [SURVIVED] for each in mine)
-        rows.append([stage, str(len(mine)), str(caught), f"{100 * caught / len(mine):.0f} %"])
-    left = [f"`{each.key}`" for each in mutants if known[each.key] == [SURVIVED]]
+    for room in [*ROOMS, "all"]:
+        mine = [mutant for mutant in mutants if room in (mutant.room, "all")]
+        if mine:
+            caught = sum(known[mutant.key] != [SURVIVED] for mutant in mine)
+            rows.append([room, str(len(mine)), str(caught), f"{100 * caught / len(mine):.0f} %"])
+    survivors = [f"`{mutant.key}`" for mutant in mutants if known[mutant.key] == [SURVIVED]]
     record(
-        "Small changes of logic that the tests catch (`mutants.py`)",
-        ["modules", "changes", "caught", "share"],
+        f"Small changes of logic that the tests catch (`mutants.py --seed {options.seed}`)",
+        ["room", "changes", "caught", "share"],
         rows,
-        "Survived: " + ("; ".join(left) or "none") + ".",
-        file,
+        "Survived: " + ("; ".join(survivors) or "none") + ".",
+        options.record,
     )
 
 

@@ -10,10 +10,12 @@ import re
 import shutil
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import changes
 import mutants
 import neighbors
 import pyarrow as pa
@@ -101,35 +103,51 @@ def test_every_command_is_run_here() -> None:
     assert commands - given == {"labels", "released_tracing", "screenshots", "structure"}
 
 
+MODULE = '''"""A module: 1 < 2."""
+def best(rows: "list[int]", default=3):
+    if rows and not done(rows, default):
+        return min(rows) - 1 if rows[0] <= default else table.get(rows, 0)
+    raise ValueError(1 < 2)
+QUERY = """SELECT coalesce(a, b) FROM t WHERE c <= 2 AND d IS NULL ORDER BY c DESC, d"""
+'''
+
+
+def test_changes_are_of_logic_in_python_and_in_sql() -> None:
+    made = {(change.old, change.new) for change in changes.changes_of(MODULE)}
+    assert made == {
+        *(("3", "4"), ("rows and ", ""), ("and", "or"), (" and not done(rows, default)", ""), ("not ", "")),
+        ("rows and not done(rows, default)", "not (rows and not done(rows, default))"),
+        *(("rows, default", "default, rows"), ("min", "max"), ("-", "+"), ("1", "2"), ("0", "1")),
+        *(("rows[0] <= default", "not (rows[0] <= default)"), ("<=", "<"), (", 0", "")),
+        *(("coalesce(a, b)", "a"), ("2", "3"), ("AND", "OR"), ("IS NULL", "IS NOT NULL"), (" DESC", "")),
+        (" AND d IS NULL", ""),
+        *(("c", "c DESC"), ("c DESC, ", ""), ("ORDER BY c DESC, d", "ORDER BY c DESC")),
+    }
+    source = MODULE.encode()
+    assert all(changes.can_be_compiled(change.applied(source)) for change in changes.changes_of(MODULE))
+
+
 def test_mutants(tmp_path: Path) -> None:
-    """A change that a test sees, and one that changes nothing."""
-    changes = [
-        ("range(len(outer) - size + 1)", "range(len(outer) - size)"),
-        ("size > 0 and", "size >= 1 and"),
-    ]
-    table = tmp_path / "mutants.tsv"
-    lines = ["module\told\tnew\ttests"]
-    lines += [f"tempripple/phrases.py\t{old}\t{new}\ttempripple/test_phrases.py" for old, new in changes]
-    table.write_text("\n".join(lines) + "\n", "utf-8")
-    (entry,) = recorded(tmp_path, "mutants.py", "--table", table, "--outcomes", tmp_path / "outcomes.json")
-    assert entry.tables[0][-1] == {"modules": "all", "changes": "2", "caught": "1", "share": "50 %"}
-    assert "Survived: `tempripple/phrases.py: size > 0 and -> size >= 1 and`." in entry.text
-    # What is known to be caught is not tried again.
-    kept = json.loads((tmp_path / "outcomes.json").read_text("utf-8"))
-    assert [tests == ["survived"] for tests in kept.values()] == [False, True]
+    """A change that tests see; which they are is drawn by the seed."""
+    drawn = mutants.drawn(3, 28)
+    assert drawn == mutants.drawn(3, 28) != mutants.drawn(4, 28)
+    assert Counter(mutant.room for mutant in drawn) == dict.fromkeys(mutants.ROOMS, 2)
+    line = ("--seed", "3", "--number", "28", "--only", "ripples", "--outcomes", tmp_path / "outcomes.json")
+    (entry,) = recorded(tmp_path, "mutants.py", *line)
+    outcomes = json.loads((tmp_path / "outcomes.json").read_text("utf-8"))
+    assert list(outcomes) == [mutant.key for mutant in drawn if mutant.room == "ripples"]
+    caught = sum(tests != ["survived"] for tests in outcomes.values())
+    assert entry.tables[0][-1] == {
+        "room": "all", "changes": "2", "caught": str(caught), "share": f"{50 * caught} %"
+    }  # fmt: skip
 
 
-def test_changes_that_do_not_fit_the_code_are_named(tmp_path: Path) -> None:
-    assert len(mutants.read_mutants(mutants.TABLE)) > 100
+def test_changes_without_effect_that_do_not_fit_the_code_are_named(tmp_path: Path) -> None:
+    mutants.read_equivalent(mutants.EQUIVALENT)
     table = tmp_path / "mutants.tsv"
-    tests = "no.py tempripple/test_phrases.py::test_gone no.py::test_gone"
-    table.write_text(f"module\told\tnew\ttests\ntempripple/phrases.py\tgone\tnew\t{tests}\n", "utf-8")
-    with pytest.raises(SystemExit) as caught:
-        mutants.read_mutants(table)
-    assert str(caught.value).splitlines() == [
-        f"{table}, line 2: 'gone' stands 0 times in tempripple/phrases.py, not once",
-        *(f"{table}, line 2: tests/{name} is missing" for name in tests.split()),
-    ]
+    table.write_text("module\tbefore\tafter\treason\nripples/jobs.py\tgone\tnew\twhy\n", "utf-8")
+    with pytest.raises(SystemExit, match=r"line 2: 'gone' is no line of ripples/jobs\.py; remove the row"):
+        mutants.read_equivalent(table)
 
 
 @pytest.fixture(scope="module")
