@@ -149,6 +149,7 @@ def test_a_wrong_row_of_a_succession_is_refused_with_its_line(tmp_path: Path) ->
     for rows, message in (
         ([ann, "P6\tLake\tBo\t2016-13\tS"], "line 3: '2016-13' is no date"),
         (["P6\tLake\tAnn\t2017\tS", "P6\tLake\tBo\t2016\tS"], "line 3: 2016 is not after"),
+        (["P6\tLake\tAnn\t2017\tS", "P6\tLake\tBo\t2017\tS"], "line 3: 2017 is not after"),
         ([ann, "P6\tLake\tBo\t2016\t"], "line 3: no source"),
         (["P999999\tLake\tAnn\t\tS"], "no template for P999999"),
         ([ann, "P6\tSea\tBo\t\tS", "P6\tLake\tCy\t2016\tS"], "line 4: P6 of Lake occurs"),
