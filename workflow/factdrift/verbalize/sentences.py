@@ -19,6 +19,7 @@ from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.wikidata.ids import property_id
 from factdrift.words.mentions import Folded, begins_word, folded, mentions, name_key
 from factdrift.words.names import read_names
+from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
 VERBALIZATIONS = schema_of(
@@ -160,7 +161,7 @@ def parse(
     """
     if answer["status"] != "answered":
         return "failed", ()
-    content = (answer["content"] or "").strip()
+    content = answer_of(answer["content"] or "").strip()
     if answer["refusal"] or answer["finish_reason"] == "content_filter":
         return "refused", ()
     if answer["finish_reason"] == "length":
