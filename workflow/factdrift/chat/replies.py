@@ -34,18 +34,16 @@ _OF_ALL = frozenset(
     }
 )
 """Error codes that concern all requests of a run, whatever their status."""
-_GOOD_ENDS = frozenset(
-    {
-        *("stop", "length", "content_filter", "tool_calls", "function_call"),  # OpenAI
-        *("end_turn", "max_tokens", "stop_sequence", "refusal", "tool_use"),  # Anthropic
-        *("safety", "recitation", "blocklist", "prohibited_content", "spii"),  # Gemini
-        *("complete", "error_toxic"),  # Cohere
-        *("content_filtered", "guardrail_intervened"),  # Bedrock
-        *("model_length", "eos", "eos_token", "endoftext"),  # Mistral, Together, TGI, AI21
-        *("sensitive", "model_context_window_exceeded", "normal", "completed"),  # GLM, Ernie and others
-    }
-)
-"""Reasons for the end of an answer that are no failure of the server; any other may be one."""
+_ENDS: dict[str, Literal["complete", "cut", "filtered"]] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "endoftext"), "complete"),
+    **dict.fromkeys(("complete", "completed", "normal"), "complete"),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "complete"),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "cut"),
+    **dict.fromkeys(("content_filter", "content_filtered", "refusal", "safety", "sensitive"), "filtered"),
+    **dict.fromkeys(("recitation", "blocklist", "prohibited_content", "spii"), "filtered"),
+    **dict.fromkeys(("guardrail_intervened", "error_toxic"), "filtered"),
+}
+"""What the reasons mean that servers give for the end of an answer; any other reason may be a failure."""
 _TEXTS = (None, "text", "output_text")
 """The types of parts of a content that belong to the answer; reasoning has others."""
 
@@ -115,7 +113,7 @@ def read_reply(data: bytes) -> Reply:
         raise Malformed(f"an error inside a response of status 200: {failure}")
     if choice.message is None:
         raise Malformed("an answer without choices" if not completion.choices else "a choice without message")
-    if not is_good_end(choice.finish_reason):
+    if end_of(choice.finish_reason) is None:
         raise Malformed(f"an answer that ended with {choice.finish_reason!r}, which may be a failure")
     return Reply(
         *_texts(choice.message),
@@ -128,15 +126,15 @@ def read_reply(data: bytes) -> Reply:
     )
 
 
-def is_good_end(finish_reason: str | None) -> bool:
-    """Whether an answer with this reason for its end is one; some servers give no reason."""
-    return not finish_reason or finish_reason.casefold() in _GOOD_ENDS
+def end_of(finish_reason: str | None) -> Literal["complete", "cut", "filtered"] | None:
+    """How an answer has ended; None if the server failed over it. Some servers give no reason for an end."""
+    return _ENDS.get(finish_reason.casefold()) if finish_reason else "complete"
 
 
 def is_answer(finish_reason: str | None, response: str | None) -> bool:
     """Whether what was once stored as an answer still is one; an import has no `response`, the body."""
     if response is None:
-        return is_good_end(finish_reason)
+        return end_of(finish_reason) is not None
     try:
         read_reply(response.encode("utf-8"))
     except Malformed:

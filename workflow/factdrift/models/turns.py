@@ -12,7 +12,7 @@ QUESTION, ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
 """Texts that occur in no template."""
 _DAY = datetime.datetime(2024, 7, 26)
 """The day that templates are told, so that no result depends on the clock. Llama 3.1's has it by itself."""
-_CODES = [f"%{flag}{code}" for flag in ("-", "") for code in "aAbBcdeFGHIjmMpSTuUVwWxXyYZ"]
+_CODES = [f"%{flag}{code}" for flag in ("-", "") for code in "aAbBcdDeFgGhHIjmMpPrRSTuUVwWxXyYZ"]
 _CLOCK = "{{% macro strftime_now(format) %}}{{{{ format {} }}}}{{% endmacro %}}{{{{ '' }}}}".format(
     " ".join(f"| replace('{code}', '{_DAY.strftime(code)}')" for code in _CODES)
 )

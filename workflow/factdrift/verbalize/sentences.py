@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from factdrift.chat.replies import end_of
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
@@ -162,9 +163,10 @@ def parse(
     if answer["status"] != "answered":
         return "failed", ()
     content = answer_of(answer["content"] or "").strip()
-    if answer["refusal"] or answer["finish_reason"] == "content_filter":
+    end = end_of(answer["finish_reason"])
+    if answer["refusal"] or end == "filtered":
         return "refused", ()
-    if answer["finish_reason"] == "length":
+    if end == "cut":
         return "truncated", ()
     if not content:
         return "empty", ()

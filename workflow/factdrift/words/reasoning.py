@@ -1,8 +1,8 @@
 """Where the answer is in what a model writes: the marks of reasoning of every vendor are data.
 
 `resources/words/reasoning.tsv` has a row for each pair of marks: what opens reasoning, what closes it or
-begins the answer, and what ends the answer. Case does not count, and a blank stands for any white space. `^`
-is the beginning of the text. A mark of letters alone counts only directly before another letter.
+begins the answer, and what ends the answer. Case does not count, and a blank stands for any white space. A mark
+with `^` counts only at the beginning of the text and directly before a word.
 """
 
 from __future__ import annotations
@@ -72,6 +72,5 @@ def _pattern(marks: Iterable[str]) -> re.Pattern[str]:
     for mark in sorted(filter(None, marks), key=len, reverse=True):
         literal = mark.removeprefix("^")
         pattern = r"\s+".join(map(re.escape, literal.split(" ")))
-        before = r"\A\s*" if literal != mark else ""
-        patterns.append(before + pattern + (r"(?=[^\W\d_])" if literal.isalpha() else ""))
+        patterns.append(pattern if literal == mark else rf"\A\s*{pattern}(?=\w)")
     return re.compile("|".join(patterns), re.IGNORECASE)
