@@ -1,8 +1,8 @@
 """Where the answer is in what a model writes: the marks of reasoning of every vendor are data.
 
 `resources/words/reasoning.tsv` has a row for each pair of marks: what opens reasoning, what closes it or
-begins the answer, and what ends the answer. Case does not count, and a blank stands for any white space. A mark
-with `^` counts only at the beginning of the text and directly before a word.
+begins the answer, and what ends the answer. Case does not count, and a blank stands for any white space. A
+mark with `^` counts only at the beginning of the text and directly before a word.
 """
 
 from __future__ import annotations
