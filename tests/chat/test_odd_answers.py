@@ -193,16 +193,21 @@ FAILURES = {
 }
 
 
+@pytest.mark.parametrize("data", FAILURES.values(), ids=FAILURES)
+def test_a_failure_inside_a_response_is_no_answer(data: bytes) -> None:
+    with pytest.raises(
+        Malformed, match=r"^an (error inside a response of status 200: |answer that ended with)"
+    ):
+        read_reply(data)
+
+
 @pytest.mark.parametrize("mode", ["live", "batch"])
 def test_a_failure_inside_a_response_is_asked_again(bench: Any, server: ChatServer, mode: str) -> None:
-    raws = [*FAILURES.values(), None]
-    server.fault = lambda path, body, attempt: Fault(raw=raws[attempt]) if path == CHAT else None
+    server.fault = lambda path, body, attempt: Fault(finish="error") if path == CHAT and attempt < 2 else None
     bench.write(1)
-    (answer,) = bench.ask(mode=mode, tries=len(raws))
-    assert answer["content"].startswith("Answer ")
-    assert set(server.asked.values()) == {len(raws)}
-    server.fault = lambda path, body, attempt: Fault(raw=FAILURES["error"]) if path == CHAT else None
-    (answer,) = bench.ask(mode=mode, tries=1, model="other")
+    assert bench.statuses(mode=mode, tries=3) == ["answered"]
+    assert set(server.asked.values()) == {3}
+    (answer,) = bench.ask(mode=mode, tries=2, model="other")
     assert (answer["status"], answer["content"]) == ("failed", None)
     assert "ended with 'error'" in answer["error"]
 

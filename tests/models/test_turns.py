@@ -12,10 +12,10 @@ from factdrift.models.turns import Turns
 from .tokenizers_of import tokenizer_of
 
 MESSAGES = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}</{{ turn.role }}>{% endfor %}"
+CHANNELS = MESSAGES.replace("{{ turn.content }}", "{{ start if turn.role == 'assistant' }}{{ turn.content }}")
 CHANNELS = (
-    "{% for turn in messages %}<{{ turn.role }}>{% if turn.role == 'assistant' %}<|channel|>final<|message|>"
-    "{% endif %}{{ turn.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-    "{{ reasoning_effort | default('medium') }}"
+    "{% set start = '<|channel|>final<|message|>' %}{{ reasoning_effort | default('medium') }}"
+    f"{CHANNELS}{{% if add_generation_prompt %}}<assistant>{{% endif %}}"
 )
 
 
@@ -66,10 +66,8 @@ def test_the_answer_begins_without_reasoning(name: str) -> None:
 
 def test_what_a_template_writes_before_an_answer_is_written() -> None:
     turns = turns_of(CHANNELS)
-    assert turns.text("Who?") == "<user>Who?<assistant>low"
-    plain = turns_of(CHANNELS.replace("{{ reasoning_effort | default('medium') }}", ""))
-    assert plain.text("Who?") == "<user>Who?<assistant><|channel|>final<|message|>"
-    assert plain.blank == ""
+    assert turns.text("Who?") == "low<user>Who?</user><assistant><|channel|>final<|message|>"
+    assert turns.blank == ""
 
 
 FORMATS = ("%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D")
@@ -83,12 +81,10 @@ def test_no_template_sees_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) 
             return cls(2031, 5, 6, 7, 8, 9, tzinfo=tz)
 
     called = f"{{% macro day() %}}{{{{ strftime_now('{form}') }}}}{{% endmacro %}}{{{{ day() }}}} {MESSAGES}"
+    messages = [{"role": "user", "content": "Who?"}]
     today = turns_of(called).text("Who?")
     monkeypatch.setattr(chat_template_utils, "datetime", Later)
-    assert (
-        turns_of(called)._tokenizer.apply_chat_template([{"role": "user", "content": "Who?"}], tokenize=False)
-        != today
-    )
+    assert turns_of(called)._tokenizer.apply_chat_template(messages, tokenize=False) != today
     assert turns_of(called).text("Who?") == today
     if "%d" in form:
         assert today.startswith(datetime.datetime(2024, 7, 26).strftime(form))

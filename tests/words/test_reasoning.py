@@ -8,13 +8,14 @@ import pytest
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import PACKAGE, PROMPTS, REASONING
 from factdrift.evaluation.questions.prompts import parsed
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.ways.asked import verdict
 from factdrift.evaluation.ways.cutoff_chat import _choice
 from factdrift.evaluation.ways.cutoff_rows import holder_named
 from factdrift.verbalize.language import read_language
 from factdrift.verbalize.sentences import parse
 from factdrift.verdict.by_model import word_of
 from factdrift.verdict.judge import Case, judged
-from factdrift.verdict.matching import contains, exact_match
 from factdrift.words.reasoning import answer_of, closing_of
 
 WHY = "Maybe A, or Rome? That would be wrong."
@@ -84,8 +85,8 @@ def test_all_that_read_answers_read_the_same(before: str, end: str) -> None:
     assert _choice(f"{before}B{end}", (0, 1)) == 1
     assert word_of(f"{before}correct{end}") == "correct"
     assert judged(Case(f"{before}It is Paris.{end}", ("Paris",), ("Rome",))).verdict == "correct"
-    assert exact_match(f"{before}Paris.{end}", ["Paris"])
-    assert not contains(f"{before}Paris{end}", ["Rome"])
+    judgement = verdict(Question("q", accepted=("Paris",)), f"{before}Paris.{end}", "The capital is")
+    assert judgement["exact"] == [True, True]
     holders = [{"label": label, "aliases": ()} for label in ("Rome", "Paris")]
     assert holder_named({"prompts": ["The capital is"], "holders": holders}, f"{before}Paris{end}") == 1
     row = {"status": "answered", "refusal": None, "finish_reason": "stop"}
