@@ -100,6 +100,8 @@ def test_all_that_read_answers_read_the_same(before: str, end: str) -> None:
         ("<|im_start|>assistant\n<think>\n", "\n</think>\n\n"),
         ("<|im_start|>assistant\n<think>", "</think>"),
         ("<seed:think><seed:cot_budget_reflect>", "</seed:cot_budget_reflect></seed:think>"),
+        ("Here are my\nreasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n\n"),
+        ("analysisOf", "assistantfinal"),
         *(("<think>\n\n</think>\n\n", ""), ("<|im_start|>assistant\n", "")),
     ],
 )

@@ -126,8 +126,8 @@ class Store:
         wanted = list(dict.fromkeys(keys))
         marks = ", ".join("?" * len(wanted))
         with self._errors():
-            found = self._connection.execute(f"SELECT * FROM answers WHERE key IN ({marks})", wanted)
-            return {row["key"]: _read(row, ("key", *columns)) for row in found}
+            rows = self._connection.execute(f"SELECT * FROM answers WHERE key IN ({marks})", wanted)
+            return {row["key"]: _read(row, ("key", *columns)) for row in rows}
 
     def answered(self, keys: Iterable[str]) -> set[str]:
         """The keys that have an answer."""

@@ -48,8 +48,8 @@ class Turns:
     def blank(self) -> str:
         """What the template puts between the end of `text` and an answer: mostly nothing, or a blank."""
         before = re.escape(self.text(QUESTION))
-        found = re.match(rf"{before}(\s*){ANSWER}", self._rendered(QUESTION, ANSWER))
-        return found[1] if found else ""
+        match = re.match(rf"{before}(\s*){ANSWER}", self._rendered(QUESTION, ANSWER))
+        return match[1] if match else ""
 
     @cached_property
     def _beginning(self) -> str:

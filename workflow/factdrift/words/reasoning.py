@@ -44,8 +44,8 @@ def closing_of(prompt: str) -> str:
     """What closes the reasoning that a prompt leaves open, as templates close an empty block."""
     marks = _marks()
     start = max((closing.end() for closing in marks.closing.finditer(prompt)), default=0)
-    opened = [marks.closing_of[opening[0].casefold()] for opening in marks.opening.finditer(prompt, start)]
-    closing = "".join(reversed(opened))
+    openings = (" ".join(opening[0].split()).casefold() for opening in marks.opening.finditer(prompt, start))
+    closing = "".join(reversed([marks.closing_of[opening] for opening in openings]))
     return f"\n{closing}\n\n" if closing and prompt.endswith("\n") else closing
 
 
@@ -61,7 +61,7 @@ def _marks() -> _Marks:
         opening=_pattern(row["opening"] for row in rows),
         closing=_pattern(row["closing"] for row in rows),
         end=_pattern(row["end"] for row in rows),
-        closing_of={row["opening"].casefold(): row["closing"] for row in rows},
+        closing_of={row["opening"].removeprefix("^").casefold(): row["closing"] for row in rows},
         text="\n".join(row["opening"] + row["closing"] for row in rows).casefold(),
     )
 
