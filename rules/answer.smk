@@ -155,6 +155,7 @@ rule judged_answers:
     input:
         answers=[file for name in judged_benchmarks() for file in grid_answers(name)],
         verdicts=judge_answers,
+        words=READ,
     output:
         output="results/{pair}/judged.parquet",
         out_text="results/{pair}/answer/judged.txt",

@@ -25,7 +25,7 @@ rule cutoff_holders:
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
         model=edited_model,
-        words=resource("verdict/cues.tsv"),
+        words=READ,
     output:
         f"{STREAM}/cutoff/{{way}}/{{edited}}.parquet",
     log:
@@ -58,7 +58,7 @@ rule cutoff_read:
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
         answers=f"{PAIR}/cutoff/{{way}}/answers.parquet",
-        words=resource("verdict/cues.tsv"),
+        words=READ,
     output:
         f"{PAIR}/cutoff/{{way}}/read.parquet",
     log:

@@ -10,7 +10,9 @@ EDITS = records()["updates"].questions[0]
 PROBES = config["edit"]["ripples"] or records()["ripples"].questions[0]
 """The probes of the updates: the user's, or those of the pair."""
 
-WRITTEN = [resource("words/noun_phrases.tsv"), resource("verdict/cues.tsv")]
+READ = [resource("verdict/cues.tsv"), resource("words/reasoning.tsv")]
+"""By what written answers are found and judged."""
+WRITTEN = [resource("words/noun_phrases.tsv"), *READ]
 """By what models are asked in words, and what they write is judged."""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.chat_server import ChatServer, Fault, sound
+from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
@@ -169,3 +169,105 @@ def test_missing_fields_of_an_answer_are_null_and_what_is_no_answer_is_malformed
 )
 def test_failures_by_status_and_code(status: int, code: Any, message: str, kind: str) -> None:
     assert judge_status(status, code, message, {}).kind == kind
+
+
+ENDS = ("stop", "length", "content_filter", "tool_calls", "end_turn", "eos", "MAX_TOKENS", "SAFETY", "", None)
+FAILED_ENDS = ("error", "abort", "insufficient_system_resource", "network_error", "of_a_later_year")
+
+
+def body(content: Any = "Joe Bi", finish: str | None = "stop", **fields: Any) -> bytes:
+    choice = {"message": {"content": content}, "finish_reason": finish, **fields}
+    return json.dumps({"choices": [choice]}).encode()
+
+
+@pytest.mark.parametrize("finish", ENDS)
+def test_an_end_that_is_known_makes_an_answer(finish: str | None) -> None:
+    assert read_reply(body(finish=finish)).content == "Joe Bi"
+
+
+FAILURES = {
+    **{end: body(finish=end) for end in FAILED_ENDS},
+    "in the choice": body(error={"code": 502, "message": "upstream"}),
+    "beside the choices": body()[:-1] + b', "error": {"message": "upstream"}}',
+    "instead of them": b'{"error": "upstream"}',
+}
+
+
+@pytest.mark.parametrize("data", FAILURES.values(), ids=FAILURES)
+def test_a_failure_inside_a_response_is_no_answer(data: bytes) -> None:
+    with pytest.raises(
+        Malformed, match=r"^an (error inside a response of status 200: |answer that ended with)"
+    ):
+        read_reply(data)
+
+
+@pytest.mark.parametrize("mode", ["live", "batch"])
+def test_a_failure_inside_a_response_is_asked_again(bench: Any, server: ChatServer, mode: str) -> None:
+    server.fault = lambda path, body, attempt: Fault(finish="error") if path == CHAT and attempt < 2 else None
+    bench.write(1)
+    assert bench.statuses(mode=mode, tries=3) == ["answered"]
+    assert set(server.asked.values()) == {3}
+    (answer,) = bench.ask(mode=mode, tries=2, model="other")
+    assert (answer["status"], answer["content"]) == ("failed", None)
+    assert "ended with 'error'" in answer["error"]
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_a_failure_that_was_stored_as_an_answer_is_asked_again(
+    bench: Any, server: ChatServer, imported: bool
+) -> None:
+    bench.write(3)
+    whole = bench.ask()
+    with sqlite3.connect(bench.store / "answers.sqlite") as connection:
+        wrong = None if imported else FAILURES["error"].decode()
+        line = "UPDATE answers SET content = 'Joe Bi', finish_reason = 'error', response = ? WHERE key = ?"
+        connection.execute(line, (wrong, whole[1]["key"]))
+    seen = bench.ask(mode="replay")
+    assert [row["status"] for row in seen] == ["answered", "failed", "answered"]
+    assert (seen[1]["content"], seen[1]["finish_reason"]) == (None, None)
+    assert bench.ask() == whole
+    assert sorted(server.asked.values()) == [1, 1, 2]
+
+
+TEXT = {"type": "text", "text": "Joe"}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        *((parts, "Joe") for parts in ([TEXT], ["Joe"], [{"text": "Joe"}], [{"type": "reference"}, TEXT])),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "Or Ann?"}]}, TEXT], "Joe"),
+        ([{"type": "reasoning", "text": "Or Ann?"}, {"type": "output_text", "text": "Joe"}], "Joe"),
+        ([TEXT, {"type": "text", "text": " B."}], "Joe B."),
+        *((parts, None) for parts in ([], [{"type": "thinking", "thinking": "Or Ann?"}])),
+    ],
+)
+def test_parts_of_an_answer_are_joined_without_reasoning(content: Any, text: str | None) -> None:
+    assert read_reply(body(content)).content == text
+
+
+def test_a_refusal_may_be_a_part() -> None:
+    assert read_reply(body([{"type": "refusal", "refusal": "No."}])).refusal == "No."
+    with pytest.raises(Malformed):
+        read_reply(body([{"type": "text", "text": 3}]))
+
+
+@pytest.mark.parametrize("size", [None, 0, "left out"])
+def test_results_of_a_batch_whose_size_is_not_stated(bench: Any, server: ChatServer, size: Any) -> None:
+    def unstated(method: str, path: str) -> None:
+        for file in server.files.values():
+            file["bytes"] = size
+            if size == "left out":
+                del file["bytes"]
+
+    server.done = unstated
+    bench.write(4)
+    cut = Fault(raw=b'{"custom_id": "c')
+    server.fault = lambda path, body, attempt: cut if "/content" in path and not attempt else None
+    assert bench.statuses(mode="batch") == ["answered"] * 4
+    assert set(server.asked.values()) == {1}
+
+
+def test_the_code_of_an_error_is_told_once() -> None:
+    assert judge_status(400, 400, "Bad", {}).error == "status 400: Bad"
+    assert judge_status(400, "bad", "Bad", {}).error == "status 400 (bad): Bad"

@@ -126,7 +126,7 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
         ("empty", base, "cannot be loaded"),
         ("nowhere", base, "is no folder of a checkpoint or an adapter"),
         ("damaged", base, "is no configuration of an adapter"),
-        ("prompts", base, "the adapter"),
+        ("prompts", base, "puts trained vectors before each prompt"),
     ):
         probed(world, folder, *options, fails=True)
         err = capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Asking an untrained model: against transformers one by one, edited, in writing, and cloze tests."""
 
+import copy
 import dataclasses
 import math
 from collections import Counter
@@ -111,13 +112,27 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
     prompt, question = "{context} {question} {options}", ripple.questions[0]
     keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
     template = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}{% endfor %}"
-    template += "{% if add_generation_prompt %}<me>{% endif %}"
+    template += "{{ strftime_now('%d %b %Y') }}{% if add_generation_prompt %}<me><think>{% endif %}"
     plain = filled(prompt, question)
-    for how, read in (({}, f"<user>{plain}<me>"), ({"answer_chat_template": "none"}, plain)):
+    for how, read in (
+        ({}, f"<user>{plain}26 Jul 2024<me><think></think>"),
+        ({"answer_chat_template": "none"}, plain),
+    ):
         session, seen = session_that_writes(monkeypatch, "", **keys, **how)
         monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
         list(options.letters(session, [Asked(question)], {}))
         assert seen == [read]
+
+
+def test_marks_of_reasoning_that_are_special_tokens_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, _ = session_that_writes(monkeypatch, "")
+    tokenizer = copy.deepcopy(session.loaded.tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "<pad>"]})
+    object.__setattr__(session.loaded, "tokenizer", tokenizer)
+    ids = tokenizer("[THINK]Is it A?[/THINK]B<pad>", add_special_tokens=False)["input_ids"]
+    assert session.text(ids) == "[THINK]Is it A?[/THINK]B"
+    assert parsed(session.text(ids), ("Ann", "Bob")) == 1
+    assert parsed(session.text(ids[:-3]), ("Ann", "Bob")) is None
 
 
 def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -119,7 +120,10 @@ class BatchServer:
         )
 
     def download(self, file: str, path: Path) -> None:
-        """Raises InputError, too, if what comes is not the file that the server describes."""
+        """Raises InputError, too, if what comes is not the file that the server describes.
+
+        Of a file without a size, or of size 0, the last line must be whole.
+        """
 
         def fetch() -> None:
             size = _made(self._client.files.retrieve(file)).bytes
@@ -128,8 +132,11 @@ class BatchServer:
                     response.stream_to_file(path)
             except httpx2.HTTPError as error:  # what breaks a stream comes as it is
                 raise Malformed(str(error)) from error
-            if path.stat().st_size != size:
+            if size and path.stat().st_size != size:
                 raise Malformed(f"{path.stat().st_size:,} bytes came of {size:,}")
+            if not size:
+                with path.open("rb") as lines:
+                    msgspec.json.decode(next(iter(deque(lines, maxlen=1)), b"{}"))
 
         self._call(f"fetching {file}", fetch)
 

@@ -34,6 +34,18 @@ _OF_ALL = frozenset(
     }
 )
 """Error codes that concern all requests of a run, whatever their status."""
+_ENDS: dict[str, Literal["complete", "cut", "filtered"]] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "endoftext"), "complete"),
+    **dict.fromkeys(("complete", "completed", "normal"), "complete"),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "complete"),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "cut"),
+    **dict.fromkeys(("content_filter", "content_filtered", "refusal", "safety", "sensitive"), "filtered"),
+    **dict.fromkeys(("recitation", "blocklist", "prohibited_content", "spii"), "filtered"),
+    **dict.fromkeys(("guardrail_intervened", "error_toxic"), "filtered"),
+}
+"""What the reasons mean that servers give for the end of an answer; any other reason may be a failure."""
+_TEXTS = (None, "text", "output_text")
+"""The types of parts of a content that belong to the answer; reasoning has others."""
 
 
 class Reply(NamedTuple):
@@ -64,36 +76,47 @@ class Malformed(ValueError):
     """The body of a successful response is not an answer."""
 
 
+class _Part(msgspec.Struct):
+    type: str | None = None
+    text: Any = None
+    refusal: str | None = None
+
+
 class _Message(msgspec.Struct):
-    content: str | None = None
+    content: str | list[str | _Part] | None = None
     refusal: str | None = None
 
 
 class _Choice(msgspec.Struct):
-    message: _Message
+    message: _Message | None = None
     finish_reason: str | None = None
+    error: Any = None
 
 
 class _Completion(msgspec.Struct):
-    choices: list[_Choice]
+    choices: list[_Choice] = []
+    error: Any = None
     model: str | None = None
     system_fingerprint: str | None = None
     usage: Any = None
 
 
 def read_reply(data: bytes) -> Reply:
-    """The answer in the body of a response. Raises Malformed if there is none."""
+    """The answer in the body of a response. Raises Malformed if there is none, or one that is a failure."""
     try:
         completion = msgspec.json.decode(data, type=_Completion)
         text = data.decode("utf-8")
     except (ValueError, RecursionError) as error:
         raise Malformed(f"no answer but {data[:80]!r}: {error}") from error
-    if not completion.choices:
-        raise Malformed("an answer without choices")
-    choice = completion.choices[0]
+    choice = next(iter(completion.choices), _Choice())
+    if failure := completion.error or choice.error:
+        raise Malformed(f"an error inside a response of status 200: {failure}")
+    if choice.message is None:
+        raise Malformed("an answer without choices" if not completion.choices else "a choice without message")
+    if end_of(choice.finish_reason) is None:
+        raise Malformed(f"an answer that ended with {choice.finish_reason!r}, which may be a failure")
     return Reply(
-        choice.message.content,
-        choice.message.refusal,
+        *_texts(choice.message),
         choice.finish_reason,
         completion.model,
         completion.system_fingerprint,
@@ -101,6 +124,36 @@ def read_reply(data: bytes) -> Reply:
         _tokens(completion.usage, "completion_tokens"),
         text,
     )
+
+
+def end_of(finish_reason: str | None) -> Literal["complete", "cut", "filtered"] | None:
+    """How an answer has ended; None if the server failed over it. Some servers give no reason for an end."""
+    return _ENDS.get(finish_reason.casefold()) if finish_reason else "complete"
+
+
+def is_answer(finish_reason: str | None, response: str | None) -> bool:
+    """Whether what was once stored as an answer still is one; an import has no `response`, the body."""
+    if response is None:
+        return end_of(finish_reason) is not None
+    try:
+        read_reply(response.encode("utf-8"))
+    except Malformed:
+        return False
+    return True
+
+
+def _texts(message: _Message) -> tuple[str | None, str | None]:
+    """Content and refusal of a message; parts of a content that hold text are joined, others left out."""
+    content = message.content
+    if not isinstance(content, list):
+        return content, message.refusal
+    parts = [_Part(text=part) if isinstance(part, str) else part for part in content]
+    texts = [part.text for part in parts if part.type in _TEXTS]
+    if not all(isinstance(text, str) for text in texts if text is not None):
+        raise Malformed("a part of an answer whose text is none")
+    written = [text for text in texts if text is not None]
+    refusals = "".join(part.refusal or "" for part in parts)
+    return "".join(written) if written else None, message.refusal or refusals or None
 
 
 def _tokens(usage: Any, name: str) -> int | None:
@@ -132,7 +185,8 @@ def judge(error: Exception) -> Failure:
 def judge_status(status: int, code: Any, message: str, headers: Mapping[str, str]) -> Failure:
     """The failure that an error status means; `code` is the error code in the body, if there is one."""
     code = code if isinstance(code, str | int) else None
-    text = f"status {status}{f' ({code})' if code else ''}: {message}"
+    named = f" ({code})" if code and code != status else ""
+    text = f"status {status}{named}: {message}"
     if code in _OF_ALL:
         return Failure("stop", text)
     if status in _TRANSIENT or status >= 500 or status == 0:

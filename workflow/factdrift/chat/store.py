@@ -22,7 +22,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.replies import Reply
+from factdrift.chat.replies import Reply, is_answer
 from factdrift.chat.requests import Request, distinct_requests, key_of
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
@@ -53,11 +53,11 @@ _COLUMNS = (*STORED.names, "response", "source", "asked", "tries")
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS answers ({", ".join(_COLUMNS)}, PRIMARY KEY (key)) WITHOUT ROWID
 """
-# An answer is never replaced, a failure always.
+# An answer is never replaced, a failure always, also one that was once taken for an answer.
 _PUT = f"""
 INSERT INTO answers ({", ".join(_COLUMNS)}) VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
 ON CONFLICT (key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])}
-WHERE answers.status = '{FAILED}'
+WHERE answers.status = '{FAILED}' OR NOT is_answer(answers.finish_reason, answers.response)
 """
 _CREATE_CHARGES = """
 CREATE TABLE IF NOT EXISTS charges (
@@ -93,6 +93,7 @@ class Store:
                 uri, uri=True, isolation_level="IMMEDIATE", timeout=30 if reading else 0
             )
             self._connection.row_factory = sqlite3.Row
+            self._connection.create_function("is_answer", 2, is_answer, deterministic=True)
             try:
                 if not reading:
                     self._open()
@@ -124,9 +125,9 @@ class Store:
         """The stored rows of these keys, by key; keys without a row are left out."""
         wanted = list(dict.fromkeys(keys))
         marks = ", ".join("?" * len(wanted))
-        query = f"SELECT {', '.join(('key', *columns))} FROM answers WHERE key IN ({marks})"
         with self._errors():
-            return {row["key"]: dict(row) for row in self._connection.execute(query, wanted)}
+            rows = self._connection.execute(f"SELECT * FROM answers WHERE key IN ({marks})", wanted)
+            return {row["key"]: _read(row, ("key", *columns)) for row in rows}
 
     def answered(self, keys: Iterable[str]) -> set[str]:
         """The keys that have an answer."""
@@ -189,10 +190,8 @@ class Store:
     def exported(self) -> Iterator[Row]:
         """All rows in the order of their keys, with the columns of STORED."""
         with self._errors():
-            for row in self._connection.execute(
-                f"SELECT {', '.join(STORED.names)} FROM answers ORDER BY key"
-            ):
-                yield dict(row)
+            for row in self._connection.execute("SELECT * FROM answers ORDER BY key"):
+                yield _read(row, STORED.names)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -292,6 +291,18 @@ def _exported(path: Path) -> Iterator[list[Row]]:
                     raise InputError(f"{path}: the row {row['key']} occurs twice or is out of order")
                 last = row["key"]
             yield rows
+
+
+def _read(row: sqlite3.Row, columns: Sequence[str]) -> Row:
+    """Columns of a stored row, of which one that was stored as an answer and is a failure has failed."""
+    failed = row["status"] == ANSWERED and not is_answer(row["finish_reason"], row["response"])
+    whole: Row = dict(row)
+    if failed:
+        error = f"the server failed over this answer, which ended with {row['finish_reason']!r}"
+        kept = ("key", "requested_model", "body")
+        whole = {name: row[name] if name in kept else None for name in whole}
+        whole |= {"status": FAILED, "error": error}
+    return {name: whole[name] for name in columns}
 
 
 def _row(request: Request, model: str, source: Source, tries: int) -> Row:

@@ -17,7 +17,9 @@ from factdrift.models.alignment import AlignmentError, Sentence, Templated, alig
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
+from factdrift.models.turns import Turns
 from factdrift.models.writing import Begun, write
+from factdrift.words.reasoning import is_mark
 
 SHOWN = 3
 """Tokens of a long continuation beyond the length of the longest object, at least."""
@@ -90,17 +92,28 @@ class Session:
         return self.settings.length - (len(self.sentence(prompt).ids) - own)
 
     def turn(self, content: str) -> list[int] | None:
-        """The tokens of a user's turn; None without a chat template, or if the settings do not use it."""
+        """The tokens of a user's turn; None without a chat template, or if the settings do not use it.
+
+        Raises InputError if the template fails.
+        """
         tokenizer = untemplated(self.loaded.tokenizer)
         if self.settings.answer_chat_template == "none" or tokenizer.chat_template is None:
             return None
-        turns = [{"role": "user", "content": content}]
-        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         # The template has the tokens that begin a text.
-        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(tokenizer(self._turns.text(content), add_special_tokens=False)["input_ids"])
+
+    @cached_property
+    def _turns(self) -> Turns:
+        return Turns(untemplated(self.loaded.tokenizer), self.loaded.name, "answer.chat_template")
+
+    @cached_property
+    def _hidden(self) -> frozenset[int]:
+        """The special tokens that a text leaves out: all but marks of reasoning, which answers follow."""
+        tokens = untemplated(self.loaded.tokenizer).added_tokens_decoder.items()
+        return frozenset(place for place, token in tokens if token.special and not is_mark(token.content))
 
     def text(self, ids: Sequence[int]) -> str:
-        decoded: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)
+        decoded: str = self.loaded.tokenizer.decode([token for token in ids if token not in self._hidden])
         return decoded
 
 

@@ -14,18 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from factdrift.core.errors import InputError
+from factdrift.models.turns import QUESTION, Turns
 
-_QUESTION, _ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
-"""Texts that occur in no template."""
-
-_TODAY = (
-    "{% macro strftime_now(format) %}{{ format | replace('%d', '26') | replace('%m', '07') | "
-    "replace('%b', 'Jul') | replace('%B', 'July') | replace('%Y', '2024') | replace('%y', '24') "
-    "}}{% endmacro %}{{ '' }}"
-)
-"""Some templates tell the model today's date, so that results would depend on the day. For these it is always
-26 July 2024, which Llama 3.1's template gives by itself.
-"""
 NOT_FINITE = "not_finite"
 """A word for the tables: an aligned sentence has no probability, because the output is not finite."""
 
@@ -38,21 +28,17 @@ class Templated:
 
     def __init__(self, tokenizer: Any, name: str):
         """`name`: of the model, for messages. Raises InputError if there is no chat template, or it fails."""
-        self.plain, self._name = tokenizer, name
+        self.plain = tokenizer
         if not tokenizer.chat_template:
             raise InputError(
                 f"edit.template: the tokenizer of {name} has no chat template, as that of a base model; set "
                 "the key to none (--template none), or name the model's instruct version"
             )
-        source = tokenizer.get_chat_template()
-        self._source = _TODAY + source if "strftime_now" in source else source
-        text = self._rendered(_QUESTION)
-        if text.count(_QUESTION) != 1:
-            raise InputError(
-                f"edit.template: the chat template of {name} does not repeat a user's turn once; set the key "
-                "to none (--template none)"
-            )
-        self._before, _, self._after = text.partition(_QUESTION)
+        self._turns = Turns(tokenizer, name, "edit.template", "set the key to none (--template none)")
+        text = self._turns.text(QUESTION)
+        if text.count(QUESTION) != 1:
+            raise self._turns.error("does not repeat a user's turn once")
+        self._before, _, self._after = text.partition(QUESTION)
 
     def __getattr__(self, name: str) -> Any:
         if name == "plain":  # not yet set, as in a copy that is being made
@@ -72,48 +58,21 @@ class Templated:
         were there. Raises InputError if the template changes the prompt.
         """
         content = prompt.strip()
-        text = self._rendered(content)
+        text = self._turns.text(content)
         if text != self._before + content + self._after:
-            raise InputError(
-                f"edit.template: the chat template of {self._name} changes the prompt {content!r}, so that "
-                "its subject cannot be found; set the key to none (--template none)"
-            )
+            raise self._turns.error(f"changes the prompt {content!r}, so that its subject cannot be found")
         return text, len(self._before) - (len(prompt) - len(prompt.lstrip()))
 
-    @cached_property
+    @property
     def blank(self) -> str:
         """What the template puts between the end of `turn` and an answer: mostly nothing, or a blank."""
-        before = re.escape(self._rendered(_QUESTION))
-        found = re.match(rf"{before}(\s*){_ANSWER}", self._rendered(_QUESTION, _ANSWER))
-        return found[1] if found else ""
+        return self._turns.blank
 
     @cached_property
     def tokens(self) -> int:
         """The number of tokens that a turn has more than its prompt as a text has."""
-        turn = self.plain(self.turn(_QUESTION)[0], add_special_tokens=False)
-        return len(turn["input_ids"]) - len(self.plain(_QUESTION)["input_ids"])
-
-    def _rendered(self, content: str, answer: str | None = None) -> str:
-        from jinja2 import TemplateError
-
-        turns = [{"role": "user", "content": content}]
-        if answer is not None:
-            turns.append({"role": "assistant", "content": answer})
-        try:
-            # Where a template offers to think before the answer, the answer begins at once.
-            text: str = self.plain.apply_chat_template(
-                turns,
-                chat_template=self._source,
-                tokenize=False,
-                add_generation_prompt=answer is None,
-                enable_thinking=False,
-            )
-        except (TemplateError, TypeError) as error:
-            raise InputError(
-                f"edit.template: the chat template of {self._name} fails ({type(error).__name__}: {error}); "
-                "set the key to none (--template none)"
-            ) from None
-        return text
+        turn = self.plain(self.turn(QUESTION)[0], add_special_tokens=False)
+        return len(turn["input_ids"]) - len(self.plain(QUESTION)["input_ids"])
 
 
 def untemplated(tokenizer: Any) -> Any:

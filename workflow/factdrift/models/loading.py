@@ -272,13 +272,18 @@ def load_checkpoint(
 def _merged(loaded: Loaded, folder: Path) -> Loaded:
     """A model with an adapter merged into its weights."""
     try:
-        from peft import PeftModel
+        from peft import PeftConfig, PeftModel
     except ImportError:
         raise InputError(
             f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
             "peft), or merge the adapter into its model where it was made and save that"
         ) from None
     try:
+        if PeftConfig.from_pretrained(str(folder)).is_prompt_learning:
+            raise InputError(
+                f"--model: the adapter {folder} puts trained vectors before each prompt, which weights "
+                "cannot hold; give an adapter of weights, such as LoRA"
+            )
         adapted: Any = PeftModel.from_pretrained(loaded.model, str(folder))
         model = adapted.merge_and_unload()
     except UNREADABLE as error:

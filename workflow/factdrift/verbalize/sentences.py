@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from factdrift.chat.replies import end_of
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
@@ -19,6 +20,7 @@ from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.wikidata.ids import property_id
 from factdrift.words.mentions import Folded, begins_word, folded, mentions, name_key
 from factdrift.words.names import read_names
+from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
 VERBALIZATIONS = schema_of(
@@ -160,10 +162,11 @@ def parse(
     """
     if answer["status"] != "answered":
         return "failed", ()
-    content = (answer["content"] or "").strip()
-    if answer["refusal"] or answer["finish_reason"] == "content_filter":
+    content = answer_of(answer["content"] or "").strip()
+    end = end_of(answer["finish_reason"])
+    if answer["refusal"] or end == "filtered":
         return "refused", ()
-    if answer["finish_reason"] == "length":
+    if end == "cut":
         return "truncated", ()
     if not content:
         return "empty", ()

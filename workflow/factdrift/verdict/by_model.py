@@ -13,7 +13,8 @@ from factdrift.chat.settings import Form
 from factdrift.chat.store import ANSWERED, ANSWERS
 from factdrift.core.paths import JUDGE
 from factdrift.verdict.judge import VERDICTS, Case
-from factdrift.verdict.text import MOST, without_thinking
+from factdrift.verdict.text import MOST
+from factdrift.words.reasoning import answer_of
 
 WORDS = tuple(verdict for verdict in VERDICTS if verdict != "unclear")
 """What a judge may say."""
@@ -35,7 +36,7 @@ def prompt_of(case: Case) -> str:
         accepted="; ".join(case.accepted),
         stale="; ".join(case.stale) or "none",
         several=_SEVERAL if case.several else "",
-        text=without_thinking(case.text)[:MOST].strip(),
+        text=answer_of(case.text)[:MOST].strip(),
     )
 
 
@@ -54,5 +55,5 @@ def read_words(answers: Path) -> dict[str, str | None]:
 
 def word_of(text: str) -> str | None:
     """The verdict that an answer of the judge is; None if it is not one word, or none of WORDS."""
-    found = re.fullmatch(r"\W*([a-z]+)\W*", without_thinking(text).casefold())
+    found = re.fullmatch(r"\W*([a-z]+)\W*", answer_of(text).casefold())
     return found[1] if found and found[1] in WORDS else None

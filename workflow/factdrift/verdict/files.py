@@ -23,6 +23,7 @@ from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import VERDICTS, Case, Judged, judged
 from factdrift.verdict.matching import contains, exact_match
+from factdrift.words.reasoning import answer_of
 
 LISTS = ("accepted", "stale", "others")
 ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match", "contains")
@@ -160,7 +161,8 @@ def _words(cases: Mapping[str, Case], asked: Asked) -> dict[str, str | None]:
 
 
 def _with(row: Row, found: Judged) -> Row:
-    matches = {each.__name__: each(row["text"], row["accepted"]) for each in (exact_match, contains)}
+    answer = answer_of(row["text"])
+    matches = {match.__name__: match(answer, row["accepted"]) for match in (exact_match, contains)}
     added: Row = found._asdict() | {"named": list(found.named)} | matches
     if isinstance(row.get("stop"), str):  # why the model stopped, which only it knows
         added["stop"] = row["stop"]

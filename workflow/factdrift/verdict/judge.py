@@ -17,6 +17,7 @@ from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_roles
 from factdrift.verdict.sentences import repeats, split, without_prompt
 from factdrift.verdict.text import Token, keys_of, plain, tokens
+from factdrift.words.reasoning import answer_of
 
 VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
 """In the order in which tables have them; only `correct` is right."""
@@ -51,7 +52,7 @@ def judged(case: Case) -> Judged:
     """The verdict on an answer."""
     language = case.language.partition("-")[0].casefold()
     cues = read_cues(language)
-    text = plain(case.text)
+    text = plain(answer_of(case.text))
     said = without_prompt(text, case.question)
     found = tokens(said)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)

@@ -22,9 +22,8 @@ _FRACTION = re.compile(r"(\d?)\s?([½¼¾])")
 _POWER = re.compile(r"(?<!\d)10([⁰¹²³⁴-⁹]+)")
 _BROKEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
 """A word that a line's end divides."""
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
 MOST = 8192
-"""Characters of a text, behind its reasoning, that are read."""
+"""Characters of an answer that are read."""
 _MARKS = [
     (re.compile(r"</?[a-z][a-z0-9]{0,10}\s*/?>|<\|[^|<>]{1,40}\|>", re.I), " "),
     (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
@@ -57,11 +56,6 @@ _SHORTENED = frozenset(("it", "that", "he", "she", "who", "there", "here", "what
 """Words behind which `'s` is a verb."""
 
 
-def without_thinking(text: str) -> str:
-    """The text without the reasoning that some models write before their answer, in `<think>`."""
-    return _THINKING.sub(" ", text)
-
-
 class Token(NamedTuple):
     """A word, a number or a sign. `key`: what is compared; `text`: as it is written."""
 
@@ -84,8 +78,6 @@ class Token(NamedTuple):
 
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
-    if "<" in text:
-        text = without_thinking(text)
     text = text.strip()[:MOST]
     if _PLAIN.fullmatch(text):
         return text.strip()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.question import Question
-from factdrift.verdict.text import without_thinking
+from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
@@ -70,9 +70,9 @@ def parsed(output: str, options: Sequence[str]) -> int | None:
     """The option of the first stand-alone letter A to D in a model's output; None if there is none.
 
     Letters of abbreviations, of the options' own texts (`Chelsea F.C.`, `Serie A`), also where the output
-    breaks off in such a text, and of reasoning in `<think>` are none.
+    breaks off in such a text, and of reasoning are none.
     """
-    output = without_thinking(output)
+    output = answer_of(output)
     begun = output.strip().lower()
     if re.search(r"\w\w", begun) and any(text.lower().startswith(begun) for text in options):
         return None

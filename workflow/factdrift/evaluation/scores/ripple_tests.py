@@ -11,6 +11,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.evaluation.scores.ripples import CRITERIA
+from factdrift.words.reasoning import answer_of
 
 Texts = Mapping[tuple[str, str, str], str]
 """(model, state, question) -> what was written."""
@@ -81,7 +82,7 @@ def _said(answers: Sequence[Path]) -> dict[tuple[str, str, str], str]:
         columns = ["model", "method", "question", "output"]
         for row in pq.read_table(path, columns=columns, filters=[("way", "=", "written")]).to_pylist():
             if row["output"] is not None:
-                found[row["model"], row["method"], row["question"]] = row["output"]
+                found[row["model"], row["method"], row["question"]] = answer_of(row["output"])
     return found
 
 

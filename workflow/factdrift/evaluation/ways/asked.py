@@ -8,6 +8,7 @@ from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict import judge
 from factdrift.verdict.matching import contains, exact_match
+from factdrift.words.reasoning import answer_of
 
 
 def judged(asked: Asked, way: Way, **answer: Any) -> Row:
@@ -44,6 +45,6 @@ def verdict(question: Question, output: str, prompt: str) -> Row:
         "verdict": found.verdict,
         "named": list(found.named),
         "rule": found.reason,
-        "exact": [match(output, question.accepted) for match in (exact_match, contains)],
+        "exact": [match(answer_of(output), question.accepted) for match in (exact_match, contains)],
         "correct": found.verdict == "correct",
     }

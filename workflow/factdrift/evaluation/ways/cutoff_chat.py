@@ -18,7 +18,7 @@ from factdrift.evaluation.questions.cutoff import with_dates
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.cutoff_rows import about, written
-from factdrift.verdict.text import without_thinking
+from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import BLANK
 
 PROMPT = """Complete the sentence with one of the options.
@@ -100,6 +100,6 @@ def _read(row: Row, put: Put, model: str, answers: Sequence[Row]) -> Row:
 
 def _choice(said: str, places: Sequence[int]) -> int | None:
     """The place of the holder whose letter stands alone in an answer; None if there is none of them."""
-    found = _LETTER.search(without_thinking(said))
+    found = _LETTER.search(answer_of(said))
     number = ascii_uppercase.index(found[1]) if found else len(places)
     return places[number] if number < len(places) else None

@@ -1,0 +1,92 @@
+"""A user's turn in the chat template of a tokenizer, up to the answer, for all that asks a local model."""
+
+import datetime
+import re
+from functools import cached_property
+from typing import Any
+
+from factdrift.core.errors import InputError
+from factdrift.words.reasoning import answer_of, closing_of
+
+QUESTION, ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
+"""Texts that occur in no template."""
+_DAY = datetime.datetime(2024, 7, 26)
+"""The day that templates are told, so that no result depends on the clock. Llama 3.1's has it by itself."""
+_CODES = [f"%{flag}{code}" for flag in ("-", "") for code in "aAbBcdDeFgGhHIjmMpPrRSTuUVwWxXyYZ"]
+_CLOCK = "{{% macro strftime_now(format) %}}{{{{ format {} }}}}{{% endmacro %}}{{{{ '' }}}}".format(
+    " ".join(f"| replace('{code}', '{_DAY.strftime(code)}')" for code in _CODES)
+)
+"""Put before a template, takes the place of the function by which it asks for the time."""
+
+_AT_ONCE: dict[str, Any] = {
+    "enable_thinking": False,
+    "thinking": False,
+    "reasoning": False,
+    "thinking_budget": 0,
+}
+"""The names by which templates are asked to let the answer begin without reasoning."""
+_EFFORTS = ("none", "no_think", "minimal", "low")
+"""The least that templates with a degree of reasoning know, in the order in which it is tried."""
+
+
+class Turns:
+    """Renders turns: always of the same day, and so that the answer begins at once, without reasoning."""
+
+    def __init__(self, tokenizer: Any, name: str, key: str, remedy: str = "set the key to none"):
+        """`name`: of the model, `key`: of the configuration, `remedy`: what to do; all for messages."""
+        self._tokenizer, self._name, self._key, self._remedy = tokenizer, name, key, remedy
+
+    def text(self, content: str) -> str:
+        """The conversation up to the answer. Raises InputError if the template fails."""
+        return self._rendered(content) + self._beginning
+
+    def error(self, fault: str) -> InputError:
+        """The error that the template has a fault, such as `fails`, and what to do."""
+        return InputError(f"{self._key}: the chat template of {self._name} {fault}; {self._remedy}")
+
+    @cached_property
+    def blank(self) -> str:
+        """What the template puts between the end of `text` and an answer: mostly nothing, or a blank."""
+        before = re.escape(self.text(QUESTION))
+        match = re.match(rf"{before}(\s*){ANSWER}", self._rendered(QUESTION, ANSWER))
+        return match[1] if match else ""
+
+    @cached_property
+    def _beginning(self) -> str:
+        """What an answer without reasoning begins with and the template's own end of a turn does not have.
+
+        It is what the template writes before an answer, if that has the mark; else what closes the
+        reasoning that the end of the turn has opened.
+        """
+        turn, answered = self._rendered(QUESTION), self._rendered(QUESTION, ANSWER)
+        if answered.startswith(turn):
+            between = answered[len(turn) :].partition(ANSWER)[0]
+            if between.strip() and not answer_of(between).strip():
+                return between
+        return closing_of(turn.rpartition(QUESTION)[2])
+
+    def _rendered(self, content: str, answer: str | None = None) -> str:
+        turns = [{"role": "user", "content": content}]
+        if answer is not None:
+            turns.append({"role": "assistant", "content": answer})
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                turns,
+                tokenize=False,
+                add_generation_prompt=answer is None,
+                **self._options,
+            )
+        except Exception as error:  # a template is a program of others
+            raise self.error(f"fails ({type(error).__name__}: {error})") from None
+        return text
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        source = self._tokenizer.get_chat_template()
+        options: dict[str, Any] = {**_AT_ONCE, "chat_template": source}
+        if "strftime_now" in source:
+            options["chat_template"] = _CLOCK + source
+        if "reasoning_effort" in source:
+            known = re.findall(r"""["'](\w+)["']""", source)
+            options["reasoning_effort"] = next((level for level in _EFFORTS if level in known), _EFFORTS[-1])
+        return options
