@@ -3,7 +3,9 @@
 A key is removed from what a server sends, and the passwords and signatures of addresses from any text.
 """
 
+import difflib
 import re
+from collections.abc import Iterable
 
 MASK = "[key]"
 LONGEST = 500
@@ -44,6 +46,19 @@ class InputError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(_CONTROL.sub(" ", redacted(message)))
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a name, whatever the case, `_` and `-`; None if none is like it."""
+    folded = {re.sub("[_-]", "", each).lower(): each for each in known}
+    similar = difflib.get_close_matches(re.sub("[_-]", "", name).lower(), folded, 1)
+    return folded[similar[0]] if similar else None
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """` (did you mean X?)` for a message about a name that is not known; empty if no known one is like it."""
+    similar = nearest(name, known)
+    return f" (did you mean {similar}?)" if similar else ""
 
 
 class CannotEdit(InputError):

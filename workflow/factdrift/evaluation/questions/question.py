@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from factdrift.core.columns import Row
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
@@ -150,7 +150,10 @@ def record_of(benchmark: str) -> Record:
     try:
         return records()[benchmark]
     except KeyError:
-        raise InputError(f"{benchmark}: no such benchmark; there are {', '.join(records())}") from None
+        known = records()
+        raise InputError(
+            f"{benchmark}: no such benchmark{meant(benchmark, known)}; there are {', '.join(known)}"
+        ) from None
 
 
 def read(benchmark: str, tables: Tables) -> Benchmark:

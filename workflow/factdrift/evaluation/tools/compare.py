@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, nearest
 from factdrift.core.figures import KEPT, SOFT, save, subplots
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import COVERED, Z, interval, wilson
@@ -77,8 +76,8 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             models = sorted(model for method, model in known if method == named)
             what, name = ("models", model) if models else ("methods", named)
             names = models or sorted({method for method, _ in known})
-            similar = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {similar[0]}?" if similar else f"its {what} are {', '.join(names)}"
+            similar = nearest(name, names)
+            hint = f"did you mean {similar}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     made = [
         each
