@@ -53,7 +53,10 @@ def cloze_of(question: str) -> str:
         return question.removesuffix(BLANK).rstrip()
     found = _QUESTION.fullmatch(question)
     if found is None:
-        raise InputError(f"{question!r} is no question such as 'Who is the spouse of ...?'; no cloze for it")
+        raise InputError(
+            f"{question!r} is no question such as 'Who is the spouse of ...?', of which a cloze is made; "
+            "give the question a `prompt`, the sentence up to its object"
+        )
     day, _, verb, phrase = found.groups(default="")
     return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
 

@@ -38,9 +38,10 @@ class Question:
     role: str = ""
     """What it is for: `update`, `nearest`, a task, ..."""
     prompt: str = ""
-    """A cloze test up to its object, which is put as it is; or empty, and `words` go into a prompt."""
+    """A cloze test up to its object, which is put as it is; or empty, and one is made of `words`."""
     words: str = ""
-    """The question in words, for the prompts of the configuration."""
+    """The question in words, for the prompts of the configuration. Likelihoods follow a cloze, which is made
+    of words such as `Who is the spouse of ...?` only; a question in other words has a `prompt`, too."""
     context: str = ""
     """The new fact in words, for the state `context`."""
     targets: tuple[str, ...] = ()
