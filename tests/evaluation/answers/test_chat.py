@@ -177,7 +177,7 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
     day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
     assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
     assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
-    with pytest.raises(InputError, match="no question such as .*; give the question a `prompt`"):
+    with pytest.raises(InputError, match=r"no question such as .*; give the question a `prompt`"):
         cloze_of("Name the mayor.")
     own = Question("i", words="Name the mayor.", prompt="The mayor is")
     assert filled("{cloze}", own) == "The mayor is"

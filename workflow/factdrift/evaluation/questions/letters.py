@@ -21,6 +21,13 @@ _FIRST = 0xE000
 """Of the private characters that stand for the texts of options, the first."""
 _TEXT = f"[{chr(_FIRST)}-{chr(_FIRST + len(LETTERS) - 1)}]"
 
+_LOOKS = dict(zip("АВСЕНКМОРТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABCEHKMOPTXISJABEZHIKMNOPTYX", strict=True)) | {
+    chr(block + place): letter
+    for block in (0x1F150, 0x1F170, 0x1F1E6)
+    for place, letter in enumerate(LETTERS)
+}
+"""Cyrillic and Greek letters that look like ours, and letters in discs, squares and flags -> ours."""
+
 _LAYOUT = [
     (re.compile(r"(?:<\|(?:end\w*_?of_?text|im_end|eot_id|return)\|>|</s>|<eos>|<end_of_turn>).*", re.S), ""),
     (re.compile(r"\n\s*(?:question|frage|q|user|human)\s*\d*:.*", re.I | re.S), ""),
@@ -35,7 +42,8 @@ _LAYOUT = [
 
 _SMALL = re.compile(
     r"^\W*[a-z](?=\W*$|[).:] )|^\W*\([a-z]\)"
-    r"|(?i:answer(?: \w+)?(?:\s*:| is)\s*\(?)[a-z](?=\s*(?:[.,;:)\n]|$))"
+    r"|(?i:\b(?:answer|option|choice|letter|pick|choose|select)(?: is|\s*:)?\s*\(?)"
+    r"[a-z](?=\s*(?:[.,;:)\n]|$))"
 )
 """A small letter that can be nothing but an answer."""
 
@@ -54,9 +62,8 @@ _LETTER = (
 )
 _UNIT = rf"[(\[]?{_LETTER}(?:[)\].:]{{0,2}}\s?-?\s?TEXT)?[)\]]?"
 _NAMED = _pattern(
-    rf"{_UNIT}(?:(?:\s*[,/&+]\s*(?:«and or und oder et ou y o»\s+)?|\s+«and or und oder et ou nor ni y o"
-    rf" vs»\s+)"
-    rf"{_UNIT})*",
+    rf"{_UNIT}(?:(?:\s*[,;/|&+]\s*(?:«maybe perhaps and or und oder et ou y o»\s+)?"
+    rf"|\s+«and or und oder et ou nor ni y o vs»\s+){_UNIT})*",
     re.NOFLAG,
 )
 """A letter, or several that are named together, each perhaps with the text of its option."""
@@ -76,7 +83,7 @@ _STATING = _pattern(
     r" think believe answer wähle nehme choisis dirais»(?: (?:it|that)(?:'s| is| would be)?)?"
     r"|«chooses? picks? selects?»|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)|«c'est"
     r" es_ist»"
-    r"|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:]*)"
+    r"|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
     r"(?:[\s(\[:]|«the a la le die el option letter choice answer lettre buchstabe most likely probably"
     r" clearly now"
     r" definitely simply therefore thus hence either both be is in it»)*$"
@@ -96,7 +103,7 @@ _DENIED_BEFORE = _pattern(
     r" keine? pas"
     r" ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
     r"(?:[^\w.!?;\n]|«option answer letter choice the be is in choose pick say it which either»)*$"
-    r"|(?:n't|«not cannot nicht»)(?: (?!(?:but|so|sondern|rather|because|\w)\b)[\w']+){1,4} \(?$"
+    r"|(?:n't|«not cannot doubt nicht»)(?: (?!(?:but|so|sondern|rather|because|\w)\b)[\w']+){1,4} \(?$"
 )
 _DENIED_BEHIND = _pattern(
     r"\s*[:–-]\s*«no wrong incorrect false falsch»|[)\]]?(?: (?!right|correct)\w+){0,3}? ?"
@@ -109,12 +116,14 @@ _REPORTED = _pattern(
     r"|«if whether unless wenn ob»(?! «I we you ich wir»)[^.;:!?\n]*$"
 )
 _ALONE = _pattern(
-    r"(?:^|[^\w\s']|TEXT|\n|«option answer letter choice antwort réponse so thus hence therefore then"
+    r"(?:^|[^\w\s']|TEXT(?: is)?|\n|«option answer letter choice antwort réponse so thus hence therefore then"
     r" maybe perhaps"
     r" yes either both by with leaves now definitely clearly certainly probably surely obviously likely"
     r" possibly"
     r" finally»)\s*$"
 )
+_IS_TEXT = _pattern(r"^ is (TEXT)")
+_OF_TEXT = _pattern(r"(TEXT)(?:,? which)?(?: is)?[:,]? ?[(\[]?$")
 _BOUND = _pattern(r"\s*(?:$|[^\w\s]|\n)|\s+«because since»|\s+TEXT")
 _BEGIN = _pattern(r"\W*(?:«option answer letter choice»\W+)?")
 _CORRECTED = _pattern(
@@ -147,9 +156,9 @@ def chosen(output: str, options: Sequence[str]) -> int | None:
     """The place of the option whose letter a model has chosen in its output; None if there is none.
 
     Reasoning in `<think>` is left out. Of two stated answers the later one counts if a word between them
-    corrects the former; else there is none. Several letters, an option's text without its letter, letters of
-    other alphabets (Cyrillic В may be the second or the third), and a letter that no option has are none.
-    Letters in full width and in small, where nothing else can be meant, are read.
+    corrects the former; else there is none. Several letters, an option's text without its letter, a letter
+    with the text of another option, and one that no option has are none. Letters in full width, those of
+    other alphabets that look like ours, and small ones where nothing else can be meant, are read.
     """
     texts = [_plain(text) for text in options]
     output = _plain(without_thinking(output))
@@ -197,8 +206,8 @@ def _mentions(text: str, known: str) -> Iterator[_Mention]:
             continue
         if re.match(r"[^.!\n]*\?.*\w", behind, re.S):  # A question that is answered behind it.
             continue
-        own = re.search(_TEXT, match[0]) or re.match(rf" is {_TEXT}", behind)
-        if own and len(letters) == 1 and ord(own[0][-1]) - _FIRST != LETTERS.index(letters):
+        own = re.findall(_TEXT, match[0]) or _IS_TEXT.findall(behind) or _OF_TEXT.findall(before)
+        if own and len(letters) == 1 and ord(own[0]) - _FIRST != LETTERS.index(letters):
             continue  # The name of somebody, or the letter of another option.
         first = bool(_BEGIN.fullmatch(text, 0, match.start()) and _BOUND.match(behind))
         told = bool(right or _STATING.search(before))
@@ -242,6 +251,7 @@ def _masked(text: str, options: Sequence[str]) -> str:
 def _plain(text: str) -> str:
     """A text in which letters of other forms are plain, without marks and what is asked next."""
     text = unicodedata.normalize("NFKC", text)
+    text = re.sub(rf"(?<!\w)[{''.join(_LOOKS)}](?!\w)", lambda match: _LOOKS[match[0]], text)
     for pattern, instead in _LAYOUT:
         text = pattern.sub(instead, text)
     return text.strip()
