@@ -21,6 +21,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.methods.interface import Edit  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.tools import cell  # noqa: E402
+from factdrift.models.names import check_name  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,19 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
     assert ask("--method", "rome") == 1
     assert "write --state rome" in capsys.readouterr().err
+
+
+def test_names_that_only_a_hub_knows_are_no_errors() -> None:
+    for name in (
+        "distilgpt2",
+        "gpt2",
+        "gpt2-xl",
+        "openai-gpt",
+        "Qwen/Qwen3-4B",
+        "owner/sample",
+        "sample-gpt2",
+    ):
+        check_name(name)
 
 
 EDIT = ["edit", "try", "The head of Peru is", "Ann", "--subject", "Peru"]

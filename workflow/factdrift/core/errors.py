@@ -48,16 +48,16 @@ class InputError(Exception):
         super().__init__(_CONTROL.sub(" ", redacted(message)))
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like a name, whatever the case, `_` and `-`; None if none is like it."""
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name most like a name, whatever the case, `_` and `-`; None if none is `alike` (0 to 1)."""
     folded = {re.sub("[_-]", "", each).lower(): each for each in known}
-    similar = difflib.get_close_matches(re.sub("[_-]", "", name).lower(), folded, 1)
+    similar = difflib.get_close_matches(re.sub("[_-]", "", name).lower(), folded, 1, alike)
     return folded[similar[0]] if similar else None
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def meant(name: str, known: Iterable[str], alike: float = 0.6) -> str:
     """` (did you mean X?)` for a message about a name that is not known; empty if no known one is like it."""
-    similar = nearest(name, known)
+    similar = nearest(name, known, alike)
     return f" (did you mean {similar}?)" if similar else ""
 
 

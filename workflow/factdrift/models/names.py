@@ -139,14 +139,14 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
 def check_name(name: str) -> None:
     """Raises InputError for a folder that is not there, or a bundled model's name misspelled.
 
-    Of any other name only the hub knows whether it has such a model.
+    Of any other name, such as distilgpt2, only the hub knows whether it has such a model.
     """
     known = (*ALIASES, *BUNDLED)
     if name in known or Path(name).exists():
         return
     if name.startswith((".", "/", "~")):
         raise InputError(f"models: {name}: no such folder")
-    if "/" not in name and (hint := meant(name, known)):
+    if "/" not in name and (hint := meant(name, known, 0.8)):
         raise InputError(f"models: {name}: no such model{hint}; a folder, or a name that transformers knows")
 
 
