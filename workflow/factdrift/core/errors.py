@@ -50,7 +50,7 @@ class InputError(Exception):
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The known name most like a name, whatever the case, `_` and `-`; None if none is `alike` (0 to 1)."""
-    folded = {re.sub("[_-]", "", each).lower(): each for each in known}
+    folded = {re.sub("[_-]", "", other).lower(): other for other in known}
     similar = difflib.get_close_matches(re.sub("[_-]", "", name).lower(), folded, 1, alike)
     return folded[similar[0]] if similar else None
 

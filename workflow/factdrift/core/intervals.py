@@ -57,7 +57,7 @@ def interval(
         sums = dict.fromkeys(models, 0.0)
         for value, model in zip(values, models, strict=True):
             sums[model] += value - mean
-        squares = math.fsum(each**2 for each in sums.values())
+        squares = math.fsum(total**2 for total in sums.values())
         variance = squares / len(values) ** 2 * clusters / (clusters - 1)
         half = float(stats.t.ppf(COVERED[1], clusters - 1)) * math.sqrt(variance)
     else:
@@ -103,7 +103,7 @@ def clustered_wilson(right: Sequence[bool], clusters: Sequence[Hashable]) -> End
     number, own = len(sums), share * (1 - share) / count
     worth = float(number)
     if own and number > 1:
-        spread = math.fsum(each**2 for each in sums.values()) / count**2 * number / (number - 1)
+        spread = math.fsum(total**2 for total in sums.values()) / count**2 * number / (number - 1)
         worth = count / max(1.0, spread / own)
     return wilson(share * worth, worth)
 
@@ -116,11 +116,11 @@ def bootstrap(right: Sequence[bool], clusters: Sequence[Hashable], seed: int = 0
     """
     import numpy as np
 
-    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
-    index = np.array([places[cluster] for cluster in clusters])
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    index = np.array([numbers[cluster] for cluster in clusters])
     sums = np.bincount(index, weights=np.asarray(right, dtype=np.float64))
     sizes = np.bincount(index).astype(np.float64)
-    chosen = np.random.default_rng(seed).integers(0, len(places), (draws, len(places)))
+    chosen = np.random.default_rng(seed).integers(0, len(numbers), (draws, len(numbers)))
     low, high = percentiles(sums[chosen].sum(axis=1) / sizes[chosen].sum(axis=1))
     return (low, high) if low < high else clustered_wilson(right, clusters)
 

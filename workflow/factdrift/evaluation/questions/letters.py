@@ -22,9 +22,9 @@ _FIRST = 0xE000
 _TEXT = f"[{chr(_FIRST)}-{chr(_FIRST + len(LETTERS) - 1)}]"
 
 _LOOKS = dict(zip("АВСЕНКМОРТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABCEHKMOPTXISJABEZHIKMNOPTYX", strict=True)) | {
-    chr(block + place): letter
+    chr(block + number): letter
     for block in (0x1F150, 0x1F170, 0x1F1E6)
-    for place, letter in enumerate(LETTERS)
+    for number, letter in enumerate(LETTERS)
 }
 """Cyrillic and Greek letters that look like ours, and letters in discs, squares and flags -> ours."""
 
@@ -153,7 +153,7 @@ def orders(number: int, key: str) -> list[list[int]]:
 
 
 def chosen(output: str, options: Sequence[str]) -> int | None:
-    """The place of the option whose letter a model has chosen in its output; None if there is none.
+    """The index of the option whose letter a model has chosen in its output; None if there is none.
 
     Reasoning in `<think>` is left out. Of two stated answers the later one counts if a word between them
     corrects the former; else there is none. Several letters, an option's text without its letter, a letter
@@ -175,8 +175,8 @@ def chosen(output: str, options: Sequence[str]) -> int | None:
     if len(letters) > 1 and stated:
         letters = _corrected(output, stated)
     letter = letters.pop() if len(letters) == 1 else ""
-    place = LETTERS.find(letter) if len(letter) == 1 else -1
-    return place if 0 <= place < len(options) else None
+    number = LETTERS.find(letter) if len(letter) == 1 else -1
+    return number if 0 <= number < len(options) else None
 
 
 class _Mention(NamedTuple):
@@ -210,10 +210,10 @@ def _mentions(text: str, known: str) -> Iterator[_Mention]:
         if own and len(letters) == 1 and ord(own[0]) - _FIRST != LETTERS.index(letters):
             continue  # The name of somebody, or the letter of another option.
         first = bool(_BEGIN.fullmatch(text, 0, match.start()) and _BOUND.match(behind))
-        told = bool(right or _STATING.search(before))
+        stated = bool(right or _STATING.search(before))
         alone = _ALONE.search(before) and (_BOUND.match(behind) or re.match(r" [a-z]", behind))
-        if told or ((first or alone) and set(letters) <= set(known)):
-            yield _Mention(letters, match.start(), match.end(), first or told, bool(own) and not told)
+        if stated or ((first or alone) and set(letters) <= set(known)):
+            yield _Mention(letters, match.start(), match.end(), first or stated, bool(own) and not stated)
 
 
 def _corrected(text: str, stated: Sequence[_Mention]) -> set[str]:
@@ -231,10 +231,10 @@ def _corrected(text: str, stated: Sequence[_Mention]) -> set[str]:
 def _masked(text: str, options: Sequence[str]) -> str:
     """The text with a private character in the place of each option's text, or of its own last word."""
     names: dict[str, int] = {}
-    for place, option in enumerate(options):
+    for number, option in enumerate(options):
         last = re.findall(r"[^\W\d_]{3,}$", option)
         alone = [word for word in last if sum(word in other for other in options) == 1]
-        names = {name.lower().rstrip("."): place for name in (option, *alone) if len(name) > 1} | names
+        names = {name.lower().rstrip("."): number for name in (option, *alone) if len(name) > 1} | names
     if not names:
         return text
     longest = sorted(names, key=len, reverse=True)

@@ -111,9 +111,9 @@ def share_of(found: Sequence[Judged], seed: int) -> tuple[float, float, float] |
     """The share right, with its 95 % interval by bootstrap over updates; None where there are no answers."""
     if not found:
         return None, None, None
-    own = sorted(found, key=lambda each: each.update)
-    right = [each.right for each in own]
-    return sum(right) / len(right), *bootstrap(right, [each.update for each in own], seed)
+    own = sorted(found, key=lambda answer: answer.update)
+    right = [answer.right for answer in own]
+    return sum(right) / len(right), *bootstrap(right, [answer.update for answer in own], seed)
 
 
 def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

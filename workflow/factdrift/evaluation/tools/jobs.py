@@ -43,8 +43,8 @@ class TriesMethod(RunsMethod):
 
     def newest(self, path: str) -> Path | None:
         """The newest of such files."""
-        found = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
-        return max(found, key=lambda each: each.stat().st_mtime, default=None)
+        paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
+        return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
