@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from factdrift.core.intervals import wilson
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
 from factdrift.evaluation.questions.cutoff import read_chains
@@ -37,7 +38,6 @@ from factdrift.evaluation.scores.cutoff_fit import (
     estimate,
 )
 from factdrift.evaluation.scores.cutoff_model import Choices, Tenures, parts
-from factdrift.tempripple.score import wilson
 
 EPS, TAU = (0.0, 0.3, 0.6, 0.9), (30.0, 365.0)
 SIZES = (125, 250, 500, 1000)

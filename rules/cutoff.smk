@@ -42,7 +42,7 @@ rule cutoff_holders:
 
 
 rule cutoff_requests:
-    """What the chat model is asked: letters of the holders in two orders, or a name."""
+    """What the chat model is asked: letters of the holders in two rotated orders, or a name."""
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
     output:

@@ -31,10 +31,12 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.parquet").write_bytes(b"")
-    with pytest.raises(FileNotFoundError):
-        factdrift.load("gone.parquet")
+    assert dir(factdrift) == sorted(factdrift.__all__)
     for ask, said in (
         (lambda: factdrift.load(tmp_path), "a folder; name one of its tables: b.parquet"),
+        (lambda: factdrift.load("gone.parquet"), "gone.parquet: no such file; build it"),
+        (lambda: factdrift.changes("gone.parquet"), "gone.parquet: no such file; build it"),
+        (lambda: factdrift.show("Q1", dataset="gone.parquet"), "gone.parquet: no such file; build it"),
         (lambda: factdrift.load("a.json"), "a.json: is no Parquet table; read JSON with"),
         (factdrift.scores, "edit_scores.parquet: no such file; build it"),
         (factdrift.changes, "no such file; build it"),

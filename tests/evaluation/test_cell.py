@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.methods.interface import Edit  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.tools import cell  # noqa: E402
+from factdrift.models.names import check_name  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +78,55 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
     assert ask("--method", "rome") == 1
     assert "write --state rome" in capsys.readouterr().err
-    assert main(["ask", "no model at all", "--state", "rom"]) == 1  # before the model is looked for
-    assert "rom: no such method" in capsys.readouterr().err
+
+
+def test_names_that_only_a_hub_knows_are_no_errors() -> None:
+    for name in (
+        "distilgpt2",
+        "gpt2",
+        "gpt2-xl",
+        "openai-gpt",
+        "Qwen/Qwen3-4B",
+        "owner/sample",
+        "sample-gpt2",
+    ):
+        check_name(name)
+
+
+EDIT = ["edit", "try", "The head of Peru is", "Ann", "--subject", "Peru"]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["ask", "sample", "--benchmark", "update"], "update: no such benchmark (did you mean updates?)"),
+        (["ask", "sample", "--state", "rom"], "rom: no such method (did you mean rome?)"),
+        (
+            ["ask", "sample", "--state", "rome", "--set", '{"stepz": 1}'],
+            "rome.stepz: no such key (did you mean",
+        ),
+        (["ask", "sample", "--benchmark", "klob"], "build it with `snakemake"),
+        (["ask", "smaple"], "smaple: no such model (did you mean sample?)"),
+        (["ask", "./smaple"], "./smaple: no such folder"),
+        ([*EDIT, "--model", "sample", "--method", "memti"], "memti: no such method (did you mean memit?)"),
+        ([*EDIT, "--model", "sample-gtp2", "--method", "rome"], "(did you mean sample-gpt2?)"),
+        (["edit", "tune", "sample", "--method", "rom", "-o", "no.yaml"], "(did you mean rome?)"),
+        (["models", "describe", "sampel"], "sampel: no such model (did you mean sample?)"),
+        (["cutoff", "smaple"], "smaple: no such model (did you mean sample?)"),
+        (["cutoff", "sample", "--maker", "soon"], "--maker: 'soon' is no date"),
+    ],
+)
+def test_names_are_checked_before_torch_is_imported(
+    words: list[str],
+    meant: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
+    assert main(words) == 1
+    assert meant in capsys.readouterr().err
 
 
 def test_updates_of_a_dataset_are_asked_without_a_build(

@@ -124,7 +124,7 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
         ("edited", (*base, "--only", "Q9-P6"), "has no edit Q9-P6"),
         ("small", base, "is of another architecture or size"),
         ("empty", base, "cannot be loaded"),
-        ("nowhere", base, "is no folder of a checkpoint or an adapter"),
+        ("nowhere", base, "nowhere: no such folder"),
         ("damaged", base, "is no configuration of an adapter"),
         ("prompts", base, "puts trained vectors before each prompt"),
     ):

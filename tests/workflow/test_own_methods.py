@@ -47,7 +47,7 @@ def test_jobs_of_own_methods(world: Path) -> None:
     assert (found["evaluate"], found.get("edit_prefixes")) == (5, None)
     wrong = config(mine={"stepz": 1})
     said = snakemake(world, "results/wfd_repl.parquet", "--dry-run", fails=True, **wrong)
-    assert "configuration: mine.stepz: no such key; there are layer, lr, steps, stop_loss" in said
+    assert "configuration: mine.stepz: no such key (did you mean steps?); there are layer, lr" in said
 
 
 @pytest.mark.slow

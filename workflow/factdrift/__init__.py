@@ -23,21 +23,29 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'factdrift' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
+def __dir__() -> list[str]:
+    """The public names: imports of this module are none."""
+    return __all__
+
+
 def load(path: str | PathLike[str]) -> pd.DataFrame:
     """A result table as a DataFrame; structs become dicts, lists of them lists of dicts.
 
     >>> load("results/wfd_repl.parquet")["objects"][0][0]["label"]
     'Angela Merkel'
 
-    Raises FileNotFoundError if there is no such file, and InputError if it is no Parquet table.
+    Raises InputError if there is no such file, or if it is no Parquet table.
     """
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from factdrift.wikifactdiff.show import check_built
+
     if Path(path).is_dir():
         held = ", ".join(sorted(each.name for each in Path(path).glob("*.parquet"))[:8])
         raise InputError(f"{path}: is a folder; name one of its tables{': ' + held if held else ''}")
+    check_built(Path(path))
     try:
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
@@ -149,8 +157,6 @@ def scores(path: str | PathLike[str] = "results/edit_scores.parquet") -> pd.Data
 
     Raises InputError that names the command if they have not been built.
     """
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
     return load(path)
 
 

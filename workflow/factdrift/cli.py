@@ -288,7 +288,9 @@ def main(arguments: list[str] | None = None) -> int:
         of_all = words[:1] in ([], ["-h"], ["--help"])
         options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
-        result = record(options.job, options).run()
+        job = record(options.job, options)
+        job.check()
+        result = job.run()
         ended = True
         if result is not None:
             print(result, flush=True)

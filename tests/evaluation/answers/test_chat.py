@@ -16,7 +16,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings
 from factdrift.evaluation.questions.items import read_items
-from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed
+from factdrift.evaluation.questions.prompts import cloze_of, filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
 
@@ -177,27 +177,10 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
     day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
     assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
     assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
-    with pytest.raises(InputError, match="no question such as"):
+    with pytest.raises(InputError, match=r"no question such as .*; give the question a `prompt`"):
         cloze_of("Name the mayor.")
-
-
-def test_the_first_letter_that_stands_alone_is_the_answer() -> None:
-    plain = {"A": ["**A**"], "C": ["(C)"], "D": ["The answer is D."]}
-    plain["B"] = [" B", "B. Bo", "Both B and C", "B.Paris", "Option B. C is too old"]
-    plain[""] = ["BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C."]
-    plain[""] += ["C. S. Lewis", "J. C. Penney", "Texas A&M", "<think>\nIs it A. Ann?"]
-    plain["C"] += ["<think>\nOption A is too old.\n</think>\n\nC"]
-    # Letters of the options' own texts are no answer.
-    cities = {"B": ["Serie A, so B"], "C": ["Chelsea F.C. (C)", "C."]}
-    cities[""] = ["Washington, D", "The answer is Chelsea F.C.", "serie A is the answer"]
-    for options, said in (
-        (["Ann", "Bo", "Cid", "Dan"], plain),
-        (["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"], cities),
-    ):
-        named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
-        named += [(letter, text) for letter, texts in said.items() for text in texts]
-        for letter, output in [*named, *(("", text) for text in options)]:
-            assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
+    own = Question("i", words="Name the mayor.", prompt="The mayor is")
+    assert filled("{cloze}", own) == "The mayor is"
 
 
 def test_prompts_without_what_they_need_are_refused() -> None:

@@ -25,7 +25,8 @@ from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.plan import Asked  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
+from factdrift.evaluation.questions.letters import chosen  # noqa: E402
+from factdrift.evaluation.questions.prompts import cloze_of, filled, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
 from factdrift.evaluation.scores.clozes import CLOZES, lines, table_of  # noqa: E402
@@ -91,7 +92,7 @@ def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_
         ids = torch.tensor([align(loaded.tokenizer, text).ids])
         said = loaded.model.generate(ids, max_new_tokens=5, do_sample=False)[0, ids.shape[1] :]
         assert row["output"] == loaded.tokenizer.decode(said, skip_special_tokens=True)
-        assert row["parsed"] == parsed(row["output"], question.targets)
+        assert row["parsed"] == chosen(row["output"], question.targets)
         assert row["correct"] == (row["parsed"] == question.answer)
 
 

@@ -10,12 +10,12 @@ import pytest
 from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
+from factdrift.core.intervals import wilson
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.scores.answers import SCORES, draw, lines, p_value
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
-from factdrift.tempripple.score import wilson
 
 Row = dict[str, Any]
 METHODS = {"without": "none", "with": "context"}
@@ -155,8 +155,8 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     assert said[said.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
     rows = [line.split() for line in said if line.startswith(("w/", "ROME  "))]
     assert [row[0] for row in rows[:3]] == ["w/o", "w/", "ROME"]
-    assert rows[1][2:] == ["1.000", "[1.00,", "1.00]", ".250", "1.000", "[1.00,", "1.00]", ".500"] * 2
-    assert rows[2][1:5] == ["0.000", "[0.00,", "0.00]", "1.000"]
+    assert rows[1][2:] == ["1.000", "[0.44,", "1.00]", ".250", "1.000", "[0.34,", "1.00]", ".500"] * 2
+    assert rows[2][1:5] == ["0.000", "[0.00,", "0.56]", "1.000"]
     assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in said
     by_hop = lines("table3", three.scores, three.tests, "all")
     rome = next(line for line in by_hop if line.startswith("ROME"))

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
 from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains
+from factdrift.evaluation.scores.cutoff import Method, span_of, tables
 from factdrift.evaluation.ways.cutoff_chat import Put, read_answers, write_requests
 
 Row = dict[str, Any]
@@ -64,6 +67,36 @@ def test_what_names_no_holder_is_counted_by_reason(tmp_path: Path) -> None:
         # There are more holders than letters.
         assert (first["choice"], first["reason"]) == (None, "too_many")
         assert {(row["choice"], row["reason"]) for row in rows} == {(None, reason)}
+
+
+def test_a_model_that_always_gives_one_letter_names_nobody(tmp_path: Path) -> None:
+    for letter in "ABC":
+        for row in answered(some(5), LETTER, tmp_path, lambda _, letter=letter: letter):
+            assert (row["choice"], row["reason"]) in {(None, "order"), (None, "no_letter")}
+
+
+class HalfBiased:
+    """Knows a share of the chains as of DAY, and answers all others with B."""
+
+    def __init__(self, chains: list[Row], share: float, day: int):
+        chance = random.Random(0)
+        self.holders = {
+            prompt: holder for prompt, holder in holders_of(chains, day).items() if chance.random() < share
+        }
+
+    def __call__(self, said: str) -> str:
+        prompt = next((line.removesuffix(" ____") for line in said.splitlines() if line.endswith("____")), "")
+        return next((key for key, name in options_of(said).items() if name == self.holders.get(prompt)), "B")
+
+
+def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
+    chains = [row for row in some(1) if row["died"] is None]
+    rows = answered(chains, LETTER, tmp_path, HalfBiased(chains, 0.15, 20190701))
+    tabled, _ = tables(rows, Method(span_of(SAMPLE_DATES), 5))
+    whole = tabled[0]
+    assert {row["reason"] for row in rows} == {None, "order"}
+    assert whole["low"] <= "2019-07-01" <= whole["high"]
+    assert (whole["latest"], whole["eps"]) == ("2019-Q2", 0)
 
 
 def test_the_holder_that_a_chat_model_writes_is_the_choice(tmp_path: Path) -> None:
@@ -114,17 +147,22 @@ def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
 DAY = datetime.date(2018, 6, 15)
 
 
+def holders_of(chains: list[Row], day: int) -> dict[str, str]:
+    """Prompt -> who held on a day."""
+    return {
+        row["prompts"][0]: holder["label"]
+        for row in chains
+        for holder in row["holders"]
+        for each in holder["tenures"]
+        if (each["first"] or 0) <= day <= (each["last"] or 99999999)
+    }
+
+
 class Living:
     """Answers as of DAY; to every twentieth chain with the first letter."""
 
     def __init__(self, chains: list[Row]):
-        self.holder: dict[str, str] = {}
-        day = int(DAY.strftime("%Y%m%d"))
-        for row in chains:
-            for holder in row["holders"]:
-                spans = [(each["first"] or 0, each["last"] or 99999999) for each in holder["tenures"]]
-                if any(first <= day <= last for first, last in spans):
-                    self.holder[row["prompts"][0]] = holder["label"]
+        self.holder = holders_of(chains, int(DAY.strftime("%Y%m%d")))
         self.lazy = {row["prompts"][0] for row in chains[::20] if row["died"] is None}
 
     def __call__(self, body: Row) -> str:

@@ -51,7 +51,7 @@ def test_the_users_own_come_first_and_change_the_digest():
 @pytest.mark.parametrize(
     ("method", "given", "message"),
     [
-        ("rome", {"keyz": "averaged"}, r"rome\.keyz: no such key; there are layer, steps"),
+        ("rome", {"keyz": "averaged"}, r"rome\.keyz: no such key \(did you mean keys\?\); there are layer, "),
         ("rome", {"keys": "both"}, r"rome\.keys: 'both' is not one of \['reference', 'averaged'\]"),
         ("rome", {"covariance": "no"}, r"rome\.covariance: 'no' is not of type 'boolean' \(Whether"),
         ("rome", {"steps": "many"}, r"rome\.steps: 'many' is not of type 'integer' \(Forward passes"),

@@ -42,7 +42,9 @@ def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
 def test_keys_of_methods_that_are_not_configured_are_checked() -> None:
     with pytest.raises(InputError, match=r"ft\.steps: 0 is less than the minimum of 1"):
         Plan(CONFIG | {"ft": {"steps": 0}})
-    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit"):
+    with pytest.raises(
+        InputError, match=r"romy: no such method \(did you mean rome\?\); there are alphaedit"
+    ):
         Plan(CONFIG | {"methods": ["romy"]})
 
 

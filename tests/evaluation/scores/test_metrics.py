@@ -18,8 +18,8 @@ from support.asking import write_table
 from support.examples import examples
 from support.updates import edits, update
 
+from factdrift.core.intervals import interval
 from factdrift.evaluation.scores.groups import Group
-from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, binned, draw, lines, neighbors, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table

@@ -13,14 +13,14 @@ from support.asking import write_table
 from support.stream_updates import stream_edits
 from support.updates import edits
 
+from factdrift.core.intervals import clustered_wilson, wilson
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, clustered_wilson, written_scores
+from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.scores.written_figure import draw as draw_figure
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.tempripple.score import wilson
 from factdrift.verdict.judge import VERDICTS
 
 Rows = list[dict[str, Any]]

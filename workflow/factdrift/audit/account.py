@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scipy.stats import binomtest
-
 from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
 from factdrift.core.columns import Row, schema_of
+from factdrift.core.intervals import wilson
 
 AUDIT = schema_of("dataset row relation rule kind outcome reason: string")
 """One row per audited row and kind of check; of a kind that fails, one per failure."""
@@ -77,8 +76,8 @@ def share(count: int, total: int, exact: bool = False) -> dict[str, float | None
         return {"rate": None, "low": None, "high": None}
     if exact:
         return dict.fromkeys(("rate", "low", "high"), count / total)
-    interval = binomtest(count, total).proportion_ci(method="wilson")
-    return {"rate": count / total, "low": float(interval.low), "high": float(interval.high)}
+    low, high = wilson(count, total)
+    return {"rate": count / total, "low": low, "high": high}
 
 
 def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20) -> Iterator[str]:

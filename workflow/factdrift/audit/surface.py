@@ -11,6 +11,8 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from factdrift.core.intervals import bootstrap
+
 FOLDS = 5
 DRAWS = 2000
 LEAST = 50
@@ -95,19 +97,11 @@ def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
         model.fit(np.vstack(rows), np.concatenate(answers))
         for place in test:
             right[place] = wanted[place][np.argmax(model.decision_function(features[place]))]
-    low, high = _interval(right, groups, seed)
+    order = np.argsort(groups, kind="stable")
+    # Questions of a group are alike.
+    low, high = bootstrap(right[order].astype(bool).tolist(), [groups[place] for place in order], seed, DRAWS)
     chance = float(np.mean([1 / len(question.options) for question in questions]))
     return Guessed(len(questions), float(right.mean()), low, high, chance)
-
-
-def _interval(right: np.ndarray, groups: Sequence[str], seed: int) -> tuple[float, float]:
-    """Percentiles of the mean over draws of whole groups, because questions of a group are alike."""
-    _, place = np.unique(groups, return_inverse=True)
-    sums, sizes = np.bincount(place, right), np.bincount(place)
-    drawn = np.random.default_rng(seed).integers(len(sums), size=(DRAWS, len(sums)))
-    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _features(question: Question, offered: Counter[str]) -> np.ndarray:

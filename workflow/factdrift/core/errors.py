@@ -3,7 +3,9 @@
 A key is removed from what a server sends, and the passwords and signatures of addresses from any text.
 """
 
+import difflib
 import re
+from collections.abc import Iterable
 
 MASK = "[key]"
 LONGEST = 500
@@ -44,6 +46,19 @@ class InputError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(_CONTROL.sub(" ", redacted(message)))
+
+
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name most like a name, whatever the case, `_` and `-`; None if none is `alike` (0 to 1)."""
+    folded = {re.sub("[_-]", "", other).lower(): other for other in known}
+    similar = difflib.get_close_matches(re.sub("[_-]", "", name).lower(), folded, 1, alike)
+    return folded[similar[0]] if similar else None
+
+
+def meant(name: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """` (did you mean X?)` for a message about a name that is not known; empty if no known one is like it."""
+    similar = nearest(name, known, alike)
+    return f" (did you mean {similar}?)" if similar else ""
 
 
 class CannotEdit(InputError):

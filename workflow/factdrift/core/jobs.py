@@ -119,6 +119,9 @@ class Job(ABC):
         if command:
             JOBS[command] = cls
 
+    def check(self) -> None:  # noqa: B027 (most commands have nothing to check)
+        """Raises InputError for a name that is not known, before `run` imports or reads anything large."""
+
     @abstractmethod
     def run(self) -> str | None:
         """Does the work; what it returns is printed. Raises InputError for what the user can fix."""

@@ -5,7 +5,6 @@ The rules pass single values of it to the commands; no command reads the configu
 
 import contextlib
 import datetime
-import difflib
 import itertools
 import json
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.addresses import check_addresses, is_url, texts
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.files import utf8_lines
 from factdrift.core.keys import read_schema, validator
 from factdrift.core.switches import switches
@@ -428,12 +427,7 @@ def _explain(fault: Any) -> str:
     if fault.validator == "additionalProperties":
         known = fault.schema.get("properties", {})
         unknown = sorted(set(fault.instance) - set(known))
-        folded = {name.replace("_", "").lower(): name for name in known}
-        named = []
-        for name in unknown:
-            like = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
-            meant = f" (did you mean {folded[like[0]]}?)" if like else ""
-            named.append(f"{key}.{name}{meant}" if key else f"{name}{meant}")
+        named = [".".join(filter(None, (key, name))) + meant(name, known) for name in unknown]
         return f"unknown key {', '.join(named)}; known are {', '.join(known)}"
     if fault.validator == "required":
         return f"{fault.message}{' in ' + key if key else ''}"

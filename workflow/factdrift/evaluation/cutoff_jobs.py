@@ -184,7 +184,6 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
 
-        self._check()
         chains = read_chains(self.chains)
         told = self._of_chat(chains) if self.address is not None else self._of_model(chains)
         if self.answers:
@@ -196,8 +195,10 @@ class Cutoff(OfModel, command="cutoff"):
         draw(rows, quarters, [self.output], {told[0]["model"]: maker} if maker else {})
         return "\n".join([*lines(rows, told, maker), "", f"picture: {self.output}"])
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
+        if self.address is None:
+            super().check()
         from factdrift.core.figures import check_format
         from factdrift.evaluation.scores.cutoff_figure import day_of
 

@@ -10,6 +10,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
+from factdrift.evaluation.methods.own import entry
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
+from factdrift.evaluation.questions.question import record_of
 from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
@@ -57,6 +60,10 @@ class Asks(Job, beside="words"):
     limit: Annotated[int, Key("answer.limit")]
     seed: Annotated[int, Key("seed")]
 
+    def check(self) -> None:
+        super().check()
+        record_of(self.benchmark)
+
     def read(self, open_: bool = False) -> Benchmark:
         """The questions, with the edits that they are about; `open_`: also items without options."""
         from factdrift.evaluation.questions.question import Tables, read
@@ -72,6 +79,12 @@ class Adjusted(Job, beside="values"):
         dict[str, Any], "your hyper-parameters as a JSON object; keys: config/methods/METHOD.yaml"
     ] = dataclasses.field(default_factory=dict)
     methods: Annotated[Place, "of the methods' files", Flag("FOLDER", by_hand=True)] = METHODS
+
+    def check(self) -> None:
+        super().check()
+        method = getattr(self, "method", CONTEXT)
+        if method not in UNEDITED:
+            entry(method, self.methods)
 
     def hyper_of(self, model: Loaded, method: str) -> Hyper:
         """The hyper-parameters of a method for a model."""

@@ -1,4 +1,4 @@
-"""The only loop that asks models: step by step of a plan, in whatever state, in all ways. Imports torch.
+"""The loop that asks models the questions of benchmarks, step by step of a plan, in all ways. Imports torch.
 
 Changes are applied by hooks, and the weights of the model never change. Only a user's own method may change
 the model in place, which is then restored. Finished steps are kept, so that a killed job continues.

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit, InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
 from factdrift.models.families import ModelSpec
@@ -134,6 +134,20 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
             f"models: {path} has no {' nor '.join(lacking)}, so its hyper-parameters cannot be derived"
         )
     return Sizes(**found)
+
+
+def check_name(name: str) -> None:
+    """Raises InputError for a folder that is not there, or a bundled model's name misspelled.
+
+    Of any other name, such as distilgpt2, only the hub knows whether it has such a model.
+    """
+    known = (*ALIASES, *BUNDLED)
+    if name in known or Path(name).exists():
+        return
+    if name.startswith((".", "/", "~")):
+        raise InputError(f"models: {name}: no such folder")
+    if "/" not in name and (hint := meant(name, known, 0.8)):
+        raise InputError(f"models: {name}: no such model{hint}; a folder, or a name that transformers knows")
 
 
 def check_whole(source: str) -> None:

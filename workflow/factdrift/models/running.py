@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.jobs import Flag, Job, Key, Place
-from factdrift.models.names import ALIASES
+from factdrift.models.names import ALIASES, check_name
 
 if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
@@ -40,6 +40,10 @@ class OfModel(Job, beside="model weights"):
     def name(self) -> str:
         """The model as rows of tables name it, without loading it."""
         return ALIASES.get(self.model, self.model)
+
+    def check(self) -> None:
+        super().check()
+        check_name(self.model)
 
 
 class RunsModel(OfModel):

@@ -7,7 +7,7 @@ Wilson's interval is too narrow and the p-values are too small; the clustered bo
 import datetime
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from scipy import stats
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.intervals import bootstrap, percentiles, wilson
 from factdrift.tempripple.claims import EPOCH
 from factdrift.tempripple.schemas import TASKS
 
@@ -210,8 +211,8 @@ def _accuracy(group: Sequence[Answer], seed: int, draws: int) -> Row:
         "right": sum(correct),
         "accuracy": fmean(correct),
         "wilson": wilson(sum(correct), len(group)),
-        "by_timeline": clustered_interval(correct, timelines, seed, draws),
-        "by_asked_fact": clustered_interval(correct, [answer.asked for answer in group], seed, draws),
+        "by_timeline": bootstrap(correct, timelines, seed, draws),
+        "by_asked_fact": bootstrap(correct, [answer.asked for answer in group], seed, draws),
         "asked_facts": len(by_asked),
         "accuracy_of_asked_facts": fmean(fmean(facts) for facts in by_asked.values()),
     }
@@ -260,7 +261,7 @@ def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, dr
         correlation = point_biserial(correct[rows], values[rows])
         if correlation is not None:
             resampled.append(correlation)
-    interval = _percentiles(np.array(resampled)) if resampled else None
+    interval = percentiles(np.array(resampled)) if resampled else None
     return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}
 
 
@@ -283,39 +284,8 @@ def _cell(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
 
 
-CONFIDENCE = 0.95
-"""Of all intervals."""
-
 EXACT_BELOW = 25
 """McNemar's test is exact for fewer discordant pairs than this."""
-
-
-Interval = tuple[float, float]
-
-
-def wilson(right: int, asked: int) -> Interval:
-    """Wilson's interval of a share, without continuity correction."""
-    interval = stats.binomtest(right, asked).proportion_ci(CONFIDENCE, method="wilson")
-    return float(interval.low), float(interval.high)
-
-
-def clustered_interval(
-    correct: Sequence[bool], clusters: Sequence[Hashable], seed: int = 0, draws: int = 2000
-) -> Interval:
-    """Percentile bootstrap interval of the share of right answers; whole clusters are resampled."""
-    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
-    index = np.array([places[cluster] for cluster in clusters])
-    right = np.bincount(index, weights=np.asarray(correct, dtype=np.float64))
-    sizes = np.bincount(index).astype(np.float64)
-    chosen = np.random.default_rng(seed).integers(0, len(places), (draws, len(places)))
-    shares = right[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
-    return _percentiles(shares)
-
-
-def _percentiles(values: NDArray[np.float64]) -> Interval:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def mcnemar(only_first: int, only_second: int) -> tuple[float, float | None]:

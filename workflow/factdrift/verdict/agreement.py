@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from factdrift.core.intervals import Z
 from factdrift.core.screen import grid
-
-_Z = 1.96
 
 Verdicts = tuple[str, str | None, Hashable]
 """By rule, by the model (None: no word), and what answers are clustered by."""
@@ -66,7 +65,7 @@ def _interval(
         return None, None
     middle = math.fsum(known) / len(known)
     error = math.sqrt((len(known) - 1) / len(known) * math.fsum((each - middle) ** 2 for each in known))
-    return max(-1.0, kappa - _Z * error), min(1.0, kappa + _Z * error)
+    return max(-1.0, kappa - Z * error), min(1.0, kappa + Z * error)
 
 
 def lines(groups: Iterable[tuple[str, Sequence[Verdicts]]]) -> Iterator[str]:

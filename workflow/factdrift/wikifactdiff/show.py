@@ -55,11 +55,16 @@ def default_dataset() -> Path:
     raise InputError(f"{DATASETS[0]}: no such file; build it with `snakemake --cores all`, or name another")
 
 
+def check_built(path: Path) -> None:
+    """Raises InputError that names the command if there is no such file."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
+
+
 @contextlib.contextmanager
 def _opened(dataset: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database to query a dataset with. Raises InputError if the file is missing, or is no dataset."""
-    if not dataset.is_file():
-        raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
+    check_built(dataset)
     with database() as db:
         try:
             yield db

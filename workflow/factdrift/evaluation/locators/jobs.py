@@ -48,6 +48,10 @@ class Run(OfModel, command="locate run", beside="values"):
     output: Annotated[Output, Flag("PARQUET")]
     out_about: Annotated[Output, Flag("JSON")]
 
+    def check(self) -> None:
+        super().check()
+        entry(self.locator)
+
     def run(self) -> str | None:
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.sentences import LOCATED, read_sentences

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.functions import check_names, code_files, named_function, split_function
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.methods import own
@@ -102,8 +102,8 @@ def entry(given: str) -> Entry:
     if Path(given, "scores.json").is_file():
         return Entry(Path(given).name, given)
     raise InputError(
-        f"locators: {given}: no such locator; there are {', '.join(records())}; or give PATH.py:FUNCTION, or "
-        "a folder with scores.json (docs/locating.md)"
+        f"locators: {given}: no such locator{meant(given, records())}; there are {', '.join(records())}; or "
+        "give PATH.py:FUNCTION, or a folder with scores.json (docs/locating.md)"
     )
 
 

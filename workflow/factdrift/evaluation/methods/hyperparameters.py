@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit, InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
@@ -194,7 +194,7 @@ def check_values(
             continue
         if key not in keys:
             raise InputError(
-                f"configuration: {above}{method.name}.{key}: no such key; there are "
+                f"configuration: {above}{method.name}.{key}: no such key{meant(key, keys)}; there are "
                 f"{', '.join(keys) or 'none'}"
             )
         values[key] = read_value(value, keys[key])

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_digest, code_files, split_function
 from factdrift.core.keys import validator
@@ -87,7 +87,8 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
         return Entry(given, given, file, described)
     if folder == LOCATORS:
         raise InputError(
-            f"locators: {given}: no such locator; there are {', '.join(known)} (files in {folder})"
+            f"locators: {given}: no such locator{meant(given, known)}; there are {', '.join(known)} (files "
+            f"in {folder})"
         )
     named = split_function(given, "methods")
     if named is None:
@@ -136,8 +137,9 @@ def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, 
     """File, function and module of an entry point."""
     points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
     if given not in points:
+        names = [*known, *sorted(points)]
         raise InputError(
-            f"methods: {given}: no such method; there are {', '.join([*known, *sorted(points)])} (files in "
+            f"methods: {given}: no such method{meant(given, names)}; there are {', '.join(names)} (files in "
             f"{folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
         )
     point = points[given]

@@ -1,14 +1,11 @@
-"""Prompts for questions in words, and reading a letter from what a model has written."""
+"""Prompts for questions in words."""
 
 import re
-from collections.abc import Sequence
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.letters import listed
 from factdrift.evaluation.questions.question import Question
-from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import BLANK
-
-LETTERS = "ABCD"
 
 SHOTS = (
     ("P50", "Who is the author of Don Quixote?", "Miguel de Cervantes"),
@@ -22,10 +19,6 @@ SLOTS = ("context", "question", "cloze", "options")
 
 _SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
 _QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
-_LETTER = re.compile(
-    # Not a letter of "F.C.", "D.C.", "C. S. Lewis" or "A&M"; "B.Paris" is one.
-    rf"(?<![\w&])(?<!\b[A-Z]\.)(?<!\b[A-Z]\. )([{LETTERS}])(?!\w|&|\.[A-Z]\b|\. [A-Z]\.)"
-)
 
 
 def filled(prompt: str, question: Question, context: str = "") -> str:
@@ -44,8 +37,7 @@ def filled(prompt: str, question: Question, context: str = "") -> str:
             case "cloze":
                 return question.prompt or cloze_of(question.words)
             case "options":
-                pairs = zip(LETTERS, question.targets, strict=True)
-                return "\n".join(f"{letter}. {option}" for letter, option in pairs)
+                return listed(question.targets)
         return slot[0]
 
     return _SLOT.sub(value, prompt)
@@ -61,28 +53,12 @@ def cloze_of(question: str) -> str:
         return question.removesuffix(BLANK).rstrip()
     found = _QUESTION.fullmatch(question)
     if found is None:
-        raise InputError(f"{question!r} is no question such as 'Who is the spouse of ...?'; no cloze for it")
+        raise InputError(
+            f"{question!r} is no question such as 'Who is the spouse of ...?', of which a cloze is made; "
+            "give the question a `prompt`, the sentence up to its object"
+        )
     day, _, verb, phrase = found.groups(default="")
     return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
-
-
-def parsed(output: str, options: Sequence[str]) -> int | None:
-    """The option of the first stand-alone letter A to D in a model's output; None if there is none.
-
-    Letters of abbreviations, of the options' own texts (`Chelsea F.C.`, `Serie A`), also where the output
-    breaks off in such a text, and of reasoning are none.
-    """
-    output = answer_of(output)
-    begun = output.strip().lower()
-    if re.search(r"\w\w", begun) and any(text.lower().startswith(begun) for text in options):
-        return None
-    texts = sorted({text.rstrip(".") for text in options if len(text.rstrip(".")) > 1}, key=len, reverse=True)
-    if texts:
-        output = re.sub(
-            rf"(?<!\w)(?:{'|'.join(map(re.escape, texts))})(?!\w)", "", output, flags=re.IGNORECASE
-        )
-    found = _LETTER.search(output)
-    return LETTERS.index(found[1]) if found else None
 
 
 def shots_before(question: Question) -> str:

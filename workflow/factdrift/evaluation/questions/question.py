@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from factdrift.core.columns import Row
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
@@ -38,9 +38,10 @@ class Question:
     role: str = ""
     """What it is for: `update`, `nearest`, a task, ..."""
     prompt: str = ""
-    """A cloze test up to its object, which is put as it is; or empty, and `words` go into a prompt."""
+    """A cloze test up to its object, which is put as it is; or empty, and one is made of `words`."""
     words: str = ""
-    """The question in words, for the prompts of the configuration."""
+    """The question in words, for the prompts of the configuration. Likelihoods follow a cloze, which is made
+    of words such as `Who is the spouse of ...?` only; a question in other words has a `prompt`, too."""
     context: str = ""
     """The new fact in words, for the state `context`."""
     targets: tuple[str, ...] = ()
@@ -150,7 +151,10 @@ def record_of(benchmark: str) -> Record:
     try:
         return records()[benchmark]
     except KeyError:
-        raise InputError(f"{benchmark}: no such benchmark; there are {', '.join(records())}") from None
+        known = records()
+        raise InputError(
+            f"{benchmark}: no such benchmark{meant(benchmark, known)}; there are {', '.join(known)}"
+        ) from None
 
 
 def read(benchmark: str, tables: Tables) -> Benchmark:

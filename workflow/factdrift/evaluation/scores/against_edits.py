@@ -20,6 +20,7 @@ from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.figures import KEPT, NEW, parts, save
 from factdrift.core.files import write_text
+from factdrift.core.intervals import Z, percentiles
 from factdrift.core.owned import scratch
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.table import read_about, skipped
@@ -174,14 +175,14 @@ def _mean(values: Numbers) -> Row:
     """Mean and 95 % interval over the values that are not NaN, with their number `n`."""
     known = values[np.isfinite(values)]
     mean = known.mean() if len(known) else np.nan
-    half = 1.96 * known.std(ddof=1) / len(known) ** 0.5 if len(known) > 1 else np.nan
+    half = Z * known.std(ddof=1) / len(known) ** 0.5 if len(known) > 1 else np.nan
     return _measured(mean, mean - half, mean + half) | {"n": len(known)}
 
 
 def _resampled(left: Numbers, right: Numbers, lefts: Numbers, rights: Numbers) -> Row:
     """The rank correlation of two vectors; its interval by those of bootstrap samples, a row each."""
     value = spearman(left[None], right[None])[0]
-    ends = np.nanquantile(spearman(lefts, rights), [0.025, 0.975]) if np.isfinite(value) else [np.nan] * 2
+    ends = percentiles(spearman(lefts, rights)) if np.isfinite(value) else [np.nan] * 2
     return _measured(value, *ends)
 
 

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
+from factdrift.core.intervals import wilson
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
 from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tempripple.score import wilson
 
 CLOZES = schema_of(
     "model benchmark role fact prompt object: string, logprob: float64, exact: bool, reason: string"

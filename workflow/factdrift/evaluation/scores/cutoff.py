@@ -19,8 +19,8 @@ from scipy.stats import binomtest
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
+from factdrift.core.intervals import percentiles
 from factdrift.evaluation.scores.cutoff_fit import (
-    COVERED,
     LEVEL,
     Estimate,
     Relabel,
@@ -157,7 +157,7 @@ def _estimates(
         if (count := len(part.chosen)) >= LEAST:
             row, own = _row(part, among_holders(part), weights, method)
             if own is not None and row["verdict"] == "date":
-                low, high = np.nanpercentile(own.draws - whole.draws, COVERED)
+                low, high = percentiles(own.draws - whole.draws)
                 row |= {"difference": own.date - whole.date}
                 row |= {"difference_low": float(low), "difference_high": float(high)}
             found.append({"subset": subset, "value": value, "chains": count, **row})

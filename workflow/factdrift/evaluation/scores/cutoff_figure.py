@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import binomtest
 
 from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
+from factdrift.core.intervals import wilson
 from factdrift.evaluation.scores.conditions import WAYS
 from factdrift.evaluation.scores.cutoff_text import message
 
@@ -31,9 +31,9 @@ def draw(
         ]
         x: Any = [_middle(each["period"]) for each in own]
         shares = np.array([each["later"] / each["changes"] for each in own])
-        bounds = [binomtest(each["later"], each["changes"]).proportion_ci(method="wilson") for each in own]
-        below = [max(share - bound.low, 0) for share, bound in zip(shares, bounds, strict=True)]
-        above = [max(bound.high - share, 0) for share, bound in zip(shares, bounds, strict=True)]
+        bounds = [wilson(each["later"], each["changes"]) for each in own]
+        below = [max(share - bound[0], 0) for share, bound in zip(shares, bounds, strict=True)]
+        above = [max(bound[1] - share, 0) for share, bound in zip(shares, bounds, strict=True)]
         axis.errorbar(x, shares, [below, above], fmt="o", color=KEPT, markersize=3, linewidth=0.8)
         if row["verdict"] == "date":
             date: Any = datetime.date.fromisoformat(row["date"])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from factdrift.core.intervals import COVERED
 from factdrift.evaluation.scores.cutoff_model import TINY, Choices, Floats, Ints, Tenures
 
 SPREADS = np.geomspace(1, 3652, 13)
@@ -37,8 +38,6 @@ LEAST = 1e-4
 """In the place of a lesser probability: eight of these are above the least float32."""
 LEVEL = 0.01
 """Above this p, no date can be told."""
-COVERED = (2.5, 97.5)
-"""Percentiles of the interval."""
 SHARP, NEAR = 62.0, 28
 """Up to this spread all days so near to the best week are looked at."""
 PLATEAU = 0.1
@@ -100,7 +99,7 @@ def estimate(choices: Choices, span: Span, weights: NDArray[np.float32]) -> Esti
     eps, lam = _mixture(choices, date, tau, fine.mixes[mix])
     gain = float(found[mix, point] - _nothing(choices)[0])
     draws = _draws(choices, fine, known, found, weights, span)
-    low, high = np.percentile(draws, COVERED, method="nearest") if len(draws) else (date, date)
+    low, high = np.quantile(draws, COVERED, method="nearest") if len(draws) else (date, date)
     return Estimate(float(date), float(low), float(high), tau, eps, lam, gain, draws)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from factdrift.core.columns import schema_of
+from factdrift.core.intervals import wilson
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tempripple.score import wilson
 
 GRID = schema_of(
     "model benchmark method way kind: string, asked answered judged right trained: int32",

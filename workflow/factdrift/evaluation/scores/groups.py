@@ -5,8 +5,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from factdrift.core.columns import Row
+from factdrift.core.intervals import Interval, interval
 from factdrift.evaluation.methods.record import Skipped, title_of
-from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.models.alignment import NOT_FINITE
 
 PLAIN = ("fluency", "fluency_full")

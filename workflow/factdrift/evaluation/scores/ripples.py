@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
+from factdrift.core.intervals import bootstrap
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.ripples import tables
@@ -23,9 +23,6 @@ RIPPLE_SCORES = schema_of(
     "kept lost gained: int32",
 )
 """One row for each model, state, way and criterion with an answer."""
-
-DRAWS = 2000
-_Z = 1.96
 
 
 class Judged(NamedTuple):
@@ -111,26 +108,12 @@ def _row(
 
 
 def share_of(found: Sequence[Judged], seed: int) -> tuple[float, float, float] | tuple[None, None, None]:
-    """The share right, with its 95 % interval by bootstrap over updates; Wilson's over updates if all are
-    equal, because the draws have no spread then. None where there are no answers."""
+    """The share right, with its 95 % interval by bootstrap over updates; None where there are no answers."""
     if not found:
         return None, None, None
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for each in found:
-        sums[each.update][0] += each.right
-        sums[each.update][1] += 1
-    parts = np.array([sums[name] for name in sorted(sums)], dtype=np.float64)
-    right, count = parts.sum(axis=0)
-    share = float(right / count)
-    if right in (0, count):
-        far = _Z**2 / (len(parts) + _Z**2)
-        return (share, 0.0, far) if right == 0 else (share, 1 - far, 1.0)
-    draws = np.random.default_rng(seed).multinomial(
-        len(parts), np.full(len(parts), 1 / len(parts)), size=DRAWS
-    )
-    drawn = draws @ parts
-    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
-    return share, float(low), float(high)
+    own = sorted(found, key=lambda answer: answer.update)
+    right = [answer.right for answer in own]
+    return sum(right) / len(right), *bootstrap(right, [answer.update for answer in own], seed)
 
 
 def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.figures import name_ends, parts, save
 from factdrift.core.files import write_csv, write_text
+from factdrift.core.intervals import Interval
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability, read_ability
@@ -24,7 +25,6 @@ from factdrift.evaluation.scores.groups import (
     skipped_lines,
     unscored_lines,
 )
-from factdrift.evaluation.scores.intervals import Interval
 from factdrift.evaluation.scores.jobs import StreamReport
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines

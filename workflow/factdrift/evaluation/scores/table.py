@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from factdrift.core.columns import Row
 from factdrift.core.figures import name_ends, parts, save
 from factdrift.core.files import write_csv, write_text
+from factdrift.core.intervals import Interval, Z, geometric, interval
 from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, records, sql
@@ -29,7 +30,6 @@ from factdrift.evaluation.scores.groups import (
     skipped_lines,
     unscored_lines,
 )
-from factdrift.evaluation.scores.intervals import Interval, geometric, interval
 from factdrift.evaluation.scores.metrics import BLEEDOVER
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
@@ -311,7 +311,7 @@ def binned(x: Numbers, y: Numbers, bins: int = BINS) -> tuple[Numbers, Numbers, 
     found = []
     for one in np.unique(place):
         mine = y[place == one]
-        half = 1.96 * mine.std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0.0
+        half = Z * mine.std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0.0
         found.append((x[place == one].mean(), mine.mean(), half))
     columns = np.array(found, dtype=np.float64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]

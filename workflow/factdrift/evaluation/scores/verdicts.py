@@ -1,17 +1,16 @@
 """Shares of what was written: by verdict, against the unedited model, and beside the likelihood's numbers."""
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
 from factdrift.core.columns import Row, schema_of
+from factdrift.core.intervals import clustered_wilson
 from factdrift.tempripple.schemas import TASKS
 from factdrift.verdict.judge import VERDICTS
 
-_Z = 1.96
 _KEY = ("model", "benchmark", "method", "asked")
 _BESIDE = ("exact", "s")
 _MATCHES = ("matches", "contains")
@@ -92,27 +91,3 @@ def _scored(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _interval(rows: Sequence[Row], values: Sequence[bool]) -> tuple[float, float] | tuple[None, None]:
     return clustered_wilson(values, [subject_of(row) for row in rows]) if rows else (None, None)
-
-
-def clustered_wilson(right: Sequence[bool], clusters: Sequence[Hashable]) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share, for as many values as clusters of alike ones are worth.
-
-    Their number is divided by the design effect: the variance of the mean over clusters to that of
-    independent values, at least 1 (Kish, 1965). Where all values are equal it is the number of clusters.
-    """
-    count = len(right)
-    share = sum(right) / count
-    sums: dict[Hashable, float] = defaultdict(float)
-    for one, cluster in zip(right, clusters, strict=True):
-        sums[cluster] += one - share
-    own = share * (1 - share) / count
-    if own:
-        spread = math.fsum(each**2 for each in sums.values()) / count**2
-        if len(sums) > 1:
-            spread *= len(sums) / (len(sums) - 1)
-        worth = count / max(1.0, spread / own)
-    else:
-        worth = float(len(sums))
-    middle = (share + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
-    half = _Z * math.sqrt(share * (1 - share) / worth + _Z**2 / (4 * worth**2)) / (1 + _Z**2 / worth)
-    return max(0.0, middle - half), min(1.0, middle + half)

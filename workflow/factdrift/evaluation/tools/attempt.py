@@ -31,7 +31,7 @@ from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Cho
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.edited import Telling, check_layers, edited
 from factdrift.evaluation.states.plain import Placed
-from factdrift.evaluation.tools.jobs import ExportAdapter, TriesMethod, Try
+from factdrift.evaluation.tools.jobs import BUILT_EDITS, ExportAdapter, TriesMethod, Try
 from factdrift.evaluation.ways.options import likelihoods
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
@@ -173,7 +173,7 @@ def export(job: ExportAdapter) -> str:
             raise InputError(f"--method: {hyper.method} changes a model in place; write it in your function")
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:
-            path = job.edits or newest(job, "*/edit/edits.parquet")
+            path = job.edits or job.newest(BUILT_EDITS)
             if path is None:
                 raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
             check_columns(path, EDITS.names, "; give a table of `edit dataset`")
@@ -194,11 +194,6 @@ def export(job: ExportAdapter) -> str:
     what = "whole model" if job.full else "adapter"
     count = len(edits) if alone else 1
     return f"{job.output}: {count} {what}{'s' * (count > 1)}"
-
-
-def newest(job: TriesMethod, pattern: str) -> Path | None:
-    """The newest of the files of the workflow's results that match a pattern."""
-    return max(job.results.glob(pattern), key=lambda each: each.stat().st_mtime, default=None)
 
 
 def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.owned import claim, scratch
+from factdrift.core.owned import claim
 from factdrift.core.tables import check_columns, write_parquet
-from factdrift.evaluation.methods.hyperparameters import Hyper, check_values
+from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
 from factdrift.evaluation.questions import updates
 from factdrift.evaluation.questions.clozes import OWN, read_edits
-from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
+from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
@@ -32,7 +32,7 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import Telling
 from factdrift.evaluation.tables import TABLES
-from factdrift.evaluation.tools.attempt import find_artefacts, newest
+from factdrift.evaluation.tools.attempt import find_artefacts
 from factdrift.evaluation.tools.jobs import Ask, Probe
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import base_of
@@ -41,62 +41,24 @@ from factdrift.models.running import loaded
 
 SHOWN = 5
 """Answers that are printed in full."""
-EDITS = "results/{pair}/edit/edits.parquet"
-"""Questions that are also made of a dataset, if no edits have been made of any."""
 
 
-def cell(job: Ask) -> Iterator[str]:
-    """Asks, and yields the lines to print. Raises InputError if the questions have not been built."""
-    if job.state not in UNEDITED:
-        check_values(job.state, job.set, job.methods)
-    with scratch() as folder:
-        questions = _read(job, folder)  # before the model, which may be large
-        with job.loaded() as model:
-            benchmark = _drawn(job, questions, model)
-            files = [_ask(job, model, benchmark, each, folder) for each in dict.fromkeys(("none", job.state))]
-        title = title_of(job.state)
-        yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
+def cell(job: Ask, questions: Benchmark, folder: Path) -> Iterator[str]:
+    """Asks some of these questions, and yields the lines to print. `folder`: for temporary files."""
+    with job.loaded() as model:
+        benchmark = _drawn(job, questions, model)
+        files = [_ask(job, model, benchmark, each, folder) for each in dict.fromkeys(("none", job.state))]
+    title = title_of(job.state)
+    yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
+    yield ""
+    answers, made = [each.answers for each in files], [each.edits for each in files]
+    yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
+    told: dict[str, list[Row]] = {}
+    for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
+        told.setdefault(row["question"], []).append(row)
+    for question in benchmark.questions[:SHOWN]:
         yield ""
-        answers, made = [each.answers for each in files], [each.edits for each in files]
-        yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
-        told: dict[str, list[Row]] = {}
-        for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
-            told.setdefault(row["question"], []).append(row)
-        for question in benchmark.questions[:SHOWN]:
-            yield ""
-            yield from _shown(question, told[question.id])
-
-
-def _read(job: Ask, folder: Path) -> Benchmark:
-    """All questions of the benchmark, from the newest build under `job.results`."""
-    record = record_of(job.benchmark)
-    first, *others = (newest(job, _pattern(each)) for each in record.questions)
-    if first is None and record.questions == [EDITS] and job.dataset.is_file():
-        first = folder / "edits.parquet"
-        updates.write_edits(job.dataset, first, updates.Choice())
-    if first is None:
-        raise InputError(
-            f"--benchmark: {job.benchmark}: no {job.results}/{_pattern(record.questions[0])}; build it with "
-            f"`snakemake --cores all {record.target}`, or name the folder with --results"
-        )
-    edits = None
-    if record.edits and job.state not in UNEDITED:
-        edits = newest(job, _pattern(record.edits))
-        if edits is None:
-            target = record_of("stream" if record.of_stream else "updates").target
-            raise InputError(
-                f"--state: {job.state}: no {job.results}/{_pattern(record.edits)}; make it with `snakemake "
-                f"--cores all {target}`"
-            )
-    facts = newest(job, _pattern(record.facts)) if record.facts else None
-    return read(
-        job.benchmark, Tables([first, *filter(None, others)], edits, facts, open_=job.way == "written")
-    )
-
-
-def _pattern(path: str) -> str:
-    """Where a file of the workflow is in some build."""
-    return path.format(pair="*", stream="results/streams/*").removeprefix("results/")
+        yield from _shown(question, told[question.id])
 
 
 def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:

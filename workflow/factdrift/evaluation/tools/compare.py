@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,15 +10,15 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, nearest
 from factdrift.core.figures import KEPT, SOFT, save, subplots
 from factdrift.core.files import write_csv, write_text
+from factdrift.core.intervals import COVERED, Z, interval, wilson
 from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.questions.clozes import OWN
-from factdrift.evaluation.scores.intervals import interval
 
 METRICS = {
     "efficacy_s": "says the new object (efficacy S)",
@@ -28,8 +27,6 @@ METRICS = {
     "bleedover_random": "takes from random facts (bleedover)",
 }
 """Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
-
-_Z2 = 1.96**2
 
 
 Values = dict[tuple[str, str, str], tuple[str, float]]
@@ -79,8 +76,8 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             models = sorted(model for method, model in known if method == named)
             what, name = ("models", model) if models else ("methods", named)
             names = models or sorted({method for method, _ in known})
-            similar = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {similar[0]}?" if similar else f"its {what} are {', '.join(names)}"
+            similar = nearest(name, names)
+            hint = f"did you mean {similar}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     made = [
         each
@@ -146,9 +143,9 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
         found = interval(changes, states)
         half = found.half if found else math.nan
         if metric in ("efficacy_s", "generalization_s", "right") and not any(changes):
-            half = 100 * _Z2 / (clusters + _Z2)
+            half = 100 * wilson(0, clusters)[1]
         elif count > 1 and not 1 < clusters < count:
-            half *= float(stats.t.ppf(0.975, count - 1)) / 1.96
+            half *= float(stats.t.ppf(COVERED[1], count - 1)) / Z
         yield Difference(
             benchmark,
             metric,

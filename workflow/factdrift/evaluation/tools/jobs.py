@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.evaluation.methods.hyperparameters import check_values
+from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.probing import Adjusted, RunsMethod
-from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
+from factdrift.models.names import check_name
 from factdrift.models.running import RunsModel, Template
 from factdrift.words.templates import BLANK
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from factdrift.models.families import ModelSpec
 
 DATASET = Path("results/wfd_repl.parquet")
+BUILT_EDITS = "results/{pair}/edit/edits.parquet"
+"""Questions that are also made of a dataset, if no edits have been made of any."""
 
 
 class TriesMethod(RunsMethod):
@@ -31,6 +36,15 @@ class TriesMethod(RunsMethod):
     template: Template
     settings: Annotated[Settings, Key("edit")]
     results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
+
+    def pattern(self, path: str) -> str:
+        """Where a file of the workflow is in some build: a path as records of benchmarks have it."""
+        return f"{self.results}/{path.format(pair='*', stream='results/streams/*').removeprefix('results/')}"
+
+    def newest(self, path: str) -> Path | None:
+        """The newest of such files."""
+        paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
+        return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
@@ -81,13 +95,51 @@ class Ask(TriesMethod, command="ask"):
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
 
-    def run(self) -> str:
-        from factdrift.evaluation.tools.cell import cell
-
+    def check(self) -> None:
+        super().check()
         if self.method != "none":
             raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
+        record_of(self.benchmark)
+        if self.state not in UNEDITED:
+            check_values(self.state, self.set, self.methods)
         check_regime(self.settings.regime)
-        return "\n".join(cell(self))
+
+    def run(self) -> str:
+        from factdrift.core.owned import scratch
+
+        with scratch() as folder:
+            questions = self.questions(folder)  # before the model, which may be large
+            from factdrift.evaluation.tools.cell import cell
+
+            return "\n".join(cell(self, questions, folder))
+
+    def questions(self, folder: Path) -> Benchmark:
+        """All questions of the benchmark, from the newest build; edits that none has are written to a folder.
+
+        Raises InputError if they have not been built.
+        """
+        from factdrift.evaluation.questions.updates import Choice, write_edits
+
+        record = record_of(self.benchmark)
+        first, *others = map(self.newest, record.questions)
+        if first is None and record.questions == [BUILT_EDITS] and self.dataset.is_file():
+            first = folder / "edits.parquet"
+            write_edits(self.dataset, first, Choice())
+        if first is None:
+            raise InputError(
+                f"--benchmark: {self.benchmark}: no {self.pattern(record.questions[0])}; build it with "
+                f"`snakemake --cores all {record.target}`, or name the folder with --results"
+            )
+        edits = self.newest(record.edits) if record.edits and self.state not in UNEDITED else None
+        if edits is None and record.edits and self.state not in UNEDITED:
+            target = record_of("stream" if record.of_stream else "updates").target
+            raise InputError(
+                f"--state: {self.state}: no {self.pattern(record.edits)}; make it with `snakemake "
+                f"--cores all {target}`"
+            )
+        facts = self.newest(record.facts) if record.facts else None
+        tables = [first, *filter(None, others)]
+        return read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
@@ -181,6 +233,9 @@ class Describe(Job, command="models describe"):
     revision: str = "main"
     trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
     folder: Annotated[Place, "of the bundled models"] = Path("results/models")
+
+    def check(self) -> None:
+        check_name(self.model or "sample")
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role

@@ -19,7 +19,8 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.clozes import OWN
-from factdrift.evaluation.questions.prompts import filled, parsed
+from factdrift.evaluation.questions.letters import chosen
+from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import judged, verdict
@@ -78,7 +79,7 @@ def read_answers(
             text = answer["content"] or answer["refusal"] or ""
             found = {"output": text}
             if way == "letter":
-                found["parsed"] = parsed(text, question.targets)
+                found["parsed"] = chosen(text, question.targets)
             else:
                 found |= verdict(question, text, question.words or question.prompt)
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}

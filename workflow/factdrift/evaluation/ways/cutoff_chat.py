@@ -1,10 +1,7 @@
 """Asks a chat model who holds: letters before the holders of each chain, in two orders, or in writing."""
 
-import random
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from string import ascii_uppercase
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -15,19 +12,16 @@ from factdrift.chat.store import ANSWERED, ANSWERS
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.cutoff import with_dates
+from factdrift.evaluation.questions.letters import LETTERS, chosen, listed, orders
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.cutoff_rows import about, written
-from factdrift.words.reasoning import answer_of
 from factdrift.words.templates import BLANK
 
 PROMPT = """Complete the sentence with one of the options.
 {cloze} {blank}
 {options}
 Answer with the letter of the option only."""
-
-_LETTER = re.compile(r"(?<![\w&.])([A-Z])(?![\w&'’]| [a-z])")
-"""A letter alone; not the first word of a sentence ("I cannot", "A former")."""
 
 
 class Put(NamedTuple):
@@ -47,19 +41,15 @@ class Put(NamedTuple):
         """The name and the text of each request about a chain; none if it has more holders than letters."""
         if self.way == "written":
             yield row["chain"], filled(self.prompt, Question(row["chain"], prompt=row["prompts"][0]))
-        elif len(row["holders"]) <= len(ascii_uppercase):
-            for number, places in enumerate(orders(row, self.seed)):
-                labels = [row["holders"][place]["label"] for place in places]
-                options = "\n".join(map("{}. {}".format, ascii_uppercase, labels))
+        elif len(row["holders"]) <= len(LETTERS):
+            for number, places in enumerate(self.orders(row)):
+                options = listed([row["holders"][place]["label"] for place in places])
                 text = PROMPT.format(cloze=row["prompts"][0], blank=BLANK, options=options)
                 yield f"{row['chain']} {number}", text
 
-
-def orders(row: Row, seed: int) -> list[list[int]]:
-    """Places of the holders in the order of their letters: drawn by seed and chain, then the reverse."""
-    places = list(range(len(row["holders"])))
-    random.Random(f"{seed}/{row['chain']}/letters").shuffle(places)
-    return [places, places[::-1]]
+    def orders(self, row: Row) -> list[list[int]]:
+        """Places of the holders of a chain in each order of their letters."""
+        return orders(len(row["holders"]), f"{self.seed}/{row['chain']}/letters")
 
 
 def write_requests(chains: Sequence[Row], put: Put, chat: Form, output: Path) -> int:
@@ -92,14 +82,10 @@ def _read(row: Row, put: Put, model: str, answers: Sequence[Row]) -> Row:
     said: list[str] = [answer["content"] or answer["refusal"] or "" for answer in answers]
     if put.way == "written":
         return written(row, model, said[0])
-    chosen = set(map(_choice, said, orders(row, put.seed)))
-    if None in chosen:
+    choices: set[int | None] = set()
+    for text, places in zip(said, put.orders(row), strict=True):
+        letter = chosen(text, [row["holders"][place]["label"] for place in places])
+        choices.add(None if letter is None else places[letter])
+    if None in choices:
         return {**base, "reason": "no_letter"}
-    return {**base, "reason": "order"} if len(chosen) > 1 else {**base, "choice": chosen.pop()}
-
-
-def _choice(said: str, places: Sequence[int]) -> int | None:
-    """The place of the holder whose letter stands alone in an answer; None if there is none of them."""
-    found = _LETTER.search(answer_of(said))
-    number = ascii_uppercase.index(found[1]) if found else len(places)
-    return places[number] if number < len(places) else None
+    return {**base, "reason": "order"} if len(choices) > 1 else {**base, "choice": choices.pop()}

@@ -7,7 +7,8 @@ import numpy as np
 
 from factdrift.core.columns import Row
 from factdrift.evaluation.plan import Asked
-from factdrift.evaluation.questions.prompts import filled, parsed
+from factdrift.evaluation.questions.letters import chosen
+from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import judged
 from factdrift.evaluation.ways.written import cloze
@@ -57,7 +58,7 @@ def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> I
 
 
 def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
-    """What the model writes greedily after the prompt; the first stand-alone letter is the answer."""
+    """What the model writes greedily after the prompt, and the option whose letter it chooses."""
     tokens = session.settings.answer_tokens
     begun: dict[int, Begun] = {}
     for place, each in enumerate(asked):
@@ -69,6 +70,6 @@ def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Itera
     for place, each in enumerate(asked):
         if place in written:
             output = session.text(written[place])
-            yield judged(each, "letter", output=output, parsed=parsed(output, each.question.targets))
+            yield judged(each, "letter", output=output, parsed=chosen(output, each.question.targets))
         else:
             yield judged(each, "letter", reason="too_long")

@@ -18,6 +18,7 @@ from scipy import stats
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
+from factdrift.core.intervals import Z
 from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
 from factdrift.klob.scoring.selection import Located, locate, word_sets
@@ -230,7 +231,7 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str,
     if len(sums) < 2 or not np.ptp(values):
         return {"value": mean}
     variance = float((sums**2).sum()) / len(values) ** 2 * len(sums) / (len(sums) - 1)
-    error = 1.96 * variance**0.5
+    error = Z * variance**0.5
     return {"value": mean, "low": mean - error, "high": mean + error}
 
 
@@ -311,7 +312,7 @@ def rsd(
         return Spread(mean, other, None, None, None)
     ratio = other / mean
     of_mean = sum(_variance(group) for group in groups) / len(groups) ** 2
-    error = 1.96 * np.sqrt(_variance(random) / mean**2 + of_mean * ratio**2 / mean**2)
+    error = Z * np.sqrt(_variance(random) / mean**2 + of_mean * ratio**2 / mean**2)
     return Spread(mean, other, 1 - ratio, 1 - ratio - float(error), 1 - ratio + float(error))
 
 
