@@ -27,12 +27,15 @@ PHRASES = (
     "refused",
 )
 """Kinds that say something about the names around them."""
-PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer")
+PLAIN = (
+    *("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer"),
+    *("attempt", "gives"),
+)
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
-    *("place", "particle", "direction", "tenure", "from", "to"),
+    *("place", "particle", "direction", "tenure", "from", "to", "talk"),
 )
-VALUES = ("number", "ordinal", "scale", "month", "unit")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
 
 

@@ -14,6 +14,7 @@ from factdrift.verdict.cues import Cue, Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
 from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import Reading, Role, side_by_side
+from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_roles
 from factdrift.verdict.sentences import repeats, split, without_prompt
 from factdrift.verdict.text import Token, keys_of, plain, tokens
@@ -47,11 +48,15 @@ class Judged(NamedTuple):
     reason: str
 
 
-def judged(case: Case) -> Judged:
-    """The verdict on an answer."""
+OPENINGS = 4
+"""Sentences, at most, that are skipped since they only lead to the answer, such as `Let me think.`."""
+
+
+def judged(case: Case, openings: int = OPENINGS) -> Judged:
+    """The verdict on an answer. At most `openings` sentences before it say something else."""
     language = case.language.partition("-")[0].casefold()
     cues = read_cues(language)
-    text = plain(case.text)
+    text = without_records(plain(case.text), case.question, cues)
     said = without_prompt(text, case.question)
     found = tokens(said)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
@@ -67,14 +72,15 @@ def judged(case: Case) -> Judged:
     def as_(verdict: str, reason: str) -> Judged:
         return Judged(verdict, answer, named, parts.stop, reason)
 
+    following = case._replace(text=said[parts.rest[0].start :]) if parts.rest and openings else None
     if reason := _says_nothing(parts.answer, mentions, case.question):
-        return as_("empty", reason)
+        later = judged(following, openings - 1) if following else None
+        return later if later is not None and later.named else as_("empty", reason)
     reading = _read(parts.answer, mentions, candidates, cues)
     asks = _asks_back(parts.answer, reading)
-    disclaims = not named and bool(reading.of("disclaimer")) and not reading.of("refused")
-    if (disclaims or (asks and not _asserted(reading))) and parts.rest:
-        later = judged(case._replace(text=said[parts.rest[0].start :]))
-        if later.named:
+    if following and _leads(reading, asks, case.question):
+        later = judged(following, openings - 1)
+        if later.named or (later.verdict == "refused" and not asks):
             return later
     taken = _retracted(parts.rest, reading, candidates, said, cues)
     return as_(*(taken or _decided(reading, case.several, asks, candidates)))
@@ -109,6 +115,26 @@ def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question:
         if not any(each.start < words[begun] and each.kind != UNKNOWN for each in mentions):
             return "one phrase again and again"
     return ""
+
+
+def _leads(reading: Reading, asks: bool, question: str) -> bool:
+    """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
+    if asks and not _asserted(reading):
+        return True
+    if reading.mentions or reading.of("retracted", "not"):
+        return False
+    if reading.of("disclaimer"):
+        return True
+    if reading.of("refused"):
+        return False
+    words = [token for token in reading.tokens if token.is_word]
+    answering = _answering(reading)
+    begins = answering is not None and answering.end - answering.start == 1 and answering.start < 2
+    if any(reading.words.has("talk", token.key) for token in words):
+        return answering is None or begins
+    whole = question.rstrip().endswith("?") or any(reading.words.has("verb", token.key) for token in words)
+    whole |= all(token.key in reading.asked or reading.words.has("title", token.key) for token in words)
+    return whole and answering is None and words[0].is_capital
 
 
 def _asserted(reading: Reading) -> list[Mention]:
@@ -297,13 +323,15 @@ def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[st
         return "unclear", "a denial is denied"
     if refused and not any(roles[each.start] == Role.DENIED for each in right):
         return "refused", "it says that it does not know"
+    if any(role == Role.OPEN for role in roles.values()):
+        return "refused", "it leaves the answer open"
     if unknown:
         return "wrong", f"it asserts {unknown.name!r}, which is none of the candidates"
     if any(roles[each.start] in (Role.DENIED, Role.TAKEN_BACK) for each in right):
         return "denied", "an accepted answer is named only to be denied"
     if any(roles[each.start] == Role.BEFORE for each in right):
         return "denied", "an accepted answer is named only as the one before"
-    if any(roles[each.start] in (Role.BESIDE, Role.OPEN) for each in right):
+    if any(roles[each.start] == Role.BESIDE for each in right):
         return "wrong", "an accepted answer is named, but not as the answer"
     if reading.mentions:
         return "wrong", "candidates are named, and none is asserted"

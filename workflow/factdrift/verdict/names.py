@@ -55,7 +55,8 @@ class Names:
                 elif keys:
                     whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
         self.whole = whole
-        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in self._asked)
+        asks = [key for key in asked if key == "head" or cues.has("thing", key) or cues.has("title", key)]
+        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in asks[:1])
         several = [] if nobody else [each for each in whole.values() if len(each.keys) > 1]
         people = [each for each in several if _person(each.name, cues)]
         self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.reading import Reading, Role
 
@@ -61,6 +63,8 @@ def _behind(reading: Reading, place: int) -> list[str]:
 def _is_asked(reading: Reading, office: list[str]) -> bool:
     """Whether an office is the whole of what is asked for: not `president` in `vice president of`."""
     words, asked = reading.words, reading.asked
+    if len(office) == 1 and abbreviates(office[0], asked):
+        return True
     while len(office) > 1 and office[0] not in asked and words.has("title", office[0]):
         office = office[1:]
     for at in range(len(asked) - len(office) + 1) if office else ():
@@ -75,6 +79,13 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
 
 def _alike(one: str, other: str) -> bool:
     return one == other or f"{one}in" == other or one == f"{other}in"  # Kanzler, Kanzlerin
+
+
+def abbreviates(key: str, asked: Sequence[str]) -> bool:
+    """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
+    size = len(key)
+    runs = (asked[place : place + size] for place in range(len(asked) - size + 1))
+    return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
 def belongs(reading: Reading, mention: Mention) -> bool:

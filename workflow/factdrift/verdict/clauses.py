@@ -1,0 +1,119 @@
+"""What the clause around a name says of it: another event than the one asked for, an attempt, a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factdrift.verdict.orders import before_articles
+from factdrift.verdict.reading import STOPS, Reading, Role
+
+_BORDERS = frozenset(",;:()–—")
+_JOINS = frozenset(("and", "but", "while", "whereas", "where", "und", "aber", "wahrend", "wo"))
+
+
+def read_events(reading: Reading) -> None:
+    """`He was born in X and died in Y`: the verb of the question chooses.
+
+    Names in the clause of another event than the one asked for are beside the answer.
+    """
+    events, asked = reading.words.values["event"], asked_events(reading)
+    if len(asked) != 1:
+        return
+    found = reading.tokens
+    taken = {place for each in reading.named() for place in range(each.start, each.end)}
+    last, begun, clauses = "", 0, []
+    for place in range(len(found) + 1):
+        if place == len(found) or (
+            place not in taken and (found[place].text in _BORDERS or found[place].key in _JOINS)
+        ):
+            clauses.append(range(begun, place))
+            begun = place + 1
+    for clause in clauses:
+        places = [at for at in clause if at not in taken and found[at].key in events]
+        inside = [each for each in reading.named() if each.start in clause]
+        for each in inside:
+            near = [at for at in places if at < each.start][-1:] or places[:1]
+            event = events[found[near[0]].key] if near else last
+            if event and event not in asked:
+                reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+        last = events[found[places[-1]].key] if places else last
+
+
+def read_attempts(reading: Reading) -> None:
+    """`X tried to buy it`: X has not."""
+    for cue in reading.of("attempt"):
+        who = reading.previous(cue, 4)
+        reading.put(who, Role.DENIED, (Role.ASSERTED, Role.NOW))
+
+
+def read_gifts(reading: Reading) -> None:
+    """`X sold it to Y`: X is the one before Y, whatever stands between the verb and its `to`."""
+    for cue in reading.of("gives"):
+        first = reading.previous(cue, 3)
+        for each in reading.named():
+            if each.start < cue.end or reading.stopped(cue.end, each.start):
+                continue
+            place = before_articles(reading, each)
+            if place >= cue.end and reading.words.has("to", reading.tokens[place].key):
+                reading.put(first, Role.BEFORE, (Role.ASSERTED, Role.NOW))
+                reading.put(each, Role.NOW)
+                break
+
+
+_IF = frozenset(("if", "falls", "wenn", "sofern", "provided"))
+_INVERTED = frozenset(("should", "had", "were", "sollte", "ware", "hatte"))
+_OF_SPEAKER = frozenset(
+    (
+        *("i", "im", "you", "youre", "we", "my", "memory", "nothing", "this", "that", "there", "asked", "so"),
+        *("not", "any", "needed", "correct", "true", "possible", "it", "no", "ich", "du", "wir", "man"),
+        *("meine", "nichts", "es", "das", "nicht", "sich"),
+    )
+)
+"""Words behind `if` that make no condition of an answer: `if I remember`, `if nothing has changed`."""
+_OPEN = frozenset(("would", "will", "could", "might", "wurde", "ware", "wird", "konnte", "hatte"))
+
+
+def read_conditions(reading: Reading) -> None:
+    """`If X won, he is president`, `Y would be if she had won`: left open, or denied, never asserted."""
+    found = reading.tokens
+    words = [place for place, token in enumerate(found) if token.is_word]
+    for place in words:
+        subject = found[place + 1 : place + 2]
+        inverted = place == words[0] and found[place].key in _INVERTED
+        inverted &= bool(subject) and (subject[0].is_capital or reading.words.has("starter", subject[0].key))
+        if not (found[place].key in _IF or inverted):
+            continue
+        inside = _clause(reading, place)
+        named = [each for each in reading.named() if each.start in inside]
+        of_speaker = not subject or subject[0].key in _OF_SPEAKER or subject[0].text == "Sie"
+        even = place > 0 and found[place - 1].key in ("even", "auch", "selbst", "as")
+        if even or of_speaker or found[-1].text == "?":
+            continue
+        main = [token.key for at, token in enumerate(found) if at not in inside]
+        open_ = any(key in _OPEN for key in main)
+        unreal = open_ and any(found[at].key in ("had", "hatte") for at in inside)
+        for each in reading.mentions:
+            within = each.start in inside
+            if within or open_ or named:
+                role = Role.DENIED if unreal and not within else Role.OPEN
+                reading.put(each, role, (Role.ASSERTED, Role.NOW, Role.ONCE, Role.BEFORE))
+
+
+def _clause(reading: Reading, start: int) -> Sequence[int]:
+    """The places of the clause that begins with a conjunction: up to a comma, `then`, or the end."""
+    for place in range(start + 1, len(reading.tokens)):
+        token = reading.tokens[place]
+        if token.text == "," or token.text in STOPS or token.key in ("then", "dann"):
+            return range(start, place)
+    return range(start, len(reading.tokens))
+
+
+def asked_events(reading: Reading) -> set[str]:
+    """The events that the words of the question name, such as `birth` for `When was she born?`."""
+    events = reading.words.values["event"]
+    return {events[key] for key in reading.asked if key in events}
+
+
+def of_asked_event(reading: Reading, place: int) -> bool:
+    """Whether a word names the event that is asked for: `owned` for `Who is the owner?`."""
+    return reading.words.values["event"].get(reading.tokens[place].key) in asked_events(reading)
