@@ -303,8 +303,8 @@ class Candidates:
             return False
         titled = self._cues.has("title", before.key)
         place = several and self._cues.has("place", name.keys[0])
-        if not several and first and len(name.keys[0]) > 1:  # it may only begin the sentence
-            return False
+        if not several and first and len(name.keys[0]) > 1 and not self._cues.has("place", before.key):
+            return False  # it may only begin the sentence
         return not (
             (self._known(before) and not (titled and place))  # the Democratic Republic of the Congo
             or before.key in self.asked
@@ -369,6 +369,8 @@ class Candidates:
         def is_named(place: int) -> bool:
             token = found[place]
             capital = place not in taken and (token.is_capital or token.kind == "alone")
+            if token.key in self._cues.values["event"] and not (place and found[place - 1].is_word):
+                return False  # Born in X
             return capital and not self._known(token) and token.key not in self.asked
 
         runs = [[*run] for named, run in groupby(range(len(found)), is_named) if named]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import STOPS, Reading, Role
 
@@ -36,6 +37,8 @@ def read_events(reading: Reading) -> None:
             event = events[found[near[0]].key] if near else last
             if event and event not in asked:
                 reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+            elif near and each.kind != UNKNOWN:
+                reading.put(each, Role.NOW)
         last = events[found[places[-1]].key] if places else last
 
 
@@ -60,7 +63,7 @@ def read_gifts(reading: Reading) -> None:
                 break
 
 
-_IF = frozenset(("if", "falls", "wenn", "sofern", "provided"))
+_IF = frozenset(("if", "assuming", "supposing", "provided", "falls", "wenn", "sofern", "angenommen"))
 _INVERTED = frozenset(("should", "had", "were", "sollte", "ware", "hatte"))
 _OF_SPEAKER = frozenset(
     (
@@ -70,6 +73,7 @@ _OF_SPEAKER = frozenset(
     )
 )
 """Words behind `if` that make no condition of an answer: `if I remember`, `if nothing has changed`."""
+_HE = frozenset(("he", "she", "they"))
 _OPEN = frozenset(("would", "will", "could", "might", "wurde", "ware", "wird", "konnte", "hatte"))
 
 
@@ -81,6 +85,7 @@ def read_conditions(reading: Reading) -> None:
         subject = found[place + 1 : place + 2]
         inverted = place == words[0] and found[place].key in _INVERTED
         inverted &= bool(subject) and (subject[0].is_capital or reading.words.has("starter", subject[0].key))
+        inverted |= found[place].key == "had" and bool(subject) and subject[0].key in _HE
         if not (found[place].key in _IF or inverted):
             continue
         inside = _clause(reading, place)
@@ -91,11 +96,11 @@ def read_conditions(reading: Reading) -> None:
             continue
         main = [token.key for at, token in enumerate(found) if at not in inside]
         open_ = any(key in _OPEN for key in main)
-        unreal = open_ and any(found[at].key in ("had", "hatte") for at in inside)
+        unreal = open_ and any(found[at].key in ("had", "hatte") for at in inside)  # he has not
         for each in reading.mentions:
             within = each.start in inside
             if within or open_ or named:
-                role = Role.DENIED if unreal and not within else Role.OPEN
+                role = Role.DENIED if unreal else Role.OPEN
                 reading.put(each, role, (Role.ASSERTED, Role.NOW, Role.ONCE, Role.BEFORE))
 
 

@@ -47,8 +47,8 @@ class Names:
         self._cues, self._asked = cues, frozenset(asked)
         whole: dict[tuple[str, ...], Name] = {}
         for kind, texts in listed.items():
-            for text in texts:
-                keys = self._keys(text)
+            for text, written in ((text, each) for text in texts for each in _spellings(text)):
+                keys = self._keys(written)
                 if keys and (known := whole.get(keys)) is not None:
                     if {known.kind, kind} == {ACCEPTED, STALE}:
                         whole[keys] = known._replace(kind=SHARED)
@@ -163,9 +163,19 @@ def _in_parts(name: Name, cues: Cues) -> Person | None:
     if len(keys) < 2:
         return None
     last = len(keys) - 1
+    if last > 1 and re.search(r"\w-[A-Z]\w+$", plain(name.name)):  # Okonjo-Iweala
+        last -= 1
     while last > 1 and cues.has("particle", keys[last - 1]):
         last -= 1
     return Person(name, keys[0], tuple(keys[1:last]), tuple(keys[last:]))
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+
+
+def _spellings(text: str) -> set[str]:
+    """A name, and as it is written without umlauts: `Juergen`."""
+    return {text, text.translate(_UMLAUTS)}
 
 
 MOST = 5

@@ -82,6 +82,10 @@ def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Me
     return later[0] if first is None and later else then
 
 
+_APART = 7
+"""Tokens, at most, between X and `to` in `from X, in 2021, to Y`."""
+
+
 def _changes(reading: Reading) -> None:
     """`From X to Y`, `from X, in Z, to Y`."""
     words, found = reading.words, reading.tokens
@@ -92,7 +96,10 @@ def _changes(reading: Reading) -> None:
             continue
         for second in named[at + 1 :]:
             to = before_articles(reading, second)
-            if any(token.is_word for token in found[end:to]):
+            between = found[end:to] if to >= end else ()
+            if len(between) > _APART or reading.stopped(end, max(to, end), STOPS_BUT_PARENTHESES):
+                break
+            if any(words.has("verb", token.key) for token in between):
                 break
             if to >= end and words.has("to", found[to].key):
                 reading.put(first, Role.BEFORE)

@@ -111,6 +111,10 @@ class Reading:
                 return each if near and not self.stopped(each.end, cue.start, stops) else None
         return None
 
+    def has_cue(self, kind: str, start: int, end: int) -> bool:
+        """Whether a cue of a kind is between two places."""
+        return any(start <= cue.start and cue.end <= end for cue in self.of(kind))
+
     def has(self, kind: str, start: int, end: int) -> bool:
         """Whether a word of the row `kind` is between two places."""
         return any(self.words.has(kind, token.key) for token in self.tokens[start:end])

@@ -27,6 +27,8 @@ _LABELS = frozenset(
     )
 )
 """Labels of what is asked for, whatever it is."""
+_FROM = frozenset(("since", "as", "seit", "stand"))
+"""Words of a label that says when, rather than what holds now."""
 _APART = frozenset(("question", "frage", "q", "a", "f", "answer", "antwort", "note", "hinweis"))
 """Labels that are no fields where each has a line: what is asked, and what answers it."""
 
@@ -112,13 +114,15 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     kinds = {cue.kind for cue in cues.find(keys)}
     if kinds & {"former", "took_over", "handed_on", "beside"}:
         return -1
-    now = {place for cue in cues.find(keys) if cue.kind == "now" for place in range(cue.start, cue.end)}
-    bare = [key for place, key in enumerate(keys) if place not in now and not cues.has("article", key)]
+    now = [cue for cue in cues.find(keys) if cue.kind == "now" and keys[cue.start] not in _FROM]
+    places = {place for cue in now for place in range(cue.start, cue.end)}
+    said = [key for place, key in enumerate(keys) if place not in places and not cues.has("article", key)]
+    bare = [key for key in said if key not in _LABELS] or said
     if bare and all(key in asked or abbreviates(key, asked) for key in bare):
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
-    return int(bool(keys) and all(key in _LABELS or place in now for place, key in enumerate(keys)))
+    return int(bool(keys) and all(key in _LABELS for key in bare))
 
 
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
@@ -128,6 +132,9 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         return any((keys := keys_of(each.value)) and set(keys) <= set(asked) for each in record)
 
     chosen = [each for each in records if of_subject(each)] or records
+    years = [[each.value for each in record if _YEAR.fullmatch(each.value)] for record in chosen]
+    if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
+        chosen = [max(zip(years, chosen, strict=True))[1]]
     lines = [line for record in chosen if (line := _line(record, asked, cues))]
     return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
 

@@ -14,6 +14,7 @@ from factdrift.verdict.clauses import (
     read_gifts,
 )
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import before_articles, read_order
 from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
@@ -53,7 +54,8 @@ def _bounds(reading: Reading) -> None:
             gap = reading.tokens[cue.end : each.start]
             if limit and cue.end <= each.start and all(reading.words.has("article", t.key) for t in gap):
                 reading.put(each, Role.BESIDE)
-    for first, second in pairwise(values):
+    years = [each for each in values if reading.tokens[max(each.start - 1, 0)].key in ("in", "since", "seit")]
+    for first, second in pairwise(each for each in values if each.kind != UNKNOWN or each not in years):
         between = [token.key for token in reading.tokens[first.end : second.start]]
         if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
             life = asked_events(reading) if reading.tokens[max(first.start - 1, 0)].text == "(" else ()
@@ -163,7 +165,8 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     first = reading.tokens[cue.start].key
     contracted = first.endswith("nt") or reading.words.has("verb", first)
     verb = any(reading.words.has("verb", token.key) for token in between)
-    return last if verb or contracted or not between else None
+    whole = first in ("nicht", "nie", "niemals") or reading.tokens[cue.end - 1].key in ("longer", "more")
+    return last if verb or contracted or whole or not between else None
 
 
 _AROUND = frozenset(("near", "outside", "north", "south", "east", "west", "nahe", "ausserhalb"))
@@ -198,6 +201,10 @@ def _beside(reading: Reading) -> None:
                 break
             if around or any(other.start < cue.start for other in others) or (of and others):
                 reading.put(each, Role.BESIDE)
+                for one, other in pairwise(m for m in reading.mentions if m.start >= each.start):
+                    joined = reading.has_cue("and", one.end, other.start)
+                    if reading.role(one) == Role.BESIDE and joined and side_by_side(reading, one, other):
+                        reading.put(other, Role.BESIDE)
             break
     for each in reading.mentions:
         others = [other for other in reading.named() if other.start != each.start and not other.possessive]

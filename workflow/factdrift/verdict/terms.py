@@ -51,7 +51,7 @@ def read_times(reading: Reading) -> None:
     for cue in reading.of("until"):
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
-        if not dated and keys[-1] not in _ENDED:
+        if not dated and keys[-1] in _DATED:
             continue
         before = reading.previous(cue, 12, STOPS_BUT_PARENTHESES)
         between = reading.tokens[before.end : cue.start] if before is not None else ()
@@ -60,18 +60,17 @@ def read_times(reading: Reading) -> None:
         if then is not None and any(t.key in ("when", "als") for t in reading.tokens[cue.end : then.start]):
             apart = False  # until March 2023, when X came
         if before is not None and not (apart and then is not None):
-            over = not dated and bool(_PERFECT & {token.key for token in between})
+            over = not dated and keys[-1] not in _UNTIL
             reading.put(before, Role.BEFORE if over else Role.ONCE, (Role.ASSERTED, Role.NOW))
         elif then is not None:
             reading.put(then, Role.ONCE)
     _spans(reading)
+    _series(reading)
 
 
-_ENDED = frozenset(("until", "till", "til", "bis", "down", "office", "resigned", "ousted", "dismissed"))
-_ENDED |= {"fired", "retired", "zuruck", "aus", "zuruckgetreten", "geschieden", "abgewahlt"}
-"""Words that end a term, with a date or without."""
-_PERFECT = frozenset(("has", "have", "is", "ist", "hat"))
-"""Verbs that say of an end without a date that it is over: `X has left office`."""
+_UNTIL = frozenset(("until", "till", "til", "bis"))
+_DATED = frozenset(("through", "to", "in", "zum", "ende", "anfang", "mitte", "jahr", "endete"))
+"""Last words of cues that end a term only with a date behind them."""
 
 
 def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
@@ -102,6 +101,23 @@ def _owner_now(reading: Reading, cue: Cue) -> None:
     owner = reading.previous(cue, 1)
     if owner is not None and owner.possessive:
         reading.put(owner, Role.NOW)
+
+
+def _series(reading: Reading) -> None:
+    """`By X in 1982, by Y in 2003 and by Z in 2022`: the last one holds, unless a year is asked for."""
+    listed = [each for each in reading.mentions if not each.value and reading.role(each) == Role.ASSERTED]
+    if len(listed) < 2 or any(key.isdigit() for key in reading.asked):
+        return
+    ends = [*(each.start for each in listed[1:]), len(reading.tokens)]
+    years = [
+        [token.key for token in reading.tokens[each.end : end] if token.kind == "number" and len(token.key) == 4]
+        for each, end in zip(listed, ends, strict=True)
+    ]
+    if any(len(own) != 1 for own in years):
+        return
+    last = max(own[0] for own in years)
+    for each, own in zip(listed, years, strict=True):
+        reading.put(each, Role.NOW if own[0] == last else Role.ONCE)
 
 
 def _spans(reading: Reading) -> None:
@@ -143,7 +159,9 @@ def read_present(reading: Reading) -> None:
                 if each.end <= cue.start:
                     reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
     tenses = {
-        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == Role.ASSERTED
+        each.start: _tense(reading, each)
+        for each in reading.mentions
+        if reading.role(each) in (Role.ASSERTED, Role.NOW)
     }
     if {"past", "present"} <= set(tenses.values()):
         for each in reading.mentions:
