@@ -31,6 +31,7 @@ def read_events(reading: Reading) -> None:
             begun = place + 1
     for clause in clauses:
         places = [at for at in clause if at not in taken and found[at].key in events]
+        places = [at for at in places if not reading.has("by", max(at - 2, 0), at)]  # by its founders
         inside = [each for each in reading.named() if each.start in clause]
         for each in inside:
             near = [at for at in places if at < each.start][-1:] or places[:1]
@@ -45,8 +46,10 @@ def read_events(reading: Reading) -> None:
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
-        who = reading.previous(cue, 4)
-        reading.put(who, Role.DENIED, (Role.ASSERTED, Role.NOW))
+        reading.put(reading.previous(cue, 4), Role.DENIED, (Role.ASSERTED, Role.NOW))
+        what = reading.next(cue, 4, STOPS | {","})
+        if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
+            reading.put(what, Role.BESIDE)
 
 
 def read_gifts(reading: Reading) -> None:

@@ -82,6 +82,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         later = judged(following, openings - 1)
         if later.named or (later.verdict == "refused" and not asks):
             return later
+    if cues.only_names and any(cues.has("doubt", token.key) for token in parts.answer) and named:
+        return as_("unclear", "a word that may deny it, in a language whose cue words are not known")
     taken = _retracted(parts.rest, reading, candidates, said, cues)
     return as_(*(taken or _decided(reading, case.several, asks, candidates)))
 
@@ -342,6 +344,10 @@ def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[st
     return "wrong", "no candidate is named"
 
 
+_INDEFINITE = frozenset(("a", "an", "ein", "eine", "einer", "einem", "einen"))
+"""Articles of a noun rather than a name."""
+
+
 def _answering(reading: Reading) -> Mention | None:
     """A name that is none of the candidates, in the place of the answer: first, or after a verb or `but`."""
     found = reading.tokens
@@ -350,6 +356,8 @@ def _answering(reading: Reading) -> Mention | None:
             continue
         place = before_articles(reading, each)
         before = found[place].key if place >= 0 else ""
+        if each.start and found[each.start - 1].key in _INDEFINITE:
+            continue
         contrast = any(cue.end == place + 1 for cue in reading.of("contrast", "hedge"))
         if place < 0 or contrast or reading.words.has("verb", before) or before in ("its", "it"):
             negated = any(cue.end == each.start or cue.end == place + 1 for cue in reading.of("not"))

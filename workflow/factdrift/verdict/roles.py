@@ -160,7 +160,11 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     between = reading.tokens[last.end : cue.start]
     if any(token.text in (",", ";", ":", "(") for token in between) or len(between) > 7:
         return None
-    if any(each.start >= last.end and each.end <= cue.start for each in reading.unknown):
+    nouns = {at + 1 for at, token in enumerate(reading.tokens) if reading.words.has("article", token.key)}
+    if any(
+        each.start >= last.end and each.end <= cue.start and each.start not in nouns
+        for each in reading.unknown
+    ):
         return None
     first = reading.tokens[cue.start].key
     contracted = first.endswith("nt") or reading.words.has("verb", first)

@@ -8,6 +8,7 @@ from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import abbreviates
 from factdrift.verdict.orders import adjacent, before_articles
 from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
+from factdrift.verdict.text import Token
 
 _DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
 
@@ -103,17 +104,23 @@ def _owner_now(reading: Reading, cue: Cue) -> None:
         reading.put(owner, Role.NOW)
 
 
+def _is_year(token: Token) -> bool:
+    return token.kind == "number" and len(token.text) == 4 and token.text.isdigit()
+
+
 def _series(reading: Reading) -> None:
     """`By X in 1982, by Y in 2003 and by Z in 2022`: the last one holds, unless a year is asked for."""
-    listed = [each for each in reading.mentions if not each.value and reading.role(each) == Role.ASSERTED]
-    if len(listed) < 2 or any(key.isdigit() for key in reading.asked):
+    listed = [each for each in reading.mentions if reading.role(each) == Role.ASSERTED]
+    dates = any(_is_year(token) for each in listed for token in reading.tokens[each.start : each.end])
+    if len(listed) < 2 or dates or any(key.isdigit() for key in reading.asked):
         return
     ends = [*(each.start for each in listed[1:]), len(reading.tokens)]
     years = [
-        [token.key for token in reading.tokens[each.end : end] if token.kind == "number" and len(token.key) == 4]
+        [token.key for token in reading.tokens[each.end : end] if _is_year(token)]
         for each, end in zip(listed, ends, strict=True)
     ]
-    if any(len(own) != 1 for own in years):
+    joined = listed[0].value and reading.has_cue("and", listed[0].end, listed[-1].start)
+    if joined or any(len(own) != 1 for own in years):
         return
     last = max(own[0] for own in years)
     for each, own in zip(listed, years, strict=True):
@@ -125,13 +132,13 @@ def _spans(reading: Reading) -> None:
     found = reading.tokens
     for place in range(1, len(found) - 1):
         first, dash, last = found[place - 1 : place + 2]
-        if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
+        if not _is_year(first) or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
         before = reading.previous(span, 4, STOPS_BUT_PARENTHESES - {":"} | {","}) or reading.next(
             span, 4, STOPS_BUT_PARENTHESES - {":"}
         )
-        if last.kind == "number" and len(last.key) == 4:
+        if _is_year(last):
             reading.put(before, Role.ONCE)
         elif last.kind != "number" and dash.text in "-–—":
             reading.put(before, Role.NOW)
@@ -139,6 +146,7 @@ def _spans(reading: Reading) -> None:
 
 def read_present(reading: Reading) -> None:
     """A name that is said to hold now makes the others those of another time."""
+    then_only: list[Mention] = []
     for cue in reading.of("now"):
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         following = reading.tokens[cue.end : cue.end + 3]
@@ -154,7 +162,10 @@ def read_present(reading: Reading) -> None:
         if then is not None and before is not None and not trailing and adjacent(reading, cue, then, 3):
             chosen = then
         if chosen is not None and chosen.kind != UNKNOWN:
+            for each in then_only if chosen.start > cue.start else ():
+                reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
             reading.put(chosen, Role.NOW)
+            then_only = [*then_only, chosen] if keys[0] in _NEXT and chosen.start >= cue.end else then_only
             for each in reading.mentions if keys[0] in _NEXT and chosen.start >= cue.end else ():
                 if each.end <= cue.start:
                     reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
