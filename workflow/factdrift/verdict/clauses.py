@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import STOPS, Reading, Role
@@ -15,12 +16,13 @@ _JOINS = frozenset(("and", "but", "while", "whereas", "where", "und", "aber", "w
 def read_events(reading: Reading) -> None:
     """`He was born in X and died in Y`: the verb of the question chooses.
 
-    Names in the clause of another event than the one asked for are beside the answer.
+    Names in the clause of another event than the one asked for are beside the answer. Where no event is asked
+    for, as of an office, so are names with an event if another one has none: `X founded it; Y runs it`.
     """
-    events, asked = reading.words.values["event"], asked_events(reading)
-    if len(asked) != 1:
+    found, asked = reading.tokens, asked_events(reading)
+    if len(asked) > 1:
         return
-    found = reading.tokens
+    events = _events(reading.words, [token.key for token in found])
     taken = {place for each in reading.named() for place in range(each.start, each.end)}
     last, begun, clauses = "", 0, []
     for place in range(len(found) + 1):
@@ -29,18 +31,32 @@ def read_events(reading: Reading) -> None:
         ):
             clauses.append(range(begun, place))
             begun = place + 1
+    of: dict[int, str] = {}
     for clause in clauses:
-        places = [at for at in clause if at not in taken and found[at].key in events]
+        places = [at for at in clause if at not in taken and at in events]
         places = [at for at in places if not reading.has("by", max(at - 2, 0), at)]  # by its founders
-        inside = [each for each in reading.named() if each.start in clause]
-        for each in inside:
+        for each in (each for each in reading.named() if each.start in clause):
             near = [at for at in places if at < each.start][-1:] or places[:1]
-            event = events[found[near[0]].key] if near else last
-            if event and event not in asked:
-                reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
-            elif near and each.kind != UNKNOWN:
+            of[each.start] = events[near[0]] if near else (last if asked else "")
+            if near and events[near[0]] in asked and each.kind != UNKNOWN:
                 reading.put(each, Role.NOW)
-        last = events[found[places[-1]].key] if places else last
+        last = events[places[-1]] if places else last
+    without = [each for each in reading.mentions if not of[each.start]]
+    if asked or any(reading.role(each) in (Role.ASSERTED, Role.NOW) for each in without):
+        for each in reading.named():
+            if of[each.start] and of[each.start] not in asked:
+                reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+def _events(words: Cues, keys: Sequence[str]) -> dict[int, str]:
+    """The place of the first word of each event in a text -> the event."""
+    table = words.values["event"]
+    found: dict[int, str] = {}
+    for place in range(len(keys)):
+        for size in (3, 1):
+            if event := table.get(" ".join(keys[place : place + size])):
+                found.setdefault(place, event)
+    return found
 
 
 def read_attempts(reading: Reading) -> None:
@@ -118,8 +134,7 @@ def _clause(reading: Reading, start: int) -> Sequence[int]:
 
 def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
-    events = reading.words.values["event"]
-    return {events[key] for key in reading.asked if key in events}
+    return set(_events(reading.words, reading.asked).values())
 
 
 def of_asked_event(reading: Reading, place: int) -> bool:

@@ -16,7 +16,7 @@ from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_roles
-from factdrift.verdict.sentences import repeats, split, without_prompt
+from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
 from factdrift.verdict.text import Token, keys_of, plain, tokens
 
 VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
@@ -58,6 +58,10 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     cues = read_cues(language)
     text = without_records(plain(case.text), case.question, cues)
     said = without_prompt(text, case.question)
+    if openings == OPENINGS and (end := conclusion(said)):
+        last = judged(case._replace(text=end), 0)
+        if last.named:
+            return last
     found = tokens(said)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
     parts = split(found, cues, candidates.within)

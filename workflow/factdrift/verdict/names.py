@@ -47,8 +47,7 @@ class Names:
         self._cues, self._asked = cues, frozenset(asked)
         whole: dict[tuple[str, ...], Name] = {}
         for kind, texts in listed.items():
-            for text, written in ((text, each) for text in texts for each in _spellings(text)):
-                keys = self._keys(written)
+            for text, keys in ((each, self._keys(name)) for each in texts for name in _spellings(each)):
                 if keys and (known := whole.get(keys)) is not None:
                     if {known.kind, kind} == {ACCEPTED, STALE}:
                         whole[keys] = known._replace(kind=SHARED)
@@ -173,9 +172,9 @@ def _in_parts(name: Name, cues: Cues) -> Person | None:
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 
-def _spellings(text: str) -> set[str]:
+def _spellings(text: str) -> tuple[str, ...]:
     """A name, and as it is written without umlauts: `Juergen`."""
-    return {text, text.translate(_UMLAUTS)}
+    return tuple(dict.fromkeys((text, text.translate(_UMLAUTS))))
 
 
 MOST = 5

@@ -52,7 +52,7 @@ def _of_table(text: str, question: str, cues: Cues) -> str:
     header, body = rows[0], rows[2:]
     records = [[Field(*pair) for pair in zip(header, row, strict=False)] for row in body]
     asked = keys_of(question)
-    if len(header) == 2 and all(_fit(label, asked, cues) in (0, 1) for label in header):
+    if len(header) == 2 and all(_fit(label, asked, cues) in (0, 1, 2) for label in header):
         down = [Field(*row) for row in body if len(row) == 2]  # labels in the first column
         if any(_fit(each.label, asked, cues) > 1 for each in down):
             records = [down]

@@ -104,6 +104,10 @@ def _owner_now(reading: Reading, cue: Cue) -> None:
         reading.put(owner, Role.NOW)
 
 
+_APPOSED = frozenset((":", "–", "—"))
+"""Signs between a name and its term: `X – since 2024`."""
+
+
 def _is_year(token: Token) -> bool:
     return token.kind == "number" and len(token.text) == 4 and token.text.isdigit()
 
@@ -114,10 +118,13 @@ def _series(reading: Reading) -> None:
     dates = any(_is_year(token) for each in listed for token in reading.tokens[each.start : each.end])
     if len(listed) < 2 or dates or any(key.isdigit() for key in reading.asked):
         return
-    ends = [*(each.start for each in listed[1:]), len(reading.tokens)]
+    starts, ends = [each.start for each in listed], [each.end for each in listed]
+    behind = zip(ends, [*starts[1:], len(reading.tokens)], strict=True)
+    before = zip([0, *ends[:-1]], starts, strict=True)
+    led = listed[0].value and any(_is_year(token) for token in reading.tokens[: starts[0]])  # in 2012: X
     years = [
-        [token.key for token in reading.tokens[each.end : end] if _is_year(token)]
-        for each, end in zip(listed, ends, strict=True)
+        [token.key for token in reading.tokens[start:end] if _is_year(token)]
+        for start, end in (before if led else behind)
     ]
     joined = listed[0].value and reading.has_cue("and", listed[0].end, listed[-1].start)
     if joined or any(len(own) != 1 for own in years):
@@ -135,7 +142,7 @@ def _spans(reading: Reading) -> None:
         if not _is_year(first) or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, STOPS_BUT_PARENTHESES - {":"} | {","}) or reading.next(
+        before = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED | {","}) or reading.next(
             span, 4, STOPS_BUT_PARENTHESES - {":"}
         )
         if _is_year(last):
@@ -154,7 +161,7 @@ def read_present(reading: Reading) -> None:
         if keys[0] in ("since", "seit", "stand") and not dated:
             continue
         then = reading.next(cue, 12, STOPS | {"("} - {":"})
-        before = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - {":"} | {","})
+        before = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
         trailing = keys[0] in ("since", "seit")
         if keys[:1] == ["as"] or keys[0] == "stand":
             continue
