@@ -31,6 +31,7 @@ LEFT = [
         "If Ousmane Sonko had not been barred, he rather than Bassirou Diomaye Faye would be president.",
         "denied",
     ),
+    ("5", "Simone Inzaghi coaches Inter; Milan's coach is Massimiliano Allegri.", "wrong"),
 ]
 """Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
 

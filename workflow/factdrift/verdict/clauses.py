@@ -34,10 +34,12 @@ def read_events(reading: Reading) -> None:
     of: dict[int, str] = {}
     for clause in clauses:
         places = [at for at in clause if at not in taken and at in events]
+        led = found[clause.start - 1].key if clause.start else ""
+        goes_on = led in (",", "(", "and", "und") and not reading.has("verb", clause.start, clause.stop)
         places = [at for at in places if not reading.has("by", max(at - 2, 0), at)]  # by its founders
         for each in (each for each in reading.named() if each.start in clause):
             near = [at for at in places if at < each.start][-1:] or places[:1]
-            of[each.start] = events[near[0]] if near else (last if asked else "")
+            of[each.start] = events[near[0]] if near else (last if asked and goes_on else "")
             if near and events[near[0]] in asked and each.kind != UNKNOWN:
                 reading.put(each, Role.NOW)
         last = events[places[-1]] if places else last
@@ -62,10 +64,11 @@ def _events(words: Cues, keys: Sequence[str]) -> dict[int, str]:
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
-        reading.put(reading.previous(cue, 4), Role.DENIED, (Role.ASSERTED, Role.NOW))
+        who = reading.previous(cue, 4)
+        reading.put(who, Role.DENIED, (Role.ASSERTED, Role.NOW))
         what = reading.next(cue, 4, STOPS | {","})
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
-            reading.put(what, Role.BESIDE)
+            reading.put(what, Role.BESIDE if who else Role.DENIED)
 
 
 def read_gifts(reading: Reading) -> None:

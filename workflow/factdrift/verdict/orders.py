@@ -87,7 +87,7 @@ _APART = 7
 
 
 def _changes(reading: Reading) -> None:
-    """`From X to Y`, `from X, in Z, to Y`."""
+    """`From X to Y`, `from X, in Z, to Y`; `X, from Y`."""
     words, found = reading.words, reading.tokens
     named = reading.named()
     for at, first in enumerate(named):
@@ -106,6 +106,11 @@ def _changes(reading: Reading) -> None:
                 reading.put(second, Role.NOW)
                 break
             end = second.end
+        else:
+            own = [each for each in named[:at] if not each.value and reading.role(each) == Role.ASSERTED]
+            by = words.has("by", found[before].key)  # the German `von` is both
+            if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
+                reading.put(first, Role.BEFORE)  # X, on loan from Y
 
 
 def before_articles(reading: Reading, mention: Mention) -> int:

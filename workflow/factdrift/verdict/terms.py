@@ -114,7 +114,7 @@ def _is_year(token: Token) -> bool:
 
 def _series(reading: Reading) -> None:
     """`By X in 1982, by Y in 2003 and by Z in 2022`: the last one holds, unless a year is asked for."""
-    listed = [each for each in reading.mentions if reading.role(each) == Role.ASSERTED]
+    listed = [each for each in reading.mentions if reading.role(each) in (Role.ASSERTED, Role.NOW)]
     dates = any(_is_year(token) for each in listed for token in reading.tokens[each.start : each.end])
     if len(listed) < 2 or dates or any(key.isdigit() for key in reading.asked):
         return
@@ -130,8 +130,10 @@ def _series(reading: Reading) -> None:
     if joined or any(len(own) != 1 for own in years):
         return
     last = max(own[0] for own in years)
+    if years.count([last]) > 1:
+        return
     for each, own in zip(listed, years, strict=True):
-        reading.put(each, Role.NOW if own[0] == last else Role.ONCE)
+        reading.put(each, Role.NOW if own[0] == last else Role.ONCE, (Role.ASSERTED, Role.NOW))
 
 
 def _spans(reading: Reading) -> None:
