@@ -19,7 +19,6 @@ ROWS = [line.split("\t") for line in (HERE / "answers.tsv").read_text().splitlin
 
 FRESH = [line.split("\t") for line in (HERE / "fresh_answers.tsv").read_text().splitlines()[1:]]
 LEFT = [
-    ("1", "Croatia joined the EU on 1 July 2013 and the eurozone on 1 January 2023.", "wrong"),
     ("1", "Mark Carney n'est plus Premier ministre.", "unclear"),
     ("1", "Justin Trudeau jusqu'en 2025, puis Mark Carney.", "unclear"),
     ("1", "Gabriel Boric ya no es presidente.", "unclear"),
@@ -32,6 +31,10 @@ LEFT = [
         "denied",
     ),
     ("5", "Simone Inzaghi coaches Inter; Milan's coach is Massimiliano Allegri.", "wrong"),
+    ("6", "Dina Ercilia Boluarte Zegarra", "wrong"),
+    ("6", "It is rumoured that Dina Boluarte has resigned.", "denied"),
+    ("6", "Army General (ret.) Petr Pavel", "wrong"),
+    ("6", "Percy Bysshe Shelley wrote the preface, Mary Shelley the novel.", "wrong"),
 ]
 """Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
 

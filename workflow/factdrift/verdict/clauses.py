@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.orders import before_articles
@@ -24,18 +25,16 @@ def read_events(reading: Reading) -> None:
         return
     events = _events(reading.words, [token.key for token in found])
     taken = {place for each in reading.named() for place in range(each.start, each.end)}
-    last, begun, clauses = "", 0, []
-    for place in range(len(found) + 1):
-        if place == len(found) or (
-            place not in taken and (found[place].text in _BORDERS or found[place].key in _JOINS)
-        ):
-            clauses.append(range(begun, place))
-            begun = place + 1
+    last, clauses = "", _clauses(reading)
+    if not asked:
+        _read_dates(reading, clauses)
     of: dict[int, str] = {}
     for clause in clauses:
         places = [at for at in clause if at not in taken and at in events]
         led = found[clause.start - 1].key if clause.start else ""
-        goes_on = led in (",", "(", "and", "und") and not reading.has("verb", clause.start, clause.stop)
+        goes_on = led in (",", "(", "and", "und") and all(
+            at in taken or not found[at].is_word or _is_small(reading, found[at].key) for at in clause
+        )
         places = [at for at in places if not reading.has("by", max(at - 2, 0), at)]  # by its founders
         for each in (each for each in reading.named() if each.start in clause):
             near = [at for at in places if at < each.start][-1:] or places[:1]
@@ -48,6 +47,50 @@ def read_events(reading: Reading) -> None:
         for each in reading.named():
             if of[each.start] and of[each.start] not in asked:
                 reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+def _clauses(reading: Reading) -> list[range]:
+    """The places of the clauses of a sentence; a name is in one."""
+    taken = {place for each in reading.named() for place in range(each.start, each.end)}
+    begun, clauses = 0, []
+    for place, token in enumerate(reading.tokens):
+        if place not in taken and (token.text in _BORDERS or token.key in _JOINS):
+            clauses.append(range(begun, place))
+            begun = place + 1
+    return [*clauses, range(begun, len(reading.tokens))]
+
+
+def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
+    """`It was signed on X and entered into force on Y`: the question's last words choose."""
+    dates = [each for each in reading.mentions if each.value and _has_year(reading, each)]
+    stems = {key[:5]: place for place, key in enumerate(reading.asked) if len(key) > 3}
+    best: dict[int, int] = {}
+    own: dict[int, bool] = {}
+    for each in dates:
+        clause = next(clause for clause in clauses if each.start in clause)
+        words = [reading.tokens[at] for at in clause if at < each.start or at >= each.end]
+        best[each.start] = max((stems.get(token.key[:5], -1) for token in words), default=-1)
+        own[each.start] = any(token.kind == "word" and len(token.key) > 4 for token in words)
+    chosen = [each for each in dates if best[each.start] == max(best.values())]
+    for each in dates if len(chosen) == 1 else ():
+        if each not in chosen and own[each.start]:
+            reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+def _has_year(reading: Reading, mention: Mention) -> bool:
+    return any(
+        len(token.key) == 4 and token.key.isdigit() for token in reading.tokens[mention.start : mention.end]
+    )
+
+
+def _is_small(reading: Reading, key: str) -> bool:
+    """Whether a word only joins a name to what stands before: `and in`, `from the`."""
+    kinds = ("article", "by", "from", "to", "particle", "title")
+    return (
+        key.isdigit()
+        or key in ("in", "on", "at", "near", "im", "am")
+        or any(reading.words.has(k, key) for k in kinds)
+    )
 
 
 def _events(words: Cues, keys: Sequence[str]) -> dict[int, str]:
@@ -65,6 +108,8 @@ def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
         who = reading.previous(cue, 4)
+        if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
+            who = None
         reading.put(who, Role.DENIED, (Role.ASSERTED, Role.NOW))
         what = reading.next(cue, 4, STOPS | {","})
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
@@ -83,6 +128,12 @@ def read_gifts(reading: Reading) -> None:
                 reading.put(first, Role.BEFORE, (Role.ASSERTED, Role.NOW))
                 reading.put(each, Role.NOW)
                 break
+        else:
+            before = [each for each in reading.named() if each.end <= cue.start]  # hat es an Y übergeben
+            place = before_articles(reading, before[-1]) if len(before) > 1 else -1
+            if place >= 0 and place >= before[-2].end and reading.words.has("to", reading.tokens[place].key):
+                reading.put(before[-2], Role.BEFORE, (Role.ASSERTED, Role.NOW))
+                reading.put(before[-1], Role.NOW)
 
 
 _IF = frozenset(("if", "assuming", "supposing", "provided", "falls", "wenn", "sofern", "angenommen"))

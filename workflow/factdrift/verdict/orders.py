@@ -6,6 +6,8 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, Reading, Role
 
+_WILL = frozenset(("will", "shall", "wird", "soll"))
+"""Verbs of what is to come: `X, who will be succeeded by Y`."""
 _AFTER = ("after", "following", "nach", "nachdem")
 
 
@@ -21,6 +23,12 @@ def read_order(reading: Reading) -> None:
         by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
         handed = cue.kind == "handed_on"
         if then is None and _agent_before(reading, cue):
+            continue
+        led = reading.tokens[max(cue.start - 3, first.end if first else 0) : cue.start]
+        if first is not None and then is not None and any(token.key in _WILL for token in led):
+            holds, comes = (first, then) if handed or by_later else (then, first)
+            reading.put(holds, Role.NOW)
+            reading.put(comes, Role.BESIDE)
             continue
         if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
             reading.put(first, Role.BEFORE)

@@ -24,6 +24,7 @@ from factdrift.verdict.terms import read_present, read_times
 def read_roles(reading: Reading) -> None:
     """Fills the roles of a reading, the surest cues first."""
     _bounds(reading)
+    _counted(reading)
     read_order(reading)
     read_gifts(reading)
     read_times(reading)
@@ -61,6 +62,18 @@ def _bounds(reading: Reading) -> None:
             life = asked_events(reading) if reading.tokens[max(first.start - 1, 0)].text == "(" else ()
             reading.put(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
             reading.put(None if "death" in life else second, Role.BESIDE)
+
+
+def _counted(reading: Reading) -> None:
+    """`26,500 students and 28,000 alumni`: the noun of the question chooses between amounts."""
+    values = [each for each in reading.named() if each.value and each.end < len(reading.tokens)]
+    nouns = {each.start: reading.tokens[each.end] for each in values}
+    if any(noun.key in reading.asked for noun in nouns.values()):
+        for each in values:
+            noun = nouns[each.start]
+            known = any(reading.words.has(kind, noun.key) for kind in ("starter", "verb"))
+            if noun.kind == "word" and not known and noun.key not in reading.asked:
+                reading.put(each, Role.BESIDE)
 
 
 def _changes(reading: Reading, first: Mention) -> bool:
