@@ -115,11 +115,21 @@ def read_attempts(reading: Reading) -> None:
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
             reading.put(what, Role.BESIDE if who else Role.DENIED)
 
+    for each in reading.mentions:  # X soll es werden, X should be it
+        verb, *then = [token.key for token in reading.tokens[each.end :]] or [""]
+        if (verb in _WISHED and "werden" in then) or (verb == "should" and then[:1] == ["be"]):
+            reading.put(each, Role.DENIED, (Role.ASSERTED, Role.NOW))
+
+
+_WISHED = frozenset(("soll", "sollte", "will", "wollte", "konnte", "mochte", "durfte"))
+
 
 def read_gifts(reading: Reading) -> None:
     """`X sold it to Y`: X is the one before Y, whatever stands between the verb and its `to`."""
     for cue in reading.of("gives"):
         first = reading.previous(cue, 3)
+        if reading.tokens[cue.start].key in _LOST:
+            reading.put(first, Role.BEFORE, (Role.ASSERTED, Role.NOW))
         for each in reading.named():
             if each.start < cue.end or reading.stopped(cue.end, each.start):
                 continue
@@ -136,7 +146,11 @@ def read_gifts(reading: Reading) -> None:
                 reading.put(before[-1], Role.NOW)
 
 
-_IF = frozenset(("if", "assuming", "supposing", "provided", "falls", "wenn", "sofern", "angenommen"))
+_LOST = frozenset(("sold", "lost", "conceded", "relinquished", "ceded", "yielded", "verlor", "verkaufte"))
+"""Verbs of what is then another's, whoever that is."""
+_IF = frozenset(
+    ("if", "suppose", "imagine", "assuming", "supposing", "provided", "falls", "wenn", "sofern", "angenommen")
+)
 _INVERTED = frozenset(("should", "had", "were", "sollte", "ware", "hatte"))
 _OF_SPEAKER = frozenset(
     (
@@ -163,9 +177,10 @@ def read_conditions(reading: Reading) -> None:
             continue
         inside = _clause(reading, place)
         named = [each for each in reading.named() if each.start in inside]
+        supposed = found[place].key in ("suppose", "imagine")
         of_speaker = not subject or subject[0].key in _OF_SPEAKER or subject[0].text == "Sie"
         even = place > 0 and found[place - 1].key in ("even", "auch", "selbst", "as")
-        if even or of_speaker or found[-1].text == "?":
+        if even or (of_speaker and not supposed) or found[-1].text == "?":
             continue
         main = [token.key for at, token in enumerate(found) if at not in inside]
         open_ = any(key in _OPEN for key in main)

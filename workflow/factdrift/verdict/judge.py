@@ -184,7 +184,8 @@ def _retracted(
         if not signs:
             continue
         cue = signs[0]
-        hard = cue.kind in ("retracted", "not") and _stands_apart(found, cue.end)
+        doubts = cue.kind == "not" and all(_says_no(after, place) for place in words)  # I doubt it
+        hard = doubts or (cue.kind in ("retracted", "not") and _stands_apart(found, cue.end))
         following = part.rest
         unknown = [each for each in after.unknown if each.start >= cue.end]
         if hard and not after.mentions and not unknown and following:

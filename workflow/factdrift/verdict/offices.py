@@ -8,6 +8,8 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.reading import Reading, Role
 
 _PAST = frozenset(("was", "were", "war", "waren"))
+_UNDER = frozenset(("vice", "deputy", "vizeprasident", "vizeprasidentin", "vizekanzler", "vizekanzlerin"))
+"""Words of an office that is never the one above it."""
 _WORDS = 4
 """Words of an office, at most."""
 
@@ -16,11 +18,14 @@ def read_offices(reading: Reading) -> None:
     """`X is vice president and Y is president`: only Y holds what is asked for."""
     named = reading.named()
     held = {each.start: _office(reading, each) for each in named}
-    if any(_is_asked(reading, office) for office in held.values()):
-        for each in named:
-            office = held[each.start]
-            if office and not _is_asked(reading, office):
-                reading.put(each, Role.BESIDE)
+    asked = any(_is_asked(reading, office) for office in held.values())
+    for each in named:
+        office = held[each.start]
+        verb = each.end < len(reading.tokens) and reading.words.has("verb", reading.tokens[each.end].key)
+        behind = _behind(reading, each.end)[:1] if verb else []
+        under = bool(behind) and behind[0] in _UNDER and behind[0] not in reading.asked
+        if under or (asked and office and not _is_asked(reading, office)):
+            reading.put(each, Role.BESIDE)
 
 
 def _office(reading: Reading, mention: Mention) -> list[str]:

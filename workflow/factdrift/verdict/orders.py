@@ -57,7 +57,10 @@ def read_order(reading: Reading) -> None:
             and _headed(reading, first, then)
         ):
             continue
-        if handed:
+        who = handed and first is None and cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
+        if who:  # the man who lost to X
+            reading.put(then, Role.BESIDE)
+        elif handed:
             if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
                 reading.put(first, Role.BEFORE)
             elif (
@@ -141,11 +144,13 @@ def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bo
             reading.words.has("verb", token.key) for token in between
         )
         reading.put(then if apposed else None, Role.BESIDE)
+        reading.put(first if apposed else None, Role.BEFORE)
         return apposed
     later = [each for each in reading.named() if each.start >= then.end]
     if not later or [token.text for token in reading.tokens[then.end : later[0].start]] != [","]:
         return False
     reading.put(then, Role.BESIDE)
+    reading.put(later[0], Role.BEFORE)
     return True
 
 

@@ -216,7 +216,11 @@ def _beside(reading: Reading) -> None:
             around |= cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
             if asked:
                 break
-            if around or any(other.start < cue.start for other in others) or (of and others):
+            if (
+                around
+                or any(other.start < cue.start for other in others)
+                or (of and (others or cue.end - cue.start > 1))
+            ):
                 reading.put(each, Role.BESIDE)
                 for one, other in pairwise(m for m in reading.mentions if m.start >= each.start):
                     joined = reading.has_cue("and", one.end, other.start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
+from factdrift.verdict.clauses import of_asked_event
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import abbreviates
@@ -13,7 +14,7 @@ from factdrift.verdict.text import Token
 _DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
 
 
-_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals"))
+_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals", "ad"))
 
 
 def read_times(reading: Reading) -> None:
@@ -48,8 +49,11 @@ def read_times(reading: Reading) -> None:
             reading.put(others[-1] if others else None, Role.BEFORE)
             _owner_now(reading, cue)
         elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
-            reading.put(before, Role.ONCE)
-    for cue in reading.of("until"):
+            office = reading.tokens[cue.end : cue.end + 1]
+            whole = bool(office) and (reading.words.has("title", office[0].key) or keys[0] == "used")
+            whole |= keys[0] == "ad"
+            reading.put(before, Role.BEFORE if whole and keys[0] != "outgoing" else Role.ONCE)
+    for cue in (each for each in reading.of("until") if not of_asked_event(reading, each.start)):
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
         if not dated and keys[-1] in _DATED:
