@@ -283,6 +283,8 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
 
 def _of_past(reading: Reading) -> list[Mention]:
     """Names of a time that may be past, where nothing else is asserted: then they are the answer."""
+    if any(reading.role(each) == Role.NOW and each.end - each.start > 1 for each in reading.unknown):
+        return []
     once = [each for each in reading.mentions if reading.role(each) == Role.ONCE]
     stale = [
         each

@@ -14,7 +14,7 @@ from factdrift.verdict.text import Token
 _DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
 
 
-_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals", "ad"))
+_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals", "fruher", "ad"))
 
 
 def read_times(reading: Reading) -> None:
@@ -50,8 +50,9 @@ def read_times(reading: Reading) -> None:
             _owner_now(reading, cue)
         elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
             office = reading.tokens[cue.end : cue.end + 1]
-            whole = bool(office) and (reading.words.has("title", office[0].key) or keys[0] == "used")
-            whole |= keys[0] == "ad"
+            named = office[0].key if office else ""
+            whole = named in reading.asked and reading.words.has("title", named)
+            whole |= abbreviates(named, reading.asked) or keys[0] in ("used", "ad")
             reading.put(before, Role.BEFORE if whole and keys[0] != "outgoing" else Role.ONCE)
     for cue in (each for each in reading.of("until") if not of_asked_event(reading, each.start)):
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
@@ -174,7 +175,11 @@ def read_present(reading: Reading) -> None:
         chosen = (before or then) if trailing else (then or before)
         if then is not None and before is not None and not trailing and adjacent(reading, cue, then, 3):
             chosen = then
-        if chosen is not None and chosen.kind != UNKNOWN:
+        if chosen is not None and chosen.kind == UNKNOWN:
+            if keys[0] in _NEXT and chosen is then and adjacent(reading, cue, then, 2):
+                full = chosen.end - chosen.start > 1
+                reading.put(chosen if full else None, Role.NOW)  # X until 2021, now Y, who is no candidate
+        elif chosen is not None:
             for each in then_only if chosen.start > cue.start else ():
                 reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
             reading.put(chosen, Role.NOW)
