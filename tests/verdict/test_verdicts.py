@@ -35,6 +35,16 @@ LEFT = [
     ("6", "It is rumoured that Dina Boluarte has resigned.", "denied"),
     ("6", "Army General (ret.) Petr Pavel", "wrong"),
     ("6", "Percy Bysshe Shelley wrote the preface, Mary Shelley the novel.", "wrong"),
+    (
+        "7",
+        "I apologize, but I cannot provide real-time information. "
+        "As of early 2021, the president was Edgar Lungu.",
+        "refused",
+    ),
+    ("7", "Michael Sata until 2014, Edgar Lungu until 2021.", "wrong"),
+    ("7", "Simon Harris is Tánaiste; Micheál Martin is Taoiseach.", "stale"),
+    ("7", "He joined from Manchester City.", "stale"),
+    ("7", "Merlin Polzin ist nicht länger Trainer, ihm folgte Steffen Baumgart.", "denied"),
 ]
 """Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
 

@@ -127,7 +127,9 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
     """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
     if asks and not _asserted(reading):
         return True
-    if reading.mentions or reading.of("retracted", "not"):
+    if reading.mentions:
+        return False
+    if reading.of("retracted", "not"):
         return False
     if reading.of("disclaimer"):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, Reading, Role
 
 _WILL = frozenset(("will", "shall", "wird", "soll"))
@@ -23,6 +24,9 @@ def read_order(reading: Reading) -> None:
         by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
         handed = cue.kind == "handed_on"
         if then is None and _agent_before(reading, cue):
+            continue
+        office = then is not None and then.kind == UNKNOWN and then.end - then.start == 1
+        if keys == ["became"] and office and first is not None and first.person:  # X became Taoiseach
             continue
         led = reading.tokens[max(cue.start - 3, first.end if first else 0) : cue.start]
         if first is not None and then is not None and any(token.key in _WILL for token in led):

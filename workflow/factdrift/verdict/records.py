@@ -54,7 +54,7 @@ def _of_table(text: str, question: str, cues: Cues) -> str:
     asked = keys_of(question)
     if len(header) == 2 and all(_fit(label, asked, cues) in (0, 1, 2) for label in header):
         down = [Field(*row) for row in body if len(row) == 2]  # labels in the first column
-        if any(_fit(each.label, asked, cues) > 1 for each in down):
+        if any(_fit(field.label, asked, cues) > 1 for field in down):
             records = [down]
     return _in_words(records, asked, cues)
 
@@ -66,7 +66,7 @@ def _of_json(text: str, question: str, cues: Cues) -> str:
         except (json.JSONDecodeError, RecursionError):
             continue
         listed = value if isinstance(value, list) else [value]
-        records = [list(_fields(each, "")) for each in listed if isinstance(each, dict)]
+        records = [list(_fields(item, "")) for item in listed if isinstance(item, dict)]
         if any(records):
             words = _in_words(records, keys_of(question), cues)
             return f"{text[: opening.start()]}{words}{text[end:]}"
@@ -94,8 +94,8 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
         while end < len(lines) and (match := _LINE.fullmatch(lines[end])):
             fields.append(Field(match[1].strip(), match[2].strip("\"' \t")))
             end += 1
-        labels = {key for each in fields for key in keys_of(each.label)}
-        fits = any(_fit(each.label, asked, cues) > 0 for each in fields)
+        labels = {key for field in fields for key in keys_of(field.label)}
+        fits = any(_fit(field.label, asked, cues) > 0 for field in fields)
         if len(fields) > 1 and fits and not labels & _APART:
             done.append(_in_words([fields], asked, cues))
         else:
@@ -115,9 +115,11 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     if kinds & {"former", "took_over", "handed_on", "beside"}:
         return -1
     now = [cue for cue in cues.find(keys) if cue.kind == "now" and keys[cue.start] not in _FROM]
-    places = {place for cue in now for place in range(cue.start, cue.end)}
-    said = [key for place, key in enumerate(keys) if place not in places and not cues.has("article", key)]
-    bare = [key for key in said if key not in _LABELS] or said
+    places = {position for cue in now for position in range(cue.start, cue.end)}
+    words = [
+        key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
+    ]
+    bare = [key for key in words if key not in _LABELS] or words
     if bare and all(key in asked or abbreviates(key, asked) for key in bare):
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
@@ -129,10 +131,10 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
     """The records as one line, or as the points of a list."""
 
     def of_subject(record: Sequence[Field]) -> bool:
-        return any((keys := keys_of(each.value)) and set(keys) <= set(asked) for each in record)
+        return any((keys := keys_of(field.value)) and set(keys) <= set(asked) for field in record)
 
-    chosen = [each for each in records if of_subject(each)] or records
-    years = [[each.value for each in record if _YEAR.fullmatch(each.value)] for record in chosen]
+    chosen = [field for field in records if of_subject(field)] or records
+    years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
         chosen = [max(zip(years, chosen, strict=True))[1]]
     lines = [line for record in chosen if (line := _line(record, asked, cues))]
@@ -140,20 +142,20 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
-    fits = [_fit(each.label, asked, cues) for each in record]
-    filled = [fit for fit, each in zip(fits, record, strict=True) if each.value]
+    fits = [_fit(field.label, asked, cues) for field in record]
+    filled = [fit for fit, field in zip(fits, record, strict=True) if field.value]
     best = max(filled, default=0)
-    own = [each for fit, each in zip(fits, record, strict=True) if fit == best and each.value]
+    own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        before = [each for fit, each in zip(fits, record, strict=True) if fit < 0]
-        return ", ".join(f"{each.label}: {each.value}" for each in before or record)
-    listed = [f"{each.label}: {each.value}" if best == 2 else each.value for each in own]
+        before = [field for fit, field in zip(fits, record, strict=True) if fit < 0]
+        return ", ".join(f"{field.label}: {field.value}" for field in before or record)
+    listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
     values = ", ".join(dict.fromkeys(listed))
-    years = [each for each in record if each not in own and _YEAR.search(each.value)]
+    years = [field for field in record if field not in own and _YEAR.search(field.value)]
     if not years or any(character.isdigit() for character in values):
         return values
     if len(years) > 1:
-        first, last = (_YEAR.findall(each.value)[-1] for each in years[:2])
+        first, last = (_YEAR.findall(field.value)[-1] for field in years[:2])
         return f"{values} ({first}-{last})"
     timed = {"until", "now", "former"} & {cue.kind for cue in cues.find(keys_of(years[0].label))}
     return f"{values} ({years[0].label} {years[0].value})" if timed else f"{values} ({years[0].value})"
