@@ -45,6 +45,8 @@ LEFT = [
     ("7", "Simon Harris is Tánaiste; Micheál Martin is Taoiseach.", "stale"),
     ("7", "He joined from Manchester City.", "stale"),
     ("7", "Merlin Polzin ist nicht länger Trainer, ihm folgte Steffen Baumgart.", "denied"),
+    ("8", "In 2015 it was Justin Trudeau, in 2025 Mark Carney.", "stale"),
+    ("8", "Nach Angela Merkel kam Olaf Scholz und nach ihm Friedrich Merz.", "stale"),
 ]
 """Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
 

@@ -32,7 +32,8 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
     """The words of the office that a name is said to hold; none of one that it held."""
     found, words = reading.tokens, reading.words
     titles = {key for phrase in words.phrases("title") for key in phrase}
-    if mention.end < len(found) and (office := _behind(reading, mention.end)) and office[-1] in titles:
+    office = _behind(reading, mention.end) if mention.end < len(found) else []
+    if office and (office[-1] in titles or words.has("thing", office[-1])):
         return [] if found[mention.end].key in _PAST else office
     place = mention.start - 1
     if place > 0 and (found[place].text == ":" or words.has("verb", found[place].key)):

@@ -66,7 +66,10 @@ def read_order(reading: Reading) -> None:
             reading.put(then, Role.BESIDE)
         elif handed:
             if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
-                reading.put(first, Role.BEFORE)
+                acts = "hat" in [
+                    token.key for token in reading.tokens[first.end : cue.start]
+                ]  # hat ihn abgelöst
+                reading.put(first, Role.NOW if acts else Role.BEFORE)
             elif (
                 then is None
                 and first is not None
@@ -126,6 +129,10 @@ def _changes(reading: Reading) -> None:
             by = words.has("by", found[before].key)  # the German `von` is both
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
                 reading.put(first, Role.BEFORE)  # X, on loan from Y
+    for at, each in enumerate(named):  # from X to Y, from Y to Z
+        again = [later for later in named[at + 1 :] if later.name == each.name]
+        if any(reading.role(later) == Role.BEFORE for later in again):
+            reading.put(each, Role.BEFORE, (Role.NOW,))
 
 
 def before_articles(reading: Reading, mention: Mention) -> int:

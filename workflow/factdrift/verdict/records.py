@@ -134,6 +134,11 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         return any((keys := keys_of(field.value)) and set(keys) <= set(asked) for field in record)
 
     chosen = [field for field in records if of_subject(field)] or records
+    plain = [[_fit(field.label, asked, cues) for field in record] for record in chosen]
+    if all(max(fits) == 1 for fits in plain):  # | Office | Name |
+        before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
+        offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
+        chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
     years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
         chosen = [max(zip(years, chosen, strict=True))[1]]

@@ -205,7 +205,20 @@ def read_present(reading: Reading) -> None:
 
 
 _NEXT = frozenset(
-    ("then", "later", "subsequently", "finally", "now", "dann", "danach", "spater", "anschliessend", "jetzt")
+    (
+        "then",
+        "later",
+        "subsequently",
+        "finally",
+        "now",
+        "today",
+        "heute",
+        "dann",
+        "danach",
+        "spater",
+        "anschliessend",
+        "jetzt",
+    )
 )
 _TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are": "present", "ist": "present"}
 
