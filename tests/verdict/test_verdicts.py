@@ -17,6 +17,39 @@ HERE = Path(__file__).parent
 SCENES = json.loads((HERE / "scenes.json").read_text())
 ROWS = [line.split("\t") for line in (HERE / "answers.tsv").read_text().splitlines()[1:]]
 
+FRESH = [line.split("\t") for line in (HERE / "fresh_answers.tsv").read_text().splitlines()[1:]]
+LEFT = [
+    ("1", "Mark Carney n'est plus Premier ministre.", "unclear"),
+    ("1", "Justin Trudeau jusqu'en 2025, puis Mark Carney.", "unclear"),
+    ("1", "Gabriel Boric ya no es presidente.", "unclear"),
+    ("1", "El expresidente Sebastián Piñera.", "unclear"),
+    ("1", "Giorgia Meloni non è più presidente del Consiglio.", "unclear"),
+    ("4", "You can't say that Bassirou Diomaye Faye is president.", "refused"),
+    (
+        "4",
+        "If Ousmane Sonko had not been barred, he rather than Bassirou Diomaye Faye would be president.",
+        "denied",
+    ),
+    ("5", "Simone Inzaghi coaches Inter; Milan's coach is Massimiliano Allegri.", "wrong"),
+    ("6", "Dina Ercilia Boluarte Zegarra", "wrong"),
+    ("6", "It is rumoured that Dina Boluarte has resigned.", "denied"),
+    ("6", "Army General (ret.) Petr Pavel", "wrong"),
+    ("6", "Percy Bysshe Shelley wrote the preface, Mary Shelley the novel.", "wrong"),
+    (
+        "7",
+        "I apologize, but I cannot provide real-time information. "
+        "As of early 2021, the president was Edgar Lungu.",
+        "refused",
+    ),
+    ("7", "Michael Sata until 2014, Edgar Lungu until 2021.", "wrong"),
+    ("7", "Simon Harris is Tánaiste; Micheál Martin is Taoiseach.", "stale"),
+    ("7", "He joined from Manchester City.", "stale"),
+    ("7", "Merlin Polzin ist nicht länger Trainer, ihm folgte Steffen Baumgart.", "denied"),
+    ("8", "In 2015 it was Justin Trudeau, in 2025 Mark Carney.", "stale"),
+    ("8", "Nach Angela Merkel kam Olaf Scholz und nach ihm Friedrich Merz.", "stale"),
+]
+"""Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
+
 
 def case(scene: str, text: str) -> Case:
     lists = {key: tuple(value) if isinstance(value, list) else value for key, value in SCENES[scene].items()}
@@ -34,8 +67,30 @@ def test_answers_of_a_row_of_cue_words(kind):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("number", sorted({row[0] for row in FRESH}))
+def test_fresh_answers(number):
+    """Written with a reader's verdicts before the rules were tried; docs/written.md has the numbers."""
+    wrong = {
+        text: judged(case(scene, text)).verdict
+        for own, _, scene, text, verdict in FRESH
+        if own == number and judged(case(scene, text)).verdict != verdict
+    }
+    assert wrong == {text: verdict for own, text, verdict in LEFT if own == number}
+
+
+def test_no_fresh_answer_is_taken_for_correct():
+    assert not [
+        text for _, _, scene, text, verdict in FRESH if _is_correct(scene, text) and verdict != "correct"
+    ]
+
+
+def _is_correct(scene: str, text: str) -> bool:
+    return judged(case(scene, text)).verdict == "correct"
+
+
 def test_each_row_of_cue_words_has_ten_answers():
     cases = Counter((row[0], row[1]) for row in ROWS)
+    cases += Counter((SCENES[row[2]].get("language", "en"), row[1]) for row in FRESH)
     rows = [tuple(line.split("\t")[:2]) for line in CUES.read_text().splitlines()[1:]]
     assert not [row for row in rows if cases[row] < 10]
 

@@ -7,7 +7,7 @@ import pytest
 
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import PACKAGE, PROMPTS, REASONING
-from factdrift.evaluation.questions.prompts import parsed
+from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.asked import verdict
 from factdrift.evaluation.ways.cutoff_chat import _choice
@@ -52,7 +52,7 @@ def test_reasoning_that_is_cut_has_no_answer(text: str) -> None:
         == answer_of(f"Well.</think>\n{text.removeprefix('analysis') and '<think>' + text}")
         == ""
     )
-    assert parsed(f"{text} A", ("Paris", "Rome")) is None
+    assert chosen(f"{text} A", ("Paris", "Rome")) is None
     assert judged(Case(text, ("Rome",))).verdict == "empty"
     assert word_of("<think>correct") is None
 
@@ -81,7 +81,7 @@ def test_forms_of_their_own(text: str, answer: str) -> None:
 
 @pytest.mark.parametrize(("before", "end"), BEFORE)
 def test_all_that_read_answers_read_the_same(before: str, end: str) -> None:
-    assert parsed(f"{before}B{end}", ("Rome", "Paris")) == 1
+    assert chosen(f"{before}B{end}", ("Rome", "Paris")) == 1
     assert _choice(f"{before}B{end}", (0, 1)) == 1
     assert word_of(f"{before}correct{end}") == "correct"
     assert judged(Case(f"{before}It is Paris.{end}", ("Paris",), ("Rome",))).verdict == "correct"

@@ -132,8 +132,8 @@ def test_marks_of_reasoning_that_are_special_tokens_are_read(monkeypatch: pytest
     object.__setattr__(session.loaded, "tokenizer", tokenizer)
     ids = tokenizer("[THINK]Is it A?[/THINK]B<pad>", add_special_tokens=False)["input_ids"]
     assert session.text(ids) == "[THINK]Is it A?[/THINK]B"
-    assert parsed(session.text(ids), ("Ann", "Bob")) == 1
-    assert parsed(session.text(ids[:-3]), ("Ann", "Bob")) is None
+    assert chosen(session.text(ids), ("Ann", "Bob")) == 1
+    assert chosen(session.text(ids[:-3]), ("Ann", "Bob")) is None
 
 
 def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(

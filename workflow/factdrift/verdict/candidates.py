@@ -31,6 +31,9 @@ _INNER = frozenset(",.'\"-/:&")
 """Signs that may stand inside any name, whether its label has them or not."""
 _TITLE = re.compile(r"(?:kanzler|minister|president|prasident|chef|trainer|vorganger|nachfolger)(?:in)?$")
 
+_HONOUR = re.compile(r"[A-Z](?:[a-z]{0,2}[A-Z]){1,5}")
+"""Letters of honour behind a person's name, such as `OBE` and `PhD`, and the number of a king."""
+
 
 class Mention(NamedTuple):
     """A candidate in a text: the places of its first token and behind its last one."""
@@ -147,11 +150,13 @@ class Candidates:
                 break
         return start, given
 
-    def _goes_on(self, found: Sequence[Token], end: int) -> bool:
-        """Whether a longer name goes on behind a place."""
+    def _goes_on(self, found: Sequence[Token], end: int, person: bool = True) -> bool:
+        """Whether a longer name goes on behind a place; letters of honour belong to a person's."""
         after = found[end] if end < len(found) else None
         if after is None or not after.is_capital or found[end - 1].possessive:
             return False
+        if person and _HONOUR.fullmatch(after.text) and not found[end - 1].text.isupper():
+            return after.key.strip("ivx") == ""
         return not (self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key))
 
     def _possessive(self, found: Sequence[Token], end: int) -> bool:
@@ -246,7 +251,8 @@ class Candidates:
             return True
         shouted = after is not None and found[start].text.isupper() and after.text.isupper()
         part = name.part or (len(keys) == 1 and keys[0] in self._names.surnames)
-        if end not in starts and self._goes_on(found, end) and found[start].is_capital:
+        person = name.part or self._is_person(name)
+        if end not in starts and self._goes_on(found, end, person) and found[start].is_capital:
             return part or not shouted or not after or after.key.strip("ivx") == ""
         if part and self._is_followed(found, end):
             return True
@@ -297,8 +303,8 @@ class Candidates:
             return False
         titled = self._cues.has("title", before.key)
         place = several and self._cues.has("place", name.keys[0])
-        if not several and first and len(name.keys[0]) > 1:  # it may only begin the sentence
-            return False
+        if not several and first and len(name.keys[0]) > 1 and not self._cues.has("place", before.key):
+            return False  # it may only begin the sentence
         return not (
             (self._known(before) and not (titled and place))  # the Democratic Republic of the Congo
             or before.key in self.asked
@@ -363,6 +369,8 @@ class Candidates:
         def is_named(place: int) -> bool:
             token = found[place]
             capital = place not in taken and (token.is_capital or token.kind == "alone")
+            if token.key in self._cues.values["event"] and not (place and found[place - 1].is_word):
+                return False  # Born in X
             return capital and not self._known(token) and token.key not in self.asked
 
         runs = [[*run] for named, run in groupby(range(len(found)), is_named) if named]

@@ -27,12 +27,15 @@ PHRASES = (
     "refused",
 )
 """Kinds that say something about the names around them."""
-PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer")
+PLAIN = (
+    *("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer"),
+    *("attempt", "gives"),
+)
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
-    *("place", "particle", "direction", "tenure", "from", "to"),
+    *("place", "particle", "direction", "tenure", "from", "to", "talk", "doubt"),
 )
-VALUES = ("number", "ordinal", "scale", "month", "unit")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
 
 
@@ -45,7 +48,7 @@ class Cue(NamedTuple):
 
 
 class Cues:
-    """The cue words of one language; without any, only names are read."""
+    """The cue words of one language. `only_names`: it has none, so only names are read."""
 
     def __init__(self, rows: Mapping[str, Sequence[str]]) -> None:
         """`rows`: kind -> its words as the table has them."""
@@ -56,6 +59,7 @@ class Cues:
                 self._by_first.setdefault(keys[0], []).append((keys, kind))
         for found in self._by_first.values():
             found.sort(key=lambda each: -len(each[0]))
+        self.only_names = "not" not in rows
         self._words = {kind: frozenset(keys_of(word) for word in rows.get(kind, ())) for kind in WORDS}
         self._single = {
             kind: frozenset(k[0] for k in keys if len(k) == 1) for kind, keys in self._words.items()

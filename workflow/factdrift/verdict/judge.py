@@ -14,8 +14,9 @@ from factdrift.verdict.cues import Cue, Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
 from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import Reading, Role, side_by_side
+from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_roles
-from factdrift.verdict.sentences import repeats, split, without_prompt
+from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
 from factdrift.verdict.text import Token, keys_of, plain, tokens
 from factdrift.words.reasoning import answer_of
 
@@ -48,12 +49,20 @@ class Judged(NamedTuple):
     reason: str
 
 
-def judged(case: Case) -> Judged:
-    """The verdict on an answer."""
+OPENINGS = 4
+"""Sentences, at most, that are skipped since they only lead to the answer, such as `Let me think.`."""
+
+
+def judged(case: Case, openings: int = OPENINGS) -> Judged:
+    """The verdict on an answer. At most `openings` sentences before it say something else."""
     language = case.language.partition("-")[0].casefold()
     cues = read_cues(language)
-    text = plain(answer_of(case.text))
+    text = without_records(plain(answer_of(case.text)), case.question, cues)
     said = without_prompt(text, case.question)
+    if openings == OPENINGS and (end := conclusion(said)):
+        last = judged(case._replace(text=end), 0)
+        if last.named:
+            return last
     found = tokens(said)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
     parts = split(found, cues, candidates.within)
@@ -68,15 +77,18 @@ def judged(case: Case) -> Judged:
     def as_(verdict: str, reason: str) -> Judged:
         return Judged(verdict, answer, named, parts.stop, reason)
 
+    following = case._replace(text=said[parts.rest[0].start :]) if parts.rest and openings else None
     if reason := _says_nothing(parts.answer, mentions, case.question):
-        return as_("empty", reason)
+        later = judged(following, openings - 1) if following else None
+        return later if later is not None and later.named else as_("empty", reason)
     reading = _read(parts.answer, mentions, candidates, cues)
     asks = _asks_back(parts.answer, reading)
-    disclaims = not named and bool(reading.of("disclaimer")) and not reading.of("refused")
-    if (disclaims or (asks and not _asserted(reading))) and parts.rest:
-        later = judged(case._replace(text=said[parts.rest[0].start :]))
-        if later.named:
+    if following and _leads(reading, asks, case.question):
+        later = judged(following, openings - 1)
+        if later.named or (later.verdict == "refused" and not asks):
             return later
+    if cues.only_names and any(cues.has("doubt", token.key) for token in parts.answer) and named:
+        return as_("unclear", "a word that may deny it, in a language whose cue words are not known")
     taken = _retracted(parts.rest, reading, candidates, said, cues)
     return as_(*(taken or _decided(reading, case.several, asks, candidates)))
 
@@ -110,6 +122,28 @@ def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question:
         if not any(each.start < words[begun] and each.kind != UNKNOWN for each in mentions):
             return "one phrase again and again"
     return ""
+
+
+def _leads(reading: Reading, asks: bool, question: str) -> bool:
+    """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
+    if asks and not _asserted(reading):
+        return True
+    if reading.mentions:
+        return False
+    if reading.of("retracted", "not"):
+        return False
+    if reading.of("disclaimer"):
+        return True
+    if reading.of("refused"):
+        return False
+    words = [token for token in reading.tokens if token.is_word]
+    answering = _answering(reading)
+    begins = answering is not None and answering.end - answering.start == 1 and answering.start < 2
+    if any(reading.words.has("talk", token.key) for token in words):
+        return answering is None or begins
+    whole = question.rstrip().endswith("?") or any(reading.words.has("verb", token.key) for token in words)
+    whole |= all(token.key in reading.asked or reading.words.has("title", token.key) for token in words)
+    return whole and answering is None and words[0].is_capital
 
 
 def _asserted(reading: Reading) -> list[Mention]:
@@ -153,7 +187,8 @@ def _retracted(
         if not signs:
             continue
         cue = signs[0]
-        hard = cue.kind in ("retracted", "not") and _stands_apart(found, cue.end)
+        doubts = cue.kind == "not" and all(_says_no(after, place) for place in words)  # I doubt it
+        hard = doubts or (cue.kind in ("retracted", "not") and _stands_apart(found, cue.end))
         following = part.rest
         unknown = [each for each in after.unknown if each.start >= cue.end]
         if hard and not after.mentions and not unknown and following:
@@ -251,6 +286,8 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
 
 def _of_past(reading: Reading) -> list[Mention]:
     """Names of a time that may be past, where nothing else is asserted: then they are the answer."""
+    if any(reading.role(each) == Role.NOW and each.end - each.start > 1 for each in reading.unknown):
+        return []
     once = [each for each in reading.mentions if reading.role(each) == Role.ONCE]
     stale = [
         each
@@ -298,13 +335,15 @@ def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[st
         return "unclear", "a denial is denied"
     if refused and not any(roles[each.start] == Role.DENIED for each in right):
         return "refused", "it says that it does not know"
+    if any(role == Role.OPEN for role in roles.values()):
+        return "refused", "it leaves the answer open"
     if unknown:
         return "wrong", f"it asserts {unknown.name!r}, which is none of the candidates"
     if any(roles[each.start] in (Role.DENIED, Role.TAKEN_BACK) for each in right):
         return "denied", "an accepted answer is named only to be denied"
     if any(roles[each.start] == Role.BEFORE for each in right):
         return "denied", "an accepted answer is named only as the one before"
-    if any(roles[each.start] in (Role.BESIDE, Role.OPEN) for each in right):
+    if any(roles[each.start] == Role.BESIDE for each in right):
         return "wrong", "an accepted answer is named, but not as the answer"
     if reading.mentions:
         return "wrong", "candidates are named, and none is asserted"
@@ -315,6 +354,10 @@ def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[st
     return "wrong", "no candidate is named"
 
 
+_INDEFINITE = frozenset(("a", "an", "ein", "eine", "einer", "einem", "einen"))
+"""Articles of a noun rather than a name."""
+
+
 def _answering(reading: Reading) -> Mention | None:
     """A name that is none of the candidates, in the place of the answer: first, or after a verb or `but`."""
     found = reading.tokens
@@ -323,6 +366,8 @@ def _answering(reading: Reading) -> Mention | None:
             continue
         place = before_articles(reading, each)
         before = found[place].key if place >= 0 else ""
+        if each.start and found[each.start - 1].key in _INDEFINITE:
+            continue
         contrast = any(cue.end == place + 1 for cue in reading.of("contrast", "hedge"))
         if place < 0 or contrast or reading.words.has("verb", before) or before in ("its", "it"):
             negated = any(cue.end == each.start or cue.end == place + 1 for cue in reading.of("not"))

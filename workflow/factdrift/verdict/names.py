@@ -47,15 +47,15 @@ class Names:
         self._cues, self._asked = cues, frozenset(asked)
         whole: dict[tuple[str, ...], Name] = {}
         for kind, texts in listed.items():
-            for text in texts:
-                keys = self._keys(text)
+            for text, keys in ((each, self._keys(name)) for each in texts for name in _spellings(each)):
                 if keys and (known := whole.get(keys)) is not None:
                     if {known.kind, kind} == {ACCEPTED, STALE}:
                         whole[keys] = known._replace(kind=SHARED)
                 elif keys:
                     whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
         self.whole = whole
-        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in self._asked)
+        asks = [key for key in asked if key == "head" or cues.has("thing", key) or cues.has("title", key)]
+        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in asks[:1])
         several = [] if nobody else [each for each in whole.values() if len(each.keys) > 1]
         people = [each for each in several if _person(each.name, cues)]
         self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)
@@ -162,9 +162,19 @@ def _in_parts(name: Name, cues: Cues) -> Person | None:
     if len(keys) < 2:
         return None
     last = len(keys) - 1
+    if last > 1 and re.search(r"\w-[A-Z]\w+$", plain(name.name)):  # Okonjo-Iweala
+        last -= 1
     while last > 1 and cues.has("particle", keys[last - 1]):
         last -= 1
     return Person(name, keys[0], tuple(keys[1:last]), tuple(keys[last:]))
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+
+
+def _spellings(text: str) -> tuple[str, ...]:
+    """A name, and as it is written without umlauts: `Juergen`."""
+    return tuple(dict.fromkeys((text, text.translate(_UMLAUTS))))
 
 
 MOST = 5

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.reading import Reading, Role
 
 _PAST = frozenset(("was", "were", "war", "waren"))
+_UNDER = frozenset(("vice", "deputy", "vizeprasident", "vizeprasidentin", "vizekanzler", "vizekanzlerin"))
+"""Words of an office that is never the one above it."""
 _WORDS = 4
 """Words of an office, at most."""
 
@@ -14,18 +18,22 @@ def read_offices(reading: Reading) -> None:
     """`X is vice president and Y is president`: only Y holds what is asked for."""
     named = reading.named()
     held = {each.start: _office(reading, each) for each in named}
-    if any(_is_asked(reading, office) for office in held.values()):
-        for each in named:
-            office = held[each.start]
-            if office and not _is_asked(reading, office):
-                reading.put(each, Role.BESIDE)
+    asked = any(_is_asked(reading, office) for office in held.values())
+    for each in named:
+        office = held[each.start]
+        verb = each.end < len(reading.tokens) and reading.words.has("verb", reading.tokens[each.end].key)
+        behind = _behind(reading, each.end)[:1] if verb else []
+        under = bool(behind) and behind[0] in _UNDER and behind[0] not in reading.asked
+        if under or (asked and office and not _is_asked(reading, office)):
+            reading.put(each, Role.BESIDE)
 
 
 def _office(reading: Reading, mention: Mention) -> list[str]:
     """The words of the office that a name is said to hold; none of one that it held."""
     found, words = reading.tokens, reading.words
     titles = {key for phrase in words.phrases("title") for key in phrase}
-    if mention.end < len(found) and (office := _behind(reading, mention.end)) and office[-1] in titles:
+    office = _behind(reading, mention.end) if mention.end < len(found) else []
+    if office and (office[-1] in titles or words.has("thing", office[-1])):
         return [] if found[mention.end].key in _PAST else office
     place = mention.start - 1
     if place > 0 and (found[place].text == ":" or words.has("verb", found[place].key)):
@@ -61,6 +69,8 @@ def _behind(reading: Reading, place: int) -> list[str]:
 def _is_asked(reading: Reading, office: list[str]) -> bool:
     """Whether an office is the whole of what is asked for: not `president` in `vice president of`."""
     words, asked = reading.words, reading.asked
+    if len(office) == 1 and abbreviates(office[0], asked):
+        return True
     while len(office) > 1 and office[0] not in asked and words.has("title", office[0]):
         office = office[1:]
     for at in range(len(asked) - len(office) + 1) if office else ():
@@ -75,6 +85,13 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
 
 def _alike(one: str, other: str) -> bool:
     return one == other or f"{one}in" == other or one == f"{other}in"  # Kanzler, Kanzlerin
+
+
+def abbreviates(key: str, asked: Sequence[str]) -> bool:
+    """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
+    size = len(key)
+    runs = (asked[place : place + size] for place in range(len(asked) - size + 1))
+    return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
 def belongs(reading: Reading, mention: Mention) -> bool:

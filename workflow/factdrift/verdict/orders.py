@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, Reading, Role
 
+_WILL = frozenset(("will", "shall", "wird", "soll"))
+"""Verbs of what is to come: `X, who will be succeeded by Y`."""
 _AFTER = ("after", "following", "nach", "nachdem")
 
 
@@ -21,6 +24,15 @@ def read_order(reading: Reading) -> None:
         by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
         handed = cue.kind == "handed_on"
         if then is None and _agent_before(reading, cue):
+            continue
+        office = then is not None and then.kind == UNKNOWN and then.end - then.start == 1
+        if keys == ["became"] and office and first is not None and first.person:  # X became Taoiseach
+            continue
+        led = reading.tokens[max(cue.start - 3, first.end if first else 0) : cue.start]
+        if first is not None and then is not None and any(token.key in _WILL for token in led):
+            holds, comes = (first, then) if handed or by_later else (then, first)
+            reading.put(holds, Role.NOW)
+            reading.put(comes, Role.BESIDE)
             continue
         if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
             reading.put(first, Role.BEFORE)
@@ -49,9 +61,15 @@ def read_order(reading: Reading) -> None:
             and _headed(reading, first, then)
         ):
             continue
-        if handed:
+        who = handed and first is None and cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
+        if who:  # the man who lost to X
+            reading.put(then, Role.BESIDE)
+        elif handed:
             if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
-                reading.put(first, Role.BEFORE)
+                acts = "hat" in [
+                    token.key for token in reading.tokens[first.end : cue.start]
+                ]  # hat ihn abgelöst
+                reading.put(first, Role.NOW if acts else Role.BEFORE)
             elif (
                 then is None
                 and first is not None
@@ -82,8 +100,12 @@ def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Me
     return later[0] if first is None and later else then
 
 
+_APART = 7
+"""Tokens, at most, between X and `to` in `from X, in 2021, to Y`."""
+
+
 def _changes(reading: Reading) -> None:
-    """`From X to Y`, `from X, in Z, to Y`."""
+    """`From X to Y`, `from X, in Z, to Y`; `X, from Y`."""
     words, found = reading.words, reading.tokens
     named = reading.named()
     for at, first in enumerate(named):
@@ -92,13 +114,25 @@ def _changes(reading: Reading) -> None:
             continue
         for second in named[at + 1 :]:
             to = before_articles(reading, second)
-            if any(token.is_word for token in found[end:to]):
+            between = found[end:to] if to >= end else ()
+            if len(between) > _APART or reading.stopped(end, max(to, end), STOPS_BUT_PARENTHESES):
+                break
+            if any(words.has("verb", token.key) for token in between):
                 break
             if to >= end and words.has("to", found[to].key):
                 reading.put(first, Role.BEFORE)
                 reading.put(second, Role.NOW)
                 break
             end = second.end
+        else:
+            own = [each for each in named[:at] if not each.value and reading.role(each) == Role.ASSERTED]
+            by = words.has("by", found[before].key)  # the German `von` is both
+            if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
+                reading.put(first, Role.BEFORE)  # X, on loan from Y
+    for at, each in enumerate(named):  # from X to Y, from Y to Z
+        again = [later for later in named[at + 1 :] if later.name == each.name]
+        if any(reading.role(later) == Role.BEFORE for later in again):
+            reading.put(each, Role.BEFORE, (Role.NOW,))
 
 
 def before_articles(reading: Reading, mention: Mention) -> int:
@@ -121,11 +155,13 @@ def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bo
             reading.words.has("verb", token.key) for token in between
         )
         reading.put(then if apposed else None, Role.BESIDE)
+        reading.put(first if apposed else None, Role.BEFORE)
         return apposed
     later = [each for each in reading.named() if each.start >= then.end]
     if not later or [token.text for token in reading.tokens[then.end : later[0].start]] != [","]:
         return False
     reading.put(then, Role.BESIDE)
+    reading.put(later[0], Role.BEFORE)
     return True
 
 

@@ -51,8 +51,10 @@ class Reading:
     def __post_init__(self) -> None:
         taken = {place for each in self.mentions for place in range(each.start, each.end)}
         keys = [token.key if token.is_word else f" {token.text}" for token in self.tokens]
-        spaced = [("" if place in taken else key) for place, key in enumerate(keys)]
-        self.cues = [cue for cue in self.words.find(spaced) if not self._joined(cue)]
+        places = [at for at in range(len(keys)) if not self._hyphen(at)]  # real-time is `real time`
+        cues = self.words.find(["" if at in taken else keys[at] for at in places])
+        cues = [Cue(cue.kind, places[cue.start], places[cue.end - 1] + 1) for cue in cues]
+        self.cues = [cue for cue in cues if not self._joined(cue)]
         self.cues += [
             Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
         ]
@@ -63,6 +65,14 @@ class Reading:
             for each in self.unknown
             if not any(one.start < each.end and each.start < one.end for one in empty)
         ]
+
+    def _hyphen(self, at: int) -> bool:
+        """Whether the hyphen of a compound is at a place."""
+        if self.tokens[at].text != "-" or not 0 < at < len(self.tokens) - 1:
+            return False
+        before, hyphen, after = self.tokens[at - 1 : at + 2]
+        glued = before.end == hyphen.start and hyphen.end == after.start
+        return glued and before.kind == after.kind == "word"
 
     def _joined(self, cue: Cue) -> bool:
         """Whether a word is glued to another by a hyphen, such as the `no` of `no-one`; `ex-` is a cue."""
@@ -100,6 +110,10 @@ class Reading:
                 near = sum(token.is_word for token in self.tokens[each.end : cue.start]) <= reach
                 return each if near and not self.stopped(each.end, cue.start, stops) else None
         return None
+
+    def has_cue(self, kind: str, start: int, end: int) -> bool:
+        """Whether a cue of a kind is between two places."""
+        return any(start <= cue.start and cue.end <= end for cue in self.of(kind))
 
     def has(self, kind: str, start: int, end: int) -> bool:
         """Whether a word of the row `kind` is between two places."""

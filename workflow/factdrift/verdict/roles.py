@@ -5,30 +5,41 @@ from __future__ import annotations
 from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
+from factdrift.verdict.clauses import (
+    asked_events,
+    of_asked_event,
+    read_attempts,
+    read_conditions,
+    read_events,
+    read_gifts,
+)
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
-from factdrift.verdict.orders import adjacent, before_articles, read_order
+from factdrift.verdict.orders import before_articles, read_order
 from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
+from factdrift.verdict.terms import read_present, read_times
 
 
 def read_roles(reading: Reading) -> None:
     """Fills the roles of a reading, the surest cues first."""
     _bounds(reading)
+    _counted(reading)
     read_order(reading)
-    _times(reading)
+    read_gifts(reading)
+    read_times(reading)
     _spread(reading)
     _denials(reading)
+    read_attempts(reading)
     _beside(reading)
+    read_events(reading)
     read_offices(reading)
     _opinions(reading)
     _concessions(reading)
     _refusals(reading)
     _corrections(reading)
-    _present(reading)
-
-
-_DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
+    read_present(reading)
+    read_conditions(reading)
 
 
 _LIMITS = frozenset(("after", "before", "nach", "vor", "under", "unter"))
@@ -44,11 +55,25 @@ def _bounds(reading: Reading) -> None:
             gap = reading.tokens[cue.end : each.start]
             if limit and cue.end <= each.start and all(reading.words.has("article", t.key) for t in gap):
                 reading.put(each, Role.BESIDE)
-    for first, second in pairwise(values):
+    years = [each for each in values if reading.tokens[max(each.start - 1, 0)].key in ("in", "since", "seit")]
+    for first, second in pairwise(each for each in values if each.kind != UNKNOWN or each not in years):
         between = [token.key for token in reading.tokens[first.end : second.start]]
         if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
-            reading.put(first, Role.BESIDE)
-            reading.put(second, Role.BESIDE)
+            life = asked_events(reading) if reading.tokens[max(first.start - 1, 0)].text == "(" else ()
+            reading.put(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
+            reading.put(None if "death" in life else second, Role.BESIDE)
+
+
+def _counted(reading: Reading) -> None:
+    """`26,500 students and 28,000 alumni`: the noun of the question chooses between amounts."""
+    values = [each for each in reading.named() if each.value and each.end < len(reading.tokens)]
+    nouns = {each.start: reading.tokens[each.end] for each in values}
+    if any(noun.key in reading.asked for noun in nouns.values()):
+        for each in values:
+            noun = nouns[each.start]
+            known = any(reading.words.has(kind, noun.key) for kind in ("starter", "verb"))
+            if noun.kind == "word" and not known and noun.key not in reading.asked:
+                reading.put(each, Role.BESIDE)
 
 
 def _changes(reading: Reading, first: Mention) -> bool:
@@ -56,86 +81,6 @@ def _changes(reading: Reading, first: Mention) -> bool:
     earlier = [token.key for token in reading.tokens[: first.start] if token.is_word]
     led = len(earlier) > 1 and reading.words.has("from", earlier[-1])
     return led and not reading.words.has("verb", earlier[-2])
-
-
-_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals"))
-
-
-def _times(reading: Reading) -> None:
-    for cue in reading.of("former"):
-        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
-        then = reading.next(cue, 7, STOPS - {":"})
-        noun = keys[0] in ("predecessor", "vorganger", "vorgangerin")
-        if then is not None and not (noun and then.possessive):
-            if (noun and _heads(reading, cue, then)) or reading.stopped(
-                cue.end, then.start, STOPS - {":"}, ["now"]
-            ):
-                continue
-            role = (
-                Role.BEFORE if noun or keys[0] in _BEFORE or _of_the_office(reading, cue, then) else Role.ONCE
-            )
-            if noun:
-                _owner_now(reading, cue)
-            if keys[0] not in ("once", "einst", "zuvor") or adjacent(reading, cue, then, 4):
-                reading.put(then, role)
-                continue
-        before = reading.previous(cue, 6)
-        if before is None:
-            continue
-        if noun and before.possessive:
-            others = [each for each in reading.named() if each.end <= before.start]
-            if others and not any(t.is_word for t in reading.tokens[others[-1].end : before.start]):
-                reading.put(before, Role.BESIDE)  # X, Y's predecessor
-                continue
-            if len(reading.named()) == 1 and cue.end >= len(reading.tokens) - 1:
-                reading.put(before, Role.BESIDE)  # X's predecessor
-                continue
-            reading.put(others[-1] if others else None, Role.BEFORE)
-            _owner_now(reading, cue)
-        elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
-            reading.put(before, Role.ONCE)
-    for cue in reading.of("until"):
-        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
-        dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
-        if not dated and keys[-1] not in _ENDED:
-            continue
-        before = reading.previous(cue, 12, STOPS_BUT_PARENTHESES)
-        between = reading.tokens[before.end : cue.start] if before is not None else ()
-        apart = len(keys) < 3 and any(token.text in (",", "(") for token in between)
-        then = reading.next(cue, 8)
-        if then is not None and any(t.key in ("when", "als") for t in reading.tokens[cue.end : then.start]):
-            apart = False  # until March 2023, when X came
-        if before is not None and not (apart and then is not None):
-            reading.put(before, Role.ONCE, (Role.ASSERTED, Role.NOW))
-        elif then is not None:
-            reading.put(then, Role.ONCE)
-    _spans(reading)
-
-
-_ENDED = frozenset(("until", "till", "til", "bis", "down", "office", "resigned", "ousted", "dismissed"))
-_ENDED |= {"fired", "retired", "zuruck", "aus"}
-"""Words that end a term, with a date or without."""
-
-
-def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether a name is itself the answer in `X's predecessor, Y`, without a verb between; then X is not."""
-    owner = reading.previous(cue, 1)
-    if owner is None or not owner.possessive or reading.has("verb", cue.end, then.start):
-        return False
-    if any(each.end <= owner.start for each in reading.named()):
-        return False
-    reading.put(owner, Role.BESIDE)
-    return True
-
-
-def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether `former` is said of what is asked for: `former president X`, not `former vice president X`."""
-    keys = [token.key for token in reading.tokens[cue.end : then.start] if token.is_word]
-    if not keys or cue.end - cue.start > 1 or reading.tokens[cue.start].key == "outgoing":
-        return False
-    return all(
-        any(key == each or (len(key) > 4 and each.endswith(key)) for each in reading.asked) for key in keys
-    )
 
 
 def _spread(reading: Reading) -> None:
@@ -153,30 +98,6 @@ def _spread(reading: Reading) -> None:
             and side_by_side(reading, first, second)
         ):
             reading.put(second, role)
-
-
-def _owner_now(reading: Reading, cue: Cue) -> None:
-    """`X's predecessor was Y` says that X holds now."""
-    owner = reading.previous(cue, 1)
-    if owner is not None and owner.possessive:
-        reading.put(owner, Role.NOW)
-
-
-def _spans(reading: Reading) -> None:
-    """`X (2017-2021)`: a term that has ended; `X (2021-present)`: one that has not."""
-    found = reading.tokens
-    for place in range(1, len(found) - 1):
-        first, dash, last = found[place - 1 : place + 2]
-        if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
-            continue
-        span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, STOPS_BUT_PARENTHESES - {":"} | {","}) or reading.next(
-            span, 4, STOPS_BUT_PARENTHESES - {":"}
-        )
-        if last.kind == "number" and len(last.key) == 4:
-            reading.put(before, Role.ONCE)
-        elif last.kind != "number" and dash.text in "-–—":
-            reading.put(before, Role.NOW)
 
 
 def _denials(reading: Reading) -> None:
@@ -198,23 +119,13 @@ def _denials(reading: Reading) -> None:
                 )
             continue
         if any(
-            cue.end <= each.start < end and not _place_of_office(reading, cue, each)
+            cue.end <= each.start < end and before_articles(reading, each) < cue.end
             for each in reading.unknown
         ):
             continue
         before = _subject(reading, cue)
         if before is not None:
             reading.put(before, Role.DENIED, (Role.ASSERTED, Role.NOW, Role.ONCE))
-
-
-def _place_of_office(reading: Reading, cue: Cue, unknown: Mention) -> bool:
-    """Whether a name behind a denial is only the place of an office: `X is not the president of the US`."""
-    between = [token.key for token in reading.tokens[cue.end : unknown.start]]
-    led = between[-1:] and (reading.words.has("article", between[-1]) or between[-1] in _PLACED)
-    return bool(led) and any(reading.words.has("title", key) or key in reading.asked for key in between[:-1])
-
-
-_PLACED = frozenset(("of", "in", "at", "for", "von", "vom", "bei"))
 
 
 _INSTEAD = frozenset(("instead", "rather", "statt", "anstatt", "anstelle"))
@@ -262,12 +173,17 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     between = reading.tokens[last.end : cue.start]
     if any(token.text in (",", ";", ":", "(") for token in between) or len(between) > 7:
         return None
-    if any(each.start >= last.end and each.end <= cue.start for each in reading.unknown):
+    nouns = {at + 1 for at, token in enumerate(reading.tokens) if reading.words.has("article", token.key)}
+    if any(
+        each.start >= last.end and each.end <= cue.start and each.start not in nouns
+        for each in reading.unknown
+    ):
         return None
     first = reading.tokens[cue.start].key
     contracted = first.endswith("nt") or reading.words.has("verb", first)
     verb = any(reading.words.has("verb", token.key) for token in between)
-    return last if verb or contracted or not between else None
+    whole = first in ("nicht", "nie", "niemals") or reading.tokens[cue.end - 1].key in ("longer", "more")
+    return last if verb or contracted or whole or not between else None
 
 
 _AROUND = frozenset(("near", "outside", "north", "south", "east", "west", "nahe", "ausserhalb"))
@@ -293,12 +209,23 @@ def _beside(reading: Reading) -> None:
                 continue
             first = reading.tokens[cue.start].key
             of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
-            of |= first in _FOUNDED and not any(key[:5] == first[:5] for key in reading.asked)
+            asked = of_asked_event(reading, cue.start)
+            of |= first in _FOUNDED and not asked and not any(key[:5] == first[:5] for key in reading.asked)
             others = [other for other in reading.named() if other.start != each.start]
             around = first in _AROUND
             around |= cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
-            if around or any(other.start < cue.start for other in others) or (of and others):
+            if asked:
+                break
+            if (
+                around
+                or any(other.start < cue.start for other in others)
+                or (of and (others or cue.end - cue.start > 1))
+            ):
                 reading.put(each, Role.BESIDE)
+                for one, other in pairwise(m for m in reading.mentions if m.start >= each.start):
+                    joined = reading.has_cue("and", one.end, other.start)
+                    if reading.role(one) == Role.BESIDE and joined and side_by_side(reading, one, other):
+                        reading.put(other, Role.BESIDE)
             break
     for each in reading.mentions:
         others = [other for other in reading.named() if other.start != each.start and not other.possessive]
@@ -374,72 +301,4 @@ def _apart(reading: Reading, cue: Cue) -> bool:
         after in ",.:;!—–-"
         if short
         else before in ",.:;!?—–-(" or after in ",.:;!—–-" or cue.end - cue.start > 1
-    )
-
-
-def _present(reading: Reading) -> None:
-    """A name that is said to hold now makes the others those of another time."""
-    for cue in reading.of("now"):
-        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
-        following = reading.tokens[cue.end : cue.end + 3]
-        dated = any(token.kind == "number" for token in following) or any(t.key == "then" for t in following)
-        if keys[0] in ("since", "seit", "stand") and not dated:
-            continue
-        then = reading.next(cue, 12, STOPS | {"("} - {":"})
-        before = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - {":"} | {","})
-        trailing = keys[0] in ("since", "seit")
-        if keys[:1] == ["as"] or keys[0] == "stand":
-            continue
-        chosen = (before or then) if trailing else (then or before)
-        if then is not None and before is not None and not trailing and adjacent(reading, cue, then, 3):
-            chosen = then
-        if chosen is not None and chosen.kind != UNKNOWN:
-            reading.put(chosen, Role.NOW)
-            for each in reading.mentions if keys[0] in _NEXT and chosen.start >= cue.end else ():
-                if each.end <= cue.start:
-                    reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
-    tenses = {
-        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == Role.ASSERTED
-    }
-    if {"past", "present"} <= set(tenses.values()):
-        for each in reading.mentions:
-            if tenses.get(each.start) == "past":
-                reading.put(each, Role.ONCE)
-    if any(role == Role.NOW for role in reading.roles.values()):
-        for each in reading.mentions:
-            if reading.role(each) == Role.ASSERTED and (
-                _of_a_year(reading, each) or not _listed(reading, each)
-            ):
-                reading.put(each, Role.ONCE)
-
-
-_NEXT = frozenset(
-    ("then", "later", "subsequently", "now", "dann", "danach", "spater", "anschliessend", "jetzt")
-)
-_TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are": "present", "ist": "present"}
-
-
-def _tense(reading: Reading, mention: Mention) -> str:
-    """The tense of the verb beside a name; empty if there is none."""
-    after = reading.tokens[mention.end].key if mention.end < len(reading.tokens) else ""
-    if after in _TENSES:
-        return _TENSES[after]
-    place = before_articles(reading, mention)
-    return _TENSES.get(reading.tokens[place].key, "") if place >= 0 else ""
-
-
-def _of_a_year(reading: Reading, mention: Mention) -> bool:
-    """Whether a year in parentheses, and nothing else in them, stands behind a name: `X (2022)`."""
-    behind = reading.tokens[mention.end : mention.end + 3]
-    if [token.kind == "number" for token in behind] != [False, True, False]:
-        return False
-    return behind[0].text == "(" and len(behind[1].key) == 4 and behind[2].text == ")"
-
-
-def _listed(reading: Reading, mention: Mention) -> bool:
-    """Whether a name stands beside one that is said to hold now."""
-    return any(
-        reading.role(each) == Role.NOW and side_by_side(reading, *sorted((each, mention)))
-        for each in reading.mentions
-        if each is not mention
     )

@@ -12,6 +12,13 @@ from factdrift.verdict.text import Token, keys_of, name_tokens, tokens
 _ENDS = frozenset(".!?…。！？؟।")
 _INSIDE = re.compile(r"[.!?…。！？؟।] ")
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
+_CONCLUSION = re.compile(
+    r"(?:(?<=\n)|(?<=[.!?] ))(?:(?:so|therefore|thus|hence|also|daher|somit),? (?:the|die|my) (?:final )?"
+    r"(?:answer|antwort)|(?:the |my )?final answer|(?:die )?endgültige antwort|(?:answer|antwort)(?=\s*:))"
+    r"(?:\s+(?:is|ist|lautet))?\s*:?",
+    re.I,
+)
+_NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
 LOOP = 3
 """So many times a phrase of two words or more ends a text that repeats itself, as Holtzman et al. (2020,
 arXiv 1904.09751) count repetition in greedy continuations."""
@@ -40,6 +47,15 @@ def without_prompt(text: str, question: str) -> str:
             text = re.sub(r"^[\s?!.:…\"')_]+", "", text[words[len(asked) - 1].end :])
         elif not label:
             return text
+
+
+def conclusion(text: str) -> str:
+    """What follows `So the answer is` or `Final answer:` in a text that reasons first; empty without one.
+
+    A text that goes on with other questions has none.
+    """
+    ends = [match.end() for match in _CONCLUSION.finditer(text) if match.start()]
+    return text[ends[-1] :] if ends and not _NEXT.search(text) else ""
 
 
 Pairs = frozenset[tuple[str, str]]

@@ -22,6 +22,8 @@ _FRACTION = re.compile(r"(\d?)\s?([½¼¾])")
 _POWER = re.compile(r"(?<!\d)10([⁰¹²³⁴-⁹]+)")
 _BROKEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
 """A word that a line's end divides."""
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+.-]*[ \t]*$", re.M)
+"""A line that begins or ends a block of code, with the block's language."""
 MOST = 8192
 """Characters of an answer that are read."""
 _MARKS = [
@@ -81,6 +83,7 @@ def plain(text: str) -> str:
     text = text.strip()[:MOST]
     if _PLAIN.fullmatch(text):
         return text.strip()
+    text = _FENCE.sub("", text)
     if "&" in text:
         text = html.unescape(text)
     text = _FRACTION.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text)

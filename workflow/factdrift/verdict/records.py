@@ -1,0 +1,166 @@
+"""Tables, JSON and labelled lines of an answer as plain text: the fields that answer the question.
+
+`| Country | Head of government |` above `| New Zealand | X |`, `{"country": "New Zealand", "pm": "X"}` and
+`Head of government: X` in a list of such lines are records, whose fields have a label and a value each. A
+record is read as the values whose labels say what is asked for, with the years of its term: `X (2023-2025)`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from factdrift.verdict.cues import Cues
+from factdrift.verdict.offices import abbreviates
+from factdrift.verdict.text import keys_of
+
+_TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.*\|.*$)+", re.M)
+_LINE = re.compile(r"[ \t]*(?:[-*•·+][ \t]+)?([^\W\d_][^:|{}\[\]\"\n]{0,40}):[ \t]+(\S[^\n]*?),?[ \t]*")
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
+_YEAR = re.compile(r"\b\d{4}\b")
+_LABELS = frozenset(
+    (
+        *("answer", "name", "value", "result", "response", "output", "holder", "incumbent", "reply", "text"),
+        *("antwort", "wert", "ergebnis", "inhaber", "amtsinhaber"),
+    )
+)
+"""Labels of what is asked for, whatever it is."""
+_FROM = frozenset(("since", "as", "seit", "stand"))
+"""Words of a label that says when, rather than what holds now."""
+_APART = frozenset(("question", "frage", "q", "a", "f", "answer", "antwort", "note", "hinweis"))
+"""Labels that are no fields where each has a line: what is asked, and what answers it."""
+
+
+class Field(NamedTuple):
+    label: str
+    value: str
+
+
+def without_records(text: str, question: str, cues: Cues) -> str:
+    """A plain text (`text.plain`) with each table, JSON value and list of labelled lines in words."""
+    if "|" in text:
+        text = _TABLE.sub(lambda match: _of_table(match[0], question, cues), text)
+    if "{" in text:
+        text = _of_json(text, question, cues)
+    return _of_lines(text, question, cues) if text.count(":") > 1 and "\n" in text else text
+
+
+def _of_table(text: str, question: str, cues: Cues) -> str:
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in text.split("\n")]
+    header, body = rows[0], rows[2:]
+    records = [[Field(*pair) for pair in zip(header, row, strict=False)] for row in body]
+    asked = keys_of(question)
+    if len(header) == 2 and all(_fit(label, asked, cues) in (0, 1, 2) for label in header):
+        down = [Field(*row) for row in body if len(row) == 2]  # labels in the first column
+        if any(_fit(field.label, asked, cues) > 1 for field in down):
+            records = [down]
+    return _in_words(records, asked, cues)
+
+
+def _of_json(text: str, question: str, cues: Cues) -> str:
+    for opening in re.finditer(r"[\[{]", text):
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, opening.start())
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        listed = value if isinstance(value, list) else [value]
+        records = [list(_fields(item, "")) for item in listed if isinstance(item, dict)]
+        if any(records):
+            words = _in_words(records, keys_of(question), cues)
+            return f"{text[: opening.start()]}{words}{text[end:]}"
+    return text
+
+
+def _fields(value: object, label: str) -> Iterator[Field]:
+    """The fields of a JSON value; `{"former": {"name": X}}` has the label `former name`."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _fields(inner, f"{label} {key}".strip())
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _fields(inner, label)
+    elif value is not None and not isinstance(value, bool):
+        yield Field(label, str(value))
+
+
+def _of_lines(text: str, question: str, cues: Cues) -> str:
+    """Two or more lines with a label each, one under the other."""
+    asked = keys_of(question)
+    lines, done, at = text.split("\n"), [], 0
+    while at < len(lines):
+        end, fields = at, []
+        while end < len(lines) and (match := _LINE.fullmatch(lines[end])):
+            fields.append(Field(match[1].strip(), match[2].strip("\"' \t")))
+            end += 1
+        labels = {key for field in fields for key in keys_of(field.label)}
+        fits = any(_fit(field.label, asked, cues) > 0 for field in fields)
+        if len(fields) > 1 and fits and not labels & _APART:
+            done.append(_in_words([fields], asked, cues))
+        else:
+            end = max(end, at + 1)
+            done += lines[at:end]
+        at = end
+    return "\n".join(done)
+
+
+def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
+    """How well a label says what is asked for: in the question's words (3), as an office (2), plainly (1).
+
+    0 is a label of something else, -1 one of what was before or comes after.
+    """
+    keys = keys_of(_WORDS.sub(" ", label))
+    kinds = {cue.kind for cue in cues.find(keys)}
+    if kinds & {"former", "took_over", "handed_on", "beside"}:
+        return -1
+    now = [cue for cue in cues.find(keys) if cue.kind == "now" and keys[cue.start] not in _FROM]
+    places = {position for cue in now for position in range(cue.start, cue.end)}
+    words = [
+        key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
+    ]
+    bare = [key for key in words if key not in _LABELS] or words
+    if bare and all(key in asked or abbreviates(key, asked) for key in bare):
+        return 3
+    if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
+        return 2
+    return int(bool(keys) and all(key in _LABELS for key in bare))
+
+
+def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
+    """The records as one line, or as the points of a list."""
+
+    def of_subject(record: Sequence[Field]) -> bool:
+        return any((keys := keys_of(field.value)) and set(keys) <= set(asked) for field in record)
+
+    chosen = [field for field in records if of_subject(field)] or records
+    plain = [[_fit(field.label, asked, cues) for field in record] for record in chosen]
+    if all(max(fits) == 1 for fits in plain):  # | Office | Name |
+        before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
+        offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
+        chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
+    years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
+    if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
+        chosen = [max(zip(years, chosen, strict=True))[1]]
+    lines = [line for record in chosen if (line := _line(record, asked, cues))]
+    return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
+
+
+def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
+    fits = [_fit(field.label, asked, cues) for field in record]
+    filled = [fit for fit, field in zip(fits, record, strict=True) if field.value]
+    best = max(filled, default=0)
+    own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
+    if best < 1:
+        before = [field for fit, field in zip(fits, record, strict=True) if fit < 0]
+        return ", ".join(f"{field.label}: {field.value}" for field in before or record)
+    listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
+    values = ", ".join(dict.fromkeys(listed))
+    years = [field for field in record if field not in own and _YEAR.search(field.value)]
+    if not years or any(character.isdigit() for character in values):
+        return values
+    if len(years) > 1:
+        first, last = (_YEAR.findall(field.value)[-1] for field in years[:2])
+        return f"{values} ({first}-{last})"
+    timed = {"until", "now", "former"} & {cue.kind for cue in cues.find(keys_of(years[0].label))}
+    return f"{values} ({years[0].label} {years[0].value})" if timed else f"{values} ({years[0].value})"
