@@ -1,7 +1,6 @@
 """What is told of a model without loading it: its sizes by the configuration, its files, its weights."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -9,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes, weights_stamp
+from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes
 
 
 def folder(path: Path, config: Any) -> str:
@@ -83,16 +82,3 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> 
     names = [path.name for path in model_files(str(tmp_path))]
     assert names == ["config.json", "model.safetensors", "modeling_own.py", "tokenizer.model"]
     assert model_files("someone/on-a-hub") == model_files("") == []
-
-
-def test_other_weights_change_the_stamp_also_older_ones(tmp_path: Path) -> None:
-    weights = tmp_path / "model.safetensors"
-    weights.write_bytes(b"first")
-    before = weights_stamp(str(tmp_path))
-    assert weights_stamp(str(tmp_path)) == before
-    weights.write_bytes(b"other")
-    os.utime(weights, (1, 1))
-    older = weights_stamp(str(tmp_path))
-    (tmp_path / "vocab.txt").write_text("a", encoding="utf-8")
-    assert len({before, older, weights_stamp(str(tmp_path))}) == 3
-    assert weights_stamp("someone/on-a-hub") == ""

@@ -1,6 +1,5 @@
 """What is told of a model by its name, without loading it: its files, weights and sizes. Imports no torch."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -58,16 +57,6 @@ def model_files(name: str) -> list[Path]:
     if not name or not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-
-
-def weights_stamp(name: str) -> str:
-    """SHA-256 over name, size and time of modification of each of `model_files`; empty if there are none.
-
-    It changes when other weights are put in the place of a model's, older ones among them, and reads none.
-    """
-    files = [(path.name, path.stat()) for path in model_files(name)]
-    stamps = [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in files]
-    return hashlib.sha256("\n".join(stamps).encode()).hexdigest() if stamps else ""
 
 
 def check_same_weights(rows: Iterable[tuple[str, str, str]]) -> None:
