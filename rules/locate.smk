@@ -96,7 +96,10 @@ rule locate_scores:
         "logs/{pair}/locate/scores.txt",
     params:
         examples=subpath(input[0], parent=True),
-        folders=lambda wildcards, input: [*(str(Path(path).parent) for path in input.scores), *LOCATE_PLAN.folders],
+        folders=lambda wildcards, input: [
+            *(str(Path(path).parent) for path in input.scores),
+            *LOCATE_PLAN.folders,
+        ],
         out_reports=subpath(output.table, parent=True),
     shell:
         job("locate scores")
