@@ -1,6 +1,7 @@
 """What is told of a model without loading it: its sizes by the configuration, its files, its weights."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -8,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.models.loading import load
 from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes
 
 
@@ -82,3 +84,21 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> 
     names = [path.name for path in model_files(str(tmp_path))]
     assert names == ["config.json", "model.safetensors", "modeling_own.py", "tokenizer.model"]
     assert model_files("someone/on-a-hub") == model_files("") == []
+
+
+def test_a_hub_that_cannot_be_reached_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    begun = time.monotonic()
+    for read in (read_sizes, load):
+        with pytest.raises(
+            InputError, match=r"no/such at revision main .* 127.0.0.1:9 \(Connection refused\)"
+        ):
+            read("no/such")
+    # One try each: the hub's own functions take 23 s.
+    assert time.monotonic() - begun < 10
+    assert "".join(capfd.readouterr()) == ""

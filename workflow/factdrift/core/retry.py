@@ -135,7 +135,7 @@ def cause_of(error: BaseException) -> str:
         words = (isinstance(inner, OSError) and inner.strerror) or words
         parts = (inner.__cause__, getattr(inner, "reason", None), *inner.args, inner.__context__)
         inner = next((part for part in parts if isinstance(part, BaseException)), None)
-    return words or str(error)[:120] or type(error).__name__
+    return words or " ".join(str(error).split())[:120] or type(error).__name__
 
 
 def retry_after(headers: Any, now: datetime.datetime | None = None) -> float | None:
