@@ -128,13 +128,11 @@ def cause_of(error: BaseException) -> str:
 
     Libraries wrap it several times, and each repeats address and text of the one before.
     """
-    words, inner = "", error
-    seen: list[BaseException] = []
-    while inner is not None and inner not in seen:
-        seen.append(inner)
+    words, chain = "", [error]
+    for inner in chain:
         words = (isinstance(inner, OSError) and inner.strerror) or words
         parts = (inner.__cause__, getattr(inner, "reason", None), *inner.args, inner.__context__)
-        inner = next((part for part in parts if isinstance(part, BaseException)), None)
+        chain += [part for part in parts if isinstance(part, BaseException) and part not in chain][:1]
     return words or " ".join(str(error).split())[:120] or type(error).__name__
 
 

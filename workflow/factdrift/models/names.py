@@ -149,7 +149,7 @@ def from_hub(name: str, revision: str, key: str = "models") -> Path:
             f"{key}: {name}: its config.json is fetched by the packages of `make models`; run that, or give "
             "the folder of the model instead"
         ) from None
-    hub.logging.set_verbosity_error()
+    hub.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         known = hub.try_to_load_from_cache(name, "config.json", revision=revision)
         if isinstance(known, str):
@@ -158,7 +158,7 @@ def from_hub(name: str, revision: str, key: str = "models") -> Path:
         return Path(hub.hf_hub_download(name, "config.json", revision=revision))
     except Exception as error:  # any of a dozen of the hub's, of requests' or of httpx', by its version
         raise InputError(
-            f"{key}: {name} at revision {revision} is no folder, was not fetched before, and cannot be fetched "
+            f"{key}: {name} at revision {revision} is no folder, was not fetched before, and cannot be had "
             f"from {hub.constants.ENDPOINT} ({cause_of(error)}); correct name and revision, connect to the "
             "network once, or give the folder of the model instead"
         ) from None
