@@ -112,9 +112,10 @@ class Sheet(OfAudit, command="audit sheet"):
 
         from factdrift.audit.kinds import UPDATES
         from factdrift.audit.reading import Source
-        from factdrift.audit.sheet import COLUMNS, sheet_rows
-        from factdrift.core.owned import atomic_path
+        from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
+        from factdrift.core.owned import atomic_path, check_unchanged
 
+        check_unchanged(self.output, is_blank)
         files = Source(self.folder.parent, Path(), Path()).files()
         if UPDATES not in files:
             raise InputError(

@@ -182,6 +182,18 @@ def claim(folder: Path, names: Iterable[str]) -> None:
         file.write("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
+def check_unchanged(path: Path, unchanged: Callable[[Path], bool]) -> None:
+    """Raises InputError if a file that people edit once it is written is there, and may hold what they wrote.
+
+    `unchanged`: whether it is as the command wrote it.
+    """
+    if os.path.lexists(path) and not (path.is_file() and unchanged(path)):
+        raise InputError(
+            f"{path}: has been changed since this command wrote it, or was not written by it, so it is not "
+            "replaced; name another file, or move this one away"
+        )
+
+
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A temporary folder under TMPDIR, named by this process, which it says in WRITER; removed at the end."""
