@@ -149,8 +149,10 @@ def scores(path: str | PathLike[str] = "results/edit_scores.parquet") -> pd.Data
 
     Raises InputError that names the command if they have not been built.
     """
+    from factdrift.core.products import no_file
+
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
+        raise no_file(path)
     return load(path)
 
 

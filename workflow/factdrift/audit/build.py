@@ -46,6 +46,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import check_same, identity
 from factdrift.core.manifests import read_manifest
+from factdrift.core.products import no_file
 
 STRATA = {
     STREAM: ["interval", "dated_by", "chain"],
@@ -73,9 +74,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     """
     manifest = read_manifest(source.pair / "manifest.json")
     if UPDATES not in source.files():
-        raise InputError(
-            f"{source.pair / 'wikifactdiff.parquet'}: no such file; build it with `snakemake --cores all`"
-        )
+        raise no_file(source.pair / "wikifactdiff.parquet")
     for side, dump in (("old", source.old_dump), ("new", source.new_dump)):
         if not dump.is_file():
             raise InputError(

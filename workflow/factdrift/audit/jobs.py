@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.manifests import read_manifest
-from factdrift.core.products import products
+from factdrift.core.products import no_file, products
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -90,9 +90,7 @@ class OfAudit(Job):
 
         path = self.folder / "audit.parquet"
         if not path.is_file():
-            raise InputError(
-                f"{path}: no such file; make it with `snakemake --cores all results/audit.parquet`"
-            )
+            raise no_file(path)
         rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
         return rows
 

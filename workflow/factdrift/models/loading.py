@@ -181,7 +181,8 @@ def read_config(
     name = ALIASES.get(name, name)
     source = str(bundled_folder(name, folder, FOLDER)) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
-        raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
+        made = f"`snakemake --cores all {FOLDER / name}`"
+        raise InputError(f"models: {source} does not exist yet; make it with {made}")
     check_whole(source)
     if not Path(source).is_dir():
         from_hub(source, revision)

@@ -85,8 +85,8 @@ def _read(job: Ask, folder: Path) -> Benchmark:
         if edits is None:
             target = record_of("stream" if record.of_stream else "updates").target
             raise InputError(
-                f"--state: {job.state}: no {job.results}/{_pattern(record.edits)}; make it with `snakemake "
-                f"--cores all {target}`"
+                f"--state: {job.state}: no {job.results}/{_pattern(record.edits)}; make it with "
+                f"`snakemake --cores all {target}`"
             )
     facts = newest(job, _pattern(record.facts)) if record.facts else None
     return read(

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import yaml
 
+from factdrift.core.commands import runnable
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
@@ -261,7 +262,5 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
         width=10**6,
     )
     place = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
-    print(
-        f"{job.output}: use it with `snakemake --configfile {job.output}`; or put into `models` of {place}:\n"
-        f"  - {shown.strip()[1:-1]}"
-    )
+    use = runnable(f"`snakemake --configfile {job.output}`")
+    print(f"{job.output}: use it with {use}; or put into `models` of {place}:\n  - {shown.strip()[1:-1]}")

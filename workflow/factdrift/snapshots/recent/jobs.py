@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv, write_text
 from factdrift.core.jobs import Flag, Job
@@ -77,7 +78,7 @@ class Recent(Job, command="recent"):
         print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
         arguments = ["--cores", self.cores, "results/wikifactdiff.parquet", "--configfile", str(config)]
         if self.plan:
-            print(shlex.join(["snakemake", *arguments, "--config", f"contact={contact}"]))
+            print(shlex.join([program("snakemake"), *arguments, "--config", f"contact={contact}"]))
             return
         os.environ["FACTDRIFT_CONTACT"] = contact
         sys.stdout.flush()
