@@ -163,6 +163,12 @@ def remove_folder(folder: Path, also: Sequence[str] = ()) -> None:
             raise InputError(f"{above}: a file has been added meanwhile; the folder stays") from None
 
 
+def listed_files(folder: Path) -> list[Path]:
+    """The files that the lists in a folder and below it name, and that have their sizes."""
+    listed = _listed(folder)
+    return [path for path in listed if path.is_file() and _is_ours(path, folder, listed, ())]
+
+
 def claim(folder: Path, names: Iterable[str]) -> None:
     """Makes a folder, if there is none, and lists files that are going to be written there or replaced.
 
