@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from factdrift.core.owned import LIST, listed_files
-from factdrift.runs.begin import PROGRESS
-from factdrift.runs.leftovers import unlock
+from factdrift.runs.leftovers import PROGRESS, unlock
 
 STAYS = ("results/releases", "results/fetched", "results/recent")
 """Folders of what cannot be had again, or from servers only: released copies, answers, page views; plans of
