@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.workflow import ROOT, joined, rules_of, snakemake
 
+from factdrift.core import commands
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
 from factdrift.core.paths import PACKAGE, PRODUCTS
 from factdrift.core.products import no_file, places, product_of, products
@@ -76,6 +78,7 @@ def test_a_missing_file_names_its_command_or_the_product_that_is_meant(
     assert str(no_file(path)) == f"{path}: no such file{said}"
     # In the folder of the environment its programs have their paths.
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setattr(commands, "program", program)
     assert str(no_file(path)) == f"{path}: no such file{said.replace('`', '`.venv/bin/', 1)}"
 
 
