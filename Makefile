@@ -5,6 +5,7 @@
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
 # make docs  writes the documentation as a site to build/docs
 # make site  writes it with the sample's report and explorer to build/site, for any server of files
+# make clean  removes what the workflow has made in results/ and logs/, and can make again (results/README.md)
 # All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
 # CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
 
@@ -119,7 +120,7 @@ lock: .venv/setup.done
 		awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/$$lock.txt \
 			> envs/$$lock.part && mv envs/$$lock.part envs/$$lock.txt; done
 
-# results/ may be a link to another disk, and has a page of the repository in it.
+# What others have put into results/ or logs/ stays, and so do releases and what came from servers.
 clean:
-	[ ! -d results ] || find results/ -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
-	rm -rf logs .snakemake
+	[ ! -x $(BIN)/factdrift ] || $(BIN)/factdrift clean
+	rm -rf .snakemake

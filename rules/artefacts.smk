@@ -22,6 +22,7 @@ rule edit_prefixes:
         **of_a_model(),
     params:
         **MODEL_PARAMS,
+        reads=method_code,
         method=lambda wildcards: PLAN.given(wildcards.method),
         set=method_values(),
     shell:

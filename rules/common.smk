@@ -1,10 +1,13 @@
 """What rules of several stages use: what jobs give their rules, the project's tables, buckets, dumps, items, requests."""
 
 import itertools
+from functools import cache
 
 from snakemake.io import IOFile, get_wildcard_names
 
 from factdrift.cli import job_of
+from factdrift.core.addresses import texts
+from factdrift.core.files import stamp
 from factdrift.core.fingerprint import of_jobs
 from factdrift.core.jobs import LIST_OF_FILES, fields
 from factdrift.core.paths import RESOURCES
@@ -24,12 +27,39 @@ def job(*commands, without="", after=""):
     return line
 
 
-def complete(info):
+@cache
+def given(path):
+    """The stamp of a file that is the user's, or ships with the project; of those in results/, a named one that no rule
+    makes. Nothing for any other."""
+    above = {path, *map(str, Path(path).parents)}
+    named = not above.isdisjoint(text for _, text in texts(config))
+    if "results" in above and (not named or workflow.dag.output_index.match_producers(path)):
+        return []
+    return stamp(Path(path))
+
+
+def stamps(rules):
+    """The stamps of a job's files that no rule makes, by which it runs again when others take their places.
+
+    By times alone, Snakemake would not notice one that is older than what was made of the file before, as `cp -p`,
+    `rsync -t` and `mv` leave it. There is no `input` among the arguments, since Snakemake would not compare a parameter
+    that has it.
+    """
+
+    def of(wildcards):
+        files, *_ = rules[0].expand_input(dict(wildcards.items()))
+        return [text for file in files for text in given(str(file))]
+
+    return of
+
+
+def complete(info, defined):
     """Gives a rule what its jobs say of themselves; what the rule says has precedence.
 
-    Parameters: the values of the configuration, wildcards by their names, and `code`, a fingerprint, by which a job
-    with other code runs again; with `code=None` it does not. Resources: what `request` says of the first command,
-    unless the rule says how much memory its jobs ask for. The benchmark stands beside the log.
+    Parameters: the values of the configuration, wildcards by their names, and `code` and `given`, a fingerprint of the
+    code and the `stamps` of files, by which a job with others runs again; with `code=None` there is neither. Resources:
+    what `request` says of the first command, unless the rule says how much memory its jobs ask for. The benchmark
+    stands beside the log.
     """
     line = info.shellcmd
     if info.log is None:
@@ -49,7 +79,9 @@ def complete(info):
             elif field.name in wildcards:
                 parameters[field.name] = f"{{{field.name}}}"
     parameters |= info.params[1] if info.params else {}
-    info.params = ((), {name: given for name, given in parameters.items() if given is not None})
+    if parameters["code"]:
+        parameters["given"] = stamps(defined)  # in the place of those that `use rule` inherits
+    info.params = ((), {key: given for key, given in parameters.items() if given is not None})
     resources = info.resources[1] if info.resources else {}
     if "mem_mb" not in resources:
         info.resources = ((), request(line.jobs[0].command) | resources)
@@ -64,9 +96,12 @@ def completing(define):
         defined = define(*args, **keywords)
 
         def decorate(info):
+            rules = []
             if isinstance(info.shellcmd, ShellLine):
-                complete(info)
-            return defined(info)
+                complete(info, rules)
+            made = defined(info)
+            rules.extend([*workflow.rules][-1:])
+            return made
 
         return decorate
 

@@ -37,7 +37,8 @@ rule evaluate:
         **of_a_model(),
         strict=config["strict"],
     params:
-        **MODEL_PARAMS | {"weights": asked_weights},
+        **MODEL_PARAMS,
+        reads=asked_code,
         method=lambda wildcards: PLAN.given(wildcards.method),
         set=method_values(),
         benchmark=benchmark_name,

@@ -68,7 +68,6 @@ rule klob_recall:
         **growing(32000, config["klob"]["recall"]["runtime"]),
         gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
-        weights=weights_stamp(config["klob"]["recall"].get("model", "")),
         date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
         job("klob recall", without="memory_mb models")

@@ -49,7 +49,8 @@ rule locate_run:
     resources:
         **of_a_model() | {"gpu": min(gpus(), 1)},
     params:
-        **MODEL_PARAMS | {"weights": locator_weights},
+        **MODEL_PARAMS,
+        reads=locator_code,
         locator=lambda wildcards: locator(wildcards).given,
         set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
         parts=subpath(output.out_about, strip_suffix=".json"),
@@ -84,7 +85,7 @@ rule locate_scores:
         models=some_models,
         scores=located("scores/scores.json"),
         arrays=located("scores/units.npy"),
-        others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders],
+        others=[str(path) for folder in LOCATE_PLAN.folders for path in model_files(folder)],
         recall=bundled_folders(),
     output:
         out_scores="results/{pair}/locate_scores.parquet",
@@ -95,7 +96,10 @@ rule locate_scores:
         "logs/{pair}/locate/scores.txt",
     params:
         examples=subpath(input[0], parent=True),
-        folders=lambda wildcards, input: [str(Path(path).parent) for path in (*input.scores, *input.others)],
+        folders=lambda wildcards, input: [
+            *(str(Path(path).parent) for path in input.scores),
+            *LOCATE_PLAN.folders,
+        ],
         out_reports=subpath(output.table, parent=True),
     shell:
         job("locate scores")

@@ -4,7 +4,7 @@ import functools
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from support.digests import Check, check
 from support.examples import examples
 from support.workflow import TERMINAL, Once, copied, snakemake
 
+from factdrift.core import commands
 from factdrift.core.owned import file_lock
 
 # Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
@@ -47,6 +48,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(here).parts[0] not in FIRST))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_folders() -> Iterator[None]:
+    """Messages name programs without their folder, wherever the environment of the tests is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commands, "program", lambda name: name)
+        yield
 
 
 @pytest.fixture(scope="session")

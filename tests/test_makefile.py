@@ -119,13 +119,19 @@ def test_python_finds_the_package_in_any_folder_with_any_locale(checkout):
     assert (packages / "other.pth").read_text() == "elsewhere\n"
 
 
-def test_clean_leaves_the_page_about_results(checkout):
-    for name in ("results/a/b.parquet", "results/README.md", "results/.hidden", "logs/x", ".snakemake/x"):
+def test_clean_removes_what_the_command_removes(checkout):
+    """Which one that is, tests/workflow/test_clean.py says."""
+    for name in ("results/README.md", "logs/mine.txt", ".snakemake/x"):
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).touch()
+    assert make(checkout, "clean").returncode == 0  # of a checkout that nothing was built in
+    (checkout / ".venv/bin").mkdir(parents=True)
+    shutil.copy(checkout.parent / "python", checkout / ".venv/bin/factdrift")
     assert make(checkout, "clean").returncode == 0
-    assert list((checkout / "results").rglob("*")) == [checkout / "results/README.md"]
-    assert not list(checkout.glob("logs")) + list(checkout.glob(".snakemake"))
+    assert calls(checkout)[-1][:2] == ["factdrift", "clean"]
+    assert (checkout / "results/README.md").is_file()
+    assert (checkout / "logs/mine.txt").is_file()
+    assert not (checkout / ".snakemake").exists()
 
 
 def interpreter(version: str) -> str | None:

@@ -36,16 +36,9 @@ def edited_model(wildcards):
     return [str(path) for path in model_files(name)]
 
 
-def edited_weights(wildcards):
-    """A parameter that changes with the files of a user's model, also when older ones take their place.
-
-    The models that a method loads besides count, too, and the code of one of factdrift's methods.
-    """
-    name, _ = MODELS[wildcards.edited]
-    method = wildcards.get("method")
-    models = (name, *(PLAN.loads(method) if method else []))
-    stamps = [weights_stamp(model) for model in models if model not in BUNDLED]
-    return "".join([*stamps, *map(of_module, record_of(method).modules() if method else [])])
+def method_code(wildcards):
+    """A fingerprint of the code of one of factdrift's methods."""
+    return "".join(map(of_module, record_of(wildcards.method).modules()))
 
 
 def bundled_folders():
@@ -56,7 +49,6 @@ def bundled_folders():
 MODEL_PARAMS = {
     "model": lambda wildcards: MODELS[wildcards.edited][0],
     "revision": lambda wildcards: MODELS[wildcards.edited][1],
-    "weights": edited_weights,
 }
 """Parameters of the jobs that run a model."""
 

@@ -75,9 +75,9 @@ def benchmark_code(wildcards):
     return of_module(records()[benchmark_name(wildcards)].module())
 
 
-def asked_weights(wildcards):
-    """A parameter that changes with the model's files, and with the code of its method and of the benchmark."""
-    return edited_weights(wildcards) + benchmark_code(wildcards)
+def asked_code(wildcards):
+    """A fingerprint of the code of a method and of a benchmark."""
+    return method_code(wildcards) + benchmark_code(wildcards)
 
 
 def asking_settings(wildcards):

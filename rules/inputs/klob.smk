@@ -1,6 +1,6 @@
 """Tables of the snapshot from which KLoB is made, its templates and its chains."""
 
-from factdrift.models.names import ALIASES, BUNDLED, model_files, weights_stamp
+from factdrift.models.names import ALIASES, BUNDLED, model_files
 
 KLOB_SIDE = config["klob"]["snapshot"]
 """The side of the pair from whose snapshot KLoB is made."""

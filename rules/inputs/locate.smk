@@ -23,9 +23,9 @@ def locator(wildcards):
     return LOCATE_PLAN.run[wildcards.locator]
 
 
-def locator_weights(wildcards):
-    """A parameter that changes with the files of a user's model, and with the code of a built-in locator."""
-    return "".join([edited_weights(wildcards), *map(of_module, locator(wildcards).modules())])
+def locator_code(wildcards):
+    """A fingerprint of the code of a built-in locator."""
+    return "".join(map(of_module, locator(wildcards).modules()))
 
 
 def located(file, **wildcards):

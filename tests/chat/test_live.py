@@ -243,6 +243,12 @@ def test_no_key_and_no_server(bench: Any) -> None:
     assert "Connect" in answers[0]["error"]
 
 
+def test_a_server_that_is_never_reached_ends_the_run_soon(bench: Any) -> None:
+    bench.write(2)
+    with pytest.raises(InputError, match=r"127.0.0.1:9/v1: cannot be reached, after 3 tries .* network"):
+        bench.ask(base_url="http://127.0.0.1:9/v1", tries=9, backoff=0.01)
+
+
 def test_a_full_disk_is_reported(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Store._open
 

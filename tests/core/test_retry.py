@@ -1,13 +1,16 @@
 """The policy of repeating requests: waits, limits, and what servers ask for."""
 
 import datetime
+import re
+import urllib.request
 
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.core.errors import InputError
-from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, cause_of, retry_after
 
 NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
 
@@ -70,12 +73,13 @@ def test_failures_are_counted_in_a_row(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_server_that_is_never_reached_is_given_up_sooner() -> None:
-    for reached, tries, said in (
-        (False, 2, r"server: cannot be reached, after 2 tries \(no route\)"),
-        (True, 5, "server: given up after 5 tries"),
+    for policy, reached, tries, said in (
+        (RetryPolicy(), False, 3, r"server: cannot be reached, after 3 tries \(no route\)"),
+        (RetryPolicy(tries=2), False, 2, r"server: cannot be reached, after 2 tries \(no route\)"),
+        (RetryPolicy(tries=5), True, 5, "server: given up after 5 tries"),
     ):
         waits: list[float] = []
-        retries = Retries(RetryPolicy(tries=5, unreached=2), "server", waits.append, reached=reached)
+        retries = Retries(policy, "server", waits.append, reached=reached)
         for _ in range(tries - 1):
             retries.failed(TransientError("no route", unreached=True))
         with pytest.raises(InputError, match=said):
@@ -87,3 +91,23 @@ def test_a_server_that_is_never_reached_is_given_up_sooner() -> None:
     retries.failed(TransientError("no route", unreached=True))
     with pytest.raises(InputError, match="given up after 3 tries"):
         retries.failed(TransientError("no route", unreached=True))
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://127.0.0.1:9", "Connection refused"),
+        ("https://127.0.0.1:9/v1?key=x", "Connection refused"),
+        ("http://nowhere.invalid", "Name or service not known|Temporary failure in name resolution"),
+    ],
+)
+def test_the_cause_of_a_failed_connection_is_the_systems(address: str, words: str) -> None:
+    for ask, kind in ((requests.get, requests.RequestException), (urllib.request.urlopen, OSError)):
+        with pytest.raises(kind) as failed:
+            ask(address)
+        assert re.fullmatch(words, cause_of(failed.value))
+
+
+def test_the_cause_of_an_error_without_one_is_its_own_text() -> None:
+    assert cause_of(ValueError("odd")) == "odd"
+    assert cause_of(ValueError()) == "ValueError"

@@ -71,7 +71,10 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
     ("arguments", "message"),
     [
         (["--method", "prompt", "--subject", "Lemuria"], "'Lemuria' does not occur in the prompt"),
-        (["--method", "rome", "--model", "sample", "--models", "nowhere"], "make it with `snakemake"),
+        (
+            ["--method", "rome", "--model", "sample", "--models", "nowhere"],
+            "snakemake --cores all results/models/sample-llama",
+        ),
         (["--method", "magic"], "no such method"),
         (["--method", "rome", "--set", '{"layer": 99}'], "has no block 99, but blocks 0 to 2"),
         (["--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),

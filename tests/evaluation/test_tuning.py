@@ -15,12 +15,14 @@ from support.asking import saved
 from support.updates import RULERS, dataset, update
 
 from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.owned import check_unchanged
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.evaluation.run import Files
-from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
+from factdrift.evaluation.tools.tuning import Bench, Trial, _is_as_written, judged, search
 from factdrift.models.names import read_sizes
 
 from .test_template import TEMPLATE
@@ -204,8 +206,14 @@ def test_updates_of_the_evaluation_are_left_out(
     assert tune(world, tmp_path / "tuned.yaml", "ft", "--layers", "0", "--template", "chat", steps=1) == 0
     assert used
     assert {splits[subject] for subject in used} == {"train"}
-    given = yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
+    out = tmp_path / "tuned.yaml"
+    given = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert given["edit"] == {"split": "test", "template": "chat"}
+    # It may be replaced until somebody has edited it.
+    check_unchanged(out, _is_as_written)
+    out.write_text(out.read_text(encoding="utf-8").replace("split: test", "split: all"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"tuned\.yaml: has been changed"):
+        check_unchanged(out, _is_as_written)
 
 
 def test_what_cannot_be_tuned_is_refused(
@@ -222,5 +230,5 @@ def test_what_cannot_be_tuned_is_refused(
         assert not out.exists()
     out.write_text("of: the user\n")
     assert tune(world, out, "rome") == 1
-    assert f"--output: {out} was not written by this command" in capsys.readouterr().err
+    assert f"{out}: has been changed since this command wrote it, or was not" in capsys.readouterr().err
     assert out.read_text() == "of: the user\n"

@@ -1,7 +1,7 @@
 """What is told of a model without loading it: its sizes by the configuration, its files, its weights."""
 
 import json
-import os
+import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -9,7 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes, weights_stamp
+from factdrift.models.loading import load
+from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes
 
 
 def folder(path: Path, config: Any) -> str:
@@ -53,14 +54,16 @@ def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
     hub = pytest.importorskip("huggingface_hub", reason="language models are installed with `make models`")
     path = Path(folder(tmp_path, {"num_hidden_layers": 3, "hidden_size": 5}), "config.json")
     cached = Mock(side_effect=lambda name, file, revision: str(path) if name == "a/cached" else None)
-    fetched = Mock(side_effect=[str(path), OSError("no such repository\nat all")])
+    fetched = Mock(side_effect=[str(path)])
+    asked = Mock(side_effect=[None, OSError("no such repository\nat all")])
+    monkeypatch.setattr(hub, "get_hf_file_metadata", asked)
     monkeypatch.setattr(hub, "try_to_load_from_cache", cached)
     monkeypatch.setattr(hub, "hf_hub_download", fetched)
     assert read_sizes("a/cached") == Sizes(3, 5)
     assert not fetched.called
     assert read_sizes("a/remote", "v2") == Sizes(3, 5)
     fetched.assert_called_once_with("a/remote", "config.json", revision="v2")
-    with pytest.raises(InputError, match=r"a/missing: .* fetched \(OSError: no such repository\); "):
+    with pytest.raises(InputError, match=r"a/missing at revision main .* \(no such repository at all\); "):
         read_sizes("a/missing")
 
 
@@ -85,14 +88,17 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> 
     assert model_files("someone/on-a-hub") == model_files("") == []
 
 
-def test_other_weights_change_the_stamp_also_older_ones(tmp_path: Path) -> None:
-    weights = tmp_path / "model.safetensors"
-    weights.write_bytes(b"first")
-    before = weights_stamp(str(tmp_path))
-    assert weights_stamp(str(tmp_path)) == before
-    weights.write_bytes(b"other")
-    os.utime(weights, (1, 1))
-    older = weights_stamp(str(tmp_path))
-    (tmp_path / "vocab.txt").write_text("a", encoding="utf-8")
-    assert len({before, older, weights_stamp(str(tmp_path))}) == 3
-    assert weights_stamp("someone/on-a-hub") == ""
+def test_a_hub_that_cannot_be_reached_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import huggingface_hub
+
+    address = "http://127.0.0.1:9/config.json"
+    monkeypatch.setattr(huggingface_hub, "hf_hub_url", lambda *args, **options: address)
+    begun = time.monotonic()
+    for read in (read_sizes, load):
+        with pytest.raises(InputError, match=r"no/such at revision main .* \(Connection refused\)"):
+            read("no/such")
+    # One try each: the hub's own functions take 23 s.
+    assert time.monotonic() - begun < 10
+    assert "".join(capfd.readouterr()) == ""

@@ -148,7 +148,7 @@ def test_shards_that_do_not_belong_together_or_to_the_dump(write_dump, tmp_path)
         gather_bucket(folders[:2], 1, tmp_path / "p.parquet", tmp_path / "s", tmp_path / "e")
     # The dump has changed after it was read.
     write_dump(item(1), item(2))
-    with pytest.raises(InputError, match="run again"):
+    with pytest.raises(InputError, match="build again"):
         gather(dump, folders[1], folders[0])
     dump.unlink()
     with pytest.raises(InputError, match="cannot be read"):

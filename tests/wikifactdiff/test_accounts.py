@@ -15,6 +15,7 @@ from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
+from factdrift.core.files import identity
 from factdrift.snapshots.jobs import Checksum
 from factdrift.updates.classify import UNTOUCHED
 from factdrift.wikifactdiff.accounts import write_stats
@@ -146,7 +147,8 @@ def test_manifest(build, tmp_path):
     old.write_bytes(b"a dump")
     Checksum(dump=old, output=dump).run()
     snapshot, account = tmp_path / "snapshot.json", tmp_path / "account.json"
-    snapshot.write_text('{"items": 3}')
+    read = identity(old)
+    snapshot.write_text(json.dumps({"items": 3, "dump": read}))
     account.write_text('{"made_up_ids": 2}')
     for name in ("manifest.json", "again.json"):
         Manifest(
@@ -167,7 +169,7 @@ def test_manifest(build, tmp_path):
     digest = hashlib.sha1(b"a dump").hexdigest()
     dates = "2021-01-04", "2023-02-27"
     assert written["dumps"] == {day: {"file": "old.json.gz", "bytes": 6, "sha1": digest} for day in dates}
-    assert written["snapshots"] == {day: {"items": 3} for day in dates}
+    assert written["snapshots"] == {day: {"items": 3, "dump": read} for day in dates}
     assert written["sample"] == {"2021-01-04": {"made_up_ids": 2}}
     assert written["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
     assert written["rows"] == {str(tmp_path / "wikifactdiff.parquet"): 4}

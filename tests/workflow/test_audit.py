@@ -631,10 +631,17 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     lines = sheet.read_text("utf-8-sig").splitlines()
     assert len(lines) == 13
     assert "judgement" in lines[0]
+    assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 0  # nobody has written into it
     judged = [lines[0], *(line.removesuffix(",") + "invalid," for line in lines[1:])]
     sheet.write_text("\n".join(line.replace(",,invalid,", ",invalid,") for line in judged), "utf-8")
     assert main(["audit", "judged", str(sheet)]) == 0
     assert json.loads((folder / "judged.json").read_text("utf-8"))["invalid"] == 12
+    comment = [lines[0], f"{lines[1]}why", *lines[2:]]
+    for content in (sheet.read_text("utf-8"), "\n".join(comment), "thesis", ""):
+        sheet.write_text(content, "utf-8")
+        assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 1
+        assert f"{sheet}: has been changed since this command wrote it" in capsys.readouterr().err
+        assert sheet.read_text("utf-8") == content
 
 
 def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) -> None:

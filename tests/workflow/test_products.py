@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from support.workflow import ROOT, joined, rules_of, snakemake
 
+from factdrift.core import commands
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
-from factdrift.core.paths import PRODUCTS
-from factdrift.core.products import places, product_of, products
+from factdrift.core.paths import PACKAGE, PRODUCTS
+from factdrift.core.products import no_file, places, product_of, products
+from factdrift.evaluation.questions.question import records
 from factdrift.pages.report.page import SECTIONS
 from factdrift.publish.datasets import known
 
+PAIR = "results/2021-01-04_2023-02-27"
 ADDED = """
 - name: neighbors.parquet
   what: The nearest facts.
@@ -45,6 +49,47 @@ def test_every_product_can_be_planned(tmp_path: Path) -> None:
         file = f"/{product.path or name} results/{name}\n".replace("<language>", "de")
         assert re.search(rf"^    output: .*{re.escape(target.rstrip('/'))}(,|$)", said, re.MULTILINE), name
         assert product.made_in == "results" or file in said, name
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("results/wfd_rep.parquet", "; did you mean results/wfd_repl.parquet?"),
+        ("scores/edit_scores.parquet", "; build it with `snakemake --cores all results/edit_scores.parquet`"),
+        ("funnel.parquet", "; did you mean results/funnel.parquet?"),
+        ("results/tempriple.stats.json", "; did you mean results/tempripple.stats.json?"),
+        ("results/a b.parquet", ""),
+        ("/data/mine.parquet", ""),
+        *(
+            (path, f"; build it with `snakemake --cores all {path}`")
+            for path in (
+                *("results/wfd_repl.parquet", "results/klob_r.parquet", "results/explorer"),
+                *("results/templates.de.parquet", f"{PAIR}/manifest.json", f"{PAIR}/edit/table6.txt"),
+            )
+        ),
+    ],
+)
+def test_a_missing_file_names_its_command_or_the_product_that_is_meant(
+    path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
+    Path("results/funnel.parquet").touch()
+    assert str(no_file(path)) == f"{path}: no such file{said}"
+    # In the folder of the environment its programs have their paths.
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setattr(commands, "program", program)
+    assert str(no_file(path)) == f"{path}: no such file{said.replace('`', '`.venv/bin/', 1)}"
+
+
+def test_targets_in_messages_can_be_planned() -> None:
+    """Those of products, which are planned above, or the names of rules."""
+    code = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    targets = set(re.findall(r"snakemake --cores all (results/\w[\w/.]*|(?!results/)\w+)", code))
+    rules = {name for path in (ROOT / "rules").glob("*.smk") for name in rules_of(path.read_text("utf-8"))}
+    for target in {*targets, *(record.target for record in records().values())} - rules:
+        if not target.startswith("results/snapshots/DATE/"):
+            product_of(target.removeprefix("results/"))
 
 
 def test_every_file_that_a_rule_makes_in_results_is_a_product() -> None:

@@ -40,12 +40,13 @@ def load(path: str | PathLike[str]) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from factdrift.wikifactdiff.show import check_built
+    from factdrift.core.products import no_file
 
     if Path(path).is_dir():
         held = ", ".join(sorted(each.name for each in Path(path).glob("*.parquet"))[:8])
         raise InputError(f"{path}: is a folder; name one of its tables{': ' + held if held else ''}")
-    check_built(Path(path))
+    if not Path(path).is_file():
+        raise no_file(path)
     try:
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:

@@ -74,12 +74,13 @@ COMMANDS = {
     "why": ("pages.jobs", ""),
     "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
+    "clean": ("runs.jobs", ""),
 }
 """Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds"),
-    "Make one": ("estimate", "recent", "refresh", "unlock"),
+    "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",
         "compare",

@@ -208,7 +208,7 @@ def test_a_missing_encoder_is_reported(tmp_path: Path) -> None:
     config = {"methods": ["rag"], "models": ["sample"], "rag": {"index": "dense"}}
     with pytest.raises(InputError, match=r"rag.encoder: none is given"):
         Plan(config)
-    with pytest.raises(InputError, match=r"rag.encoder: .*nowhere cannot be loaded"):
+    with pytest.raises(InputError, match=r"rag.encoder: .*nowhere at revision main is no folder"):
         made("batch", index="dense", encoder=str(tmp_path / "nowhere"))
 
 

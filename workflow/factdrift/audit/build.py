@@ -44,7 +44,9 @@ from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.files import check_same, identity
 from factdrift.core.manifests import read_manifest
+from factdrift.core.products import no_file
 
 STRATA = {
     STREAM: ["interval", "dated_by", "chain"],
@@ -72,15 +74,14 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     """
     manifest = read_manifest(source.pair / "manifest.json")
     if UPDATES not in source.files():
-        raise InputError(
-            f"{source.pair / 'wikifactdiff.parquet'}: no such file; build it with `snakemake --cores all`"
-        )
-    for dump in (source.old_dump, source.new_dump):
+        raise no_file(source.pair / "wikifactdiff.parquet")
+    for side, dump in (("old", source.old_dump), ("new", source.new_dump)):
         if not dump.is_file():
             raise InputError(
                 f"{dump}: no such file; the audit reads the dumps that the build was made from: name them "
                 "with --old-dump and --new-dump, or make them again with `snakemake --cores all`"
             )
+        check_same(dump, identity(dump), manifest["snapshots"][manifest["dates"][side]]["dump"])
     samples = samples_of(source, manifest, rows, seed)
     reading = read(source, manifest, samples.rows, rows, seed)
     findings = list(_findings(source, samples, reading))

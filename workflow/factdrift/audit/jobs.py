@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.manifests import read_manifest
-from factdrift.core.products import products
+from factdrift.core.products import no_file, products
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -90,9 +90,7 @@ class OfAudit(Job):
 
         path = self.folder / "audit.parquet"
         if not path.is_file():
-            raise InputError(
-                f"{path}: no such file; make it with `snakemake --cores all results/audit.parquet`"
-            )
+            raise no_file(path)
         rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
         return rows
 
@@ -112,9 +110,10 @@ class Sheet(OfAudit, command="audit sheet"):
 
         from factdrift.audit.kinds import UPDATES
         from factdrift.audit.reading import Source
-        from factdrift.audit.sheet import COLUMNS, sheet_rows
-        from factdrift.core.owned import atomic_path
+        from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
+        from factdrift.core.owned import atomic_path, check_unchanged
 
+        check_unchanged(self.output, is_blank)
         files = Source(self.folder.parent, Path(), Path()).files()
         if UPDATES not in files:
             raise InputError(

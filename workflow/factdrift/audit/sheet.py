@@ -123,6 +123,14 @@ def _item(row: Row) -> dict[str, Any]:
     }
 
 
+def is_blank(sheet: Path) -> bool:
+    """Whether a file is a sheet into which nobody has written a judgement or a comment."""
+    try:
+        return not any((row["judgement"] or row.get("comment") or "").strip() for _, row in _lines(sheet))
+    except InputError:
+        return False
+
+
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
     """What people say of the rows of a sheet: shares of invalid rows, and how far they agree with the audit.
 

@@ -175,7 +175,7 @@ class BatchServer:
                 raise InputError(
                     f"{where}: {text}. Nothing is lost: run the same command again when that is fixed"
                 )
-            retries.failed(TransientError(text, failure.after))
+            retries.failed(TransientError(text, failure.after, failure.unreached))
 
 
 def _made(thing: Made) -> Made:

@@ -19,7 +19,7 @@ from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
-from factdrift.core.retry import TransientError
+from factdrift.core.retry import TransientError, out_of_reach
 
 _GRACE = 20.0
 """Seconds that a run that is to stop waits for the requests under way, because they are paid for."""
@@ -51,6 +51,7 @@ class _Live:
     def __init__(self, run: Run) -> None:
         self._run, self._chat = run, run.chat
         self._under_way = self._given_up_in_a_row = 0
+        self._reached = False
         self._why: Exception | None = None
         """Why the run is to stop."""
         self._name = secrets.token_hex(8)
@@ -109,7 +110,7 @@ class _Live:
                 outcome = await self._try(request)
                 if isinstance(outcome, Reply):
                     run.keep(request, outcome, attempt, tries)
-                    self._given_up_in_a_row = 0
+                    self._given_up_in_a_row, self._reached = 0, True
                     return
                 if outcome.billed:
                     run.lose(request, attempt)
@@ -120,6 +121,10 @@ class _Live:
                 run.reserved -= worst
                 self._freed.set()
             failure = run.decided(outcome)
+            self._reached = self._reached or not failure.unreached
+            if not self._reached and tries >= chat.policy.unreached:
+                self._halt(out_of_reach(chat.server, tries, failure.error))
+                return
             if failure.kind == "stop":
                 self._halt(f"{chat.server} refuses: {failure.error}")
                 return

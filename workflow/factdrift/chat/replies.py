@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from factdrift.core.retry import retry_after
+from factdrift.core.retry import cause_of, retry_after
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _REQUESTS_OWN = frozenset(
@@ -70,6 +70,8 @@ class Failure(NamedTuple):
     """The server's Retry-After in seconds."""
     billed: bool = False
     """Whether the server may have charged for an answer that did not arrive."""
+    unreached: bool = False
+    """Whether no connection came about."""
 
 
 class Malformed(ValueError):
@@ -173,10 +175,10 @@ def judge(error: Exception) -> Failure:
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Failure("again", "no answer in time", billed=True)
     if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__
-        text = f"{type(cause).__name__}: {cause}" if cause else str(error)
         # Without a connection nothing was sent.
-        return Failure("again", text, billed="Connect" not in type(cause).__name__)
+        unreached = "Connect" in type(error.__cause__).__name__
+        text = f"the connection failed: {cause_of(error)}"
+        return Failure("again", text, billed=not unreached, unreached=unreached)
     if isinstance(error, ValueError | RecursionError | openai.APIError):
         return Failure("again", f"malformed: {error}", billed=True)
     raise error

@@ -7,6 +7,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from factdrift.core.commands import runnable
+
 MASK = "[key]"
 LONGEST = 500
 """Characters of a server's words that a message repeats."""
@@ -41,11 +43,12 @@ def redacted(text: str) -> str:
 class InputError(Exception):
     """Something that the user gave cannot be used; the message names the file, line or key and the remedy.
 
-    Passwords and signatures of addresses, and control characters, in the message are replaced.
+    Passwords and signatures of addresses, and control characters, in the message are replaced, and commands
+    are written as they can be typed (`runnable`).
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_CONTROL.sub(" ", redacted(message)))
+        super().__init__(_CONTROL.sub(" ", runnable(redacted(message))))
 
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,10 @@ from factdrift.core.progress import Progress
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 # libyaml where PyYAML has it, because every run begins with the schema.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_READ_WHOLE = 1_000_000
+"""Bytes up to which a stamp has a file's content, as Snakemake compares contents up to that size."""
+_SAMPLES, _SAMPLE = 64, 1 << 16
+"""Parts of a file, and bytes of each, of which its `identity` is made: 4 MB of any file."""
 
 
 def write_text(text: str, path: Path) -> None:
@@ -114,6 +118,46 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def identity(path: Path) -> dict[str, Any]:
+    """`file`, its name; `bytes`; `digest`, a hash of the size and of the bytes at 64 places over the file.
+
+    By it an account says which file was read, without reading all of a large one again.
+    """
+    size = path.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with path.open("rb", buffering=0) as file:
+        for part in range(_SAMPLES):
+            file.seek(max(size - _SAMPLE, 0) * part // (_SAMPLES - 1))
+            digest.update(file.read(_SAMPLE))
+    return {"file": path.name, "bytes": size, "digest": digest.hexdigest()[:32]}
+
+
+def check_same(path: Path, now: Mapping[str, Any], read: Mapping[str, Any]) -> None:
+    """Raises InputError unless the `identity` of a file is that of the file that was read under its name."""
+    if any(now.get(key) != read.get(key) for key in ("bytes", "digest")):
+        raise InputError(
+            f"{path}: is another file than the one that was read: {now['bytes']:,} bytes (digest "
+            f"{str(now.get('digest'))[:8]}), it was {read['file']} of {read['bytes']:,} bytes (digest "
+            f"{str(read.get('digest'))[:8]}); put that file back, or build again from this one"
+        )
+
+
+def stamp(path: Path) -> list[str]:
+    """What tells a file from any other in its place, also from an older one; of a folder, of all files in it.
+
+    Its name with its SHA-256 or, above a megabyte, with its size and time of change, so that no large file is
+    read. None of a path without a file.
+    """
+    if path.is_dir():
+        inside = sorted(file for file in path.rglob("[!.]*") if file.is_file())
+        return [text for file in inside for text in stamp(file)]
+    if not path.is_file():
+        return []
+    about = path.stat()
+    content = sha256(path)[:16] if about.st_size <= _READ_WHOLE else f"{about.st_size} {about.st_mtime_ns}"
+    return [f"{path.name} {content}"]
 
 
 def sha256_of_all(paths: Iterable[Path]) -> str:

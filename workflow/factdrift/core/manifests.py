@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import InputError
+from factdrift.core.products import no_file
 
 _PRIVATE = ("contact", "api_key_file")
 """Keys of the configuration whose values concern the person who builds."""
@@ -14,7 +15,7 @@ _PRIVATE = ("contact", "api_key_file")
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a build; InputError if there is none."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all results/manifest.json`")
+        raise no_file(path)
     try:
         manifest: dict[str, Any] = {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError) as error:

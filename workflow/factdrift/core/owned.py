@@ -163,6 +163,12 @@ def remove_folder(folder: Path, also: Sequence[str] = ()) -> None:
             raise InputError(f"{above}: a file has been added meanwhile; the folder stays") from None
 
 
+def listed_files(folder: Path) -> list[Path]:
+    """The files that the lists in a folder and below it name, and that have their sizes."""
+    listed = _listed(folder)
+    return [path for path in listed if path.is_file() and _is_ours(path, folder, listed, ())]
+
+
 def claim(folder: Path, names: Iterable[str]) -> None:
     """Makes a folder, if there is none, and lists files that are going to be written there or replaced.
 
@@ -180,6 +186,18 @@ def claim(folder: Path, names: Iterable[str]) -> None:
     rows = [[name, None] for name in names if folder / name not in listed]
     with (folder / LIST).open("a", encoding="ascii") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def check_unchanged(path: Path, unchanged: Callable[[Path], bool]) -> None:
+    """Raises InputError if a file that people edit once it is written is there, and may hold what they wrote.
+
+    `unchanged`: whether it is as the command wrote it.
+    """
+    if os.path.lexists(path) and not (path.is_file() and unchanged(path)):
+        raise InputError(
+            f"{path}: has been changed since this command wrote it, or was not written by it, so it is not "
+            "replaced; name another file, or move this one away"
+        )
 
 
 @contextlib.contextmanager

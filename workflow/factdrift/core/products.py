@@ -1,14 +1,21 @@
 """The products of a build, what people ask for by name under results/: `resources/products.yaml`."""
 
+import difflib
 import functools
+import os
 import re
+import shlex
 from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import PRODUCTS
+
+_DATE = r"\d{4}-\d\d-\d\d"
 
 
 class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +87,33 @@ def product_of(name: str) -> Product:
     if match is None:
         raise InputError(f"{PRODUCTS}: has no product {name}; add an entry")
     return match
+
+
+def no_file(path: str | PathLike[str]) -> InputError:
+    """The error of a file that is not there.
+
+    It names the command that makes it, if the workflow does, else the product with the most similar name, if
+    there is one.
+    """
+    said, name = f"{path}: no such file", os.path.relpath(path)
+    copies = "|".join(product.pattern.rstrip("/") for product in products())
+    beside = [path for product in products() for path in (product.path, *product.reports) if path]
+    of_pair = "|".join([copies, *map(re.escape, beside)])
+    copy = f"results/{Path(name).name}"
+    if re.fullmatch(f"results/({copies})", copy) and not Path(copy).exists():
+        name = name if name.startswith("results/") else copy  # of another folder, or without its own
+    if re.fullmatch(f"results/({copies}|{_DATE}_{_DATE}/({of_pair}))", name):
+        return InputError(f"{said}; build it with `snakemake --cores all {shlex.quote(name)}`")
+    known = [name for product in products() for name in product.names]
+    # By what stands before the endings, which would make any two tables similar.
+    stems = difflib.get_close_matches(Path(name).stem, map(_stem, known), 1, 0.75)
+    similar = [each for each in known if _stem(each) in stems]
+    ordered = sorted(similar, key=lambda each: Path(each).suffix != Path(name).suffix)
+    return InputError(f"{said}; did you mean results/{ordered[0]}?" if ordered else said)
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem
 
 
 def names_for(target: str) -> list[str]:

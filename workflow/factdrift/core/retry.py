@@ -37,8 +37,8 @@ class RetryPolicy:
     `tries`: failures in a row after which it is given up. `first`: the wait after the first failure; it is
     doubled with each further one, up to `longest`, and multiplied by a random number between the two of
     `jitter`, so that clients that failed together do not come back together. `patience`: a server that asks
-    for a longer wait ends the job. `unreached`: instead of `tries`, as long as no connection to the server
-    has come about at all.
+    for a longer wait ends the job. `unreached`: instead of `tries`, if that is more, as long as no connection
+    to the server has come about at all; a download that loses its network later has all `tries`.
     """
 
     tries: int = 10
@@ -46,7 +46,7 @@ class RetryPolicy:
     longest: float = 300.0
     patience: float = 3600.0
     jitter: tuple[float, float] = (0.75, 1.25)
-    unreached: int | None = None
+    unreached: int = 3
 
     def wait(
         self,
@@ -102,13 +102,9 @@ class Retries:
         """Waits as long as the policy says. Raises InputError if the request is to be given up."""
         self.failures += 1
         self._reached = self._reached or not failure.unreached
-        sooner = None if self._reached else self.policy.unreached
-        tries = self.policy.tries if sooner is None else sooner
-        if sooner is not None and self.failures >= tries:
-            raise InputError(
-                f"{self.server}: cannot be reached, after {self.failures} tries ({failure}). Check the "
-                "address, and whether this machine has a network, or needs a proxy (HTTPS_PROXY)"
-            )
+        tries = self.policy.tries if self._reached else min(self.policy.tries, self.policy.unreached)
+        if not self._reached and self.failures >= tries:
+            raise out_of_reach(self.server, self.failures, str(failure))
         if self.failures >= tries:
             raise InputError(
                 f"{self.server}: given up after {self.failures} tries without getting further ({failure}). "
@@ -117,6 +113,27 @@ class Retries:
         seconds = self.policy.wait(self.server, failure, self.failures, self._uniform)
         say(self.server, f"{failure}; try {self.failures + 1} of {tries} in {seconds:,.1f} s")
         self._sleep(seconds)
+
+
+def out_of_reach(server: str, tries: int, why: str) -> InputError:
+    """The error of a server with which no connection has come about."""
+    return InputError(
+        f"{server}: cannot be reached, after {tries} tries ({why}). Check the address, and whether this "
+        "machine has a network, or needs a proxy (HTTPS_PROXY)"
+    )
+
+
+def cause_of(error: BaseException) -> str:
+    """Why a connection failed, in the words of the system: those of the first error in a chain of errors.
+
+    Libraries wrap it several times, and each repeats address and text of the one before.
+    """
+    words, chain = "", [error]
+    for inner in chain:
+        words = (isinstance(inner, OSError) and inner.strerror) or words
+        parts = (inner.__cause__, getattr(inner, "reason", None), *inner.args, inner.__context__)
+        chain += [part for part in parts if isinstance(part, BaseException) and part not in chain][:1]
+    return words or " ".join(str(error).split())[:120] or type(error).__name__
 
 
 def retry_after(headers: Any, now: datetime.datetime | None = None) -> float | None:

@@ -90,7 +90,7 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
                 raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
     if alone(line.jobs):
         wanted["output"] = {""}
-    beside = {"code"}.union(*(job.beside for job in line.jobs))
+    beside = {"code", "given"}.union(*(job.beside for job in line.jobs))
     for part, names in wanted.items():
         if missing := sorted(names - keywords[part]):
             name = f"keyword {missing[0]}" if missing[0] else "file without keyword, `output`"

@@ -125,7 +125,7 @@ class Mquake(Job, command="klob mquake", beside="resources"):
         return f"{write_mquake(self.cases, read_method(), chain_text, seed, self.output):,} chains"
 
 
-class Recall(OfChoice, command="klob recall", beside="demos model weights"):
+class Recall(OfChoice, command="klob recall", beside="demos model"):
     """Which candidates a language model knows."""
 
     models: Annotated[Place, "the bundled models", Flag("FOLDER")] = Path("results/models")

@@ -25,7 +25,7 @@ from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.loaded import Loaded
-from factdrift.models.names import ALIASES, BUNDLED, check_whole
+from factdrift.models.names import ALIASES, BUNDLED, check_whole, from_hub
 from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
@@ -181,8 +181,11 @@ def read_config(
     name = ALIASES.get(name, name)
     source = str(bundled_folder(name, folder, FOLDER)) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
-        raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
+        made = f"`snakemake --cores all {FOLDER / name}`"
+        raise InputError(f"models: {source} does not exist yet; make it with {made}")
     check_whole(source)
+    if not Path(source).is_dir():
+        from_hub(source, revision)
     with reading(name, revision):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
         tokenizer = AutoTokenizer.from_pretrained(

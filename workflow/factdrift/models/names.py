@@ -1,6 +1,5 @@
 """What is told of a model by its name, without loading it: its files, weights and sizes. Imports no torch."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from factdrift.core.errors import CannotEdit, InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
+from factdrift.core.retry import cause_of
 from factdrift.models.families import ModelSpec
 
 ALIASES = {"sample": "sample-llama"}
@@ -60,16 +60,6 @@ def model_files(name: str) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def weights_stamp(name: str) -> str:
-    """SHA-256 over name, size and time of modification of each of `model_files`; empty if there are none.
-
-    It changes when other weights are put in the place of a model's, older ones among them, and reads none.
-    """
-    files = [(path.name, path.stat()) for path in model_files(name)]
-    stamps = [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in files]
-    return hashlib.sha256("\n".join(stamps).encode()).hexdigest() if stamps else ""
-
-
 def check_same_weights(rows: Iterable[tuple[str, str, str]]) -> None:
     """Raises InputError if rows that bear the name of one model come from different weights.
 
@@ -111,7 +101,7 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
         path = CONFIG / "models" / f"{name}.yaml"
         config = read_yaml(path)["model"]
     else:
-        path = Path(name, "config.json") if Path(name).is_dir() else _from_hub(name, revision)
+        path = Path(name, "config.json") if Path(name).is_dir() else from_hub(name, revision)
         try:
             config = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -160,23 +150,29 @@ def check_whole(source: str) -> None:
         )
 
 
-def _from_hub(name: str, revision: str) -> Path:
-    """The config.json of a model of a hub, fetched if it is not in the local cache."""
+def from_hub(name: str, revision: str, key: str = "models") -> Path:
+    """The config.json of a model of a hub, fetched if it is not in the local cache.
+
+    It is asked for once: the hub's own functions try six times, which takes half a minute without a network.
+    Raises InputError that says why it cannot be had, and which key of the configuration names the model.
+    """
     try:
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        import huggingface_hub as hub
     except ModuleNotFoundError:
         raise InputError(
-            f"models: {name}: hyper-parameters are derived from its config.json, which transformers fetches; "
-            "run `make models`, which installs it"
+            f"{key}: {name}: its config.json is fetched by the packages of `make models`; run that, or give "
+            "the folder of the model instead"
         ) from None
+    hub.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        known = try_to_load_from_cache(name, "config.json", revision=revision)
-        found = known if isinstance(known, str) else hf_hub_download(name, "config.json", revision=revision)
+        known = hub.try_to_load_from_cache(name, "config.json", revision=revision)
+        if isinstance(known, str):
+            return Path(known)
+        hub.get_hf_file_metadata(hub.hf_hub_url(name, "config.json", revision=revision))
+        return Path(hub.hf_hub_download(name, "config.json", revision=revision))
     except Exception as error:  # any of a dozen of the hub's, of requests' or of httpx', by its version
-        (why, *_) = str(error).splitlines() or ["no message"]
         raise InputError(
-            f"models: {name}: hyper-parameters are derived from its config.json, which cannot be fetched "
-            f"({type(error).__name__}: {why}); correct name and revision, connect to the network once, or "
-            "give the folder of the model instead"
+            f"{key}: {name} at revision {revision} is no folder, was not fetched before, and cannot be had "
+            f"from {hub.constants.ENDPOINT} ({cause_of(error)}); correct name and revision, connect to the "
+            "network once, or give the folder of the model instead"
         ) from None
-    return Path(found)

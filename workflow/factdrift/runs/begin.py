@@ -33,12 +33,10 @@ from factdrift.runs.estimate import (
     read_costs,
     read_quantities,
 )
-from factdrift.runs.leftovers import hold, sweep
+from factdrift.runs.leftovers import PROGRESS, hold, sweep
 from factdrift.runs.stages import Follower, Job
 from factdrift.wikidata.sizes import dump_bytes
 from factdrift.wikidata.streams import compression
-
-PROGRESS = Path("logs/progress.txt")
 
 ASKING = frozenset({"dumps download", "pageviews download", "snapshots entities"})
 """Commands that name a contact to servers."""

@@ -69,6 +69,18 @@ class Unlock(Job, command="unlock"):
         unlock()
 
 
+class Clean(Job, command="clean"):
+    """Remove what the workflow has made in this directory and can make again.
+
+    Releases, what came from servers, and files of others stay.
+    """
+
+    def run(self) -> str:
+        from factdrift.runs.clean import clean
+
+        return "\n".join(clean())
+
+
 def _by_cores(
     dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts
 ) -> Iterator[str]:

@@ -13,6 +13,9 @@ import psutil
 from factdrift.core.errors import InputError
 from factdrift.core.owned import node, remove_unfinished, try_lock, writer_of_name, writer_of_scratch
 
+PROGRESS = Path("logs/progress.txt")
+"""Where a run says how far it is."""
+
 FORGOTTEN = 24 * 3600.0
 """Seconds without a change after which no job of another node can still be writing a file: longer than clocks
 of two nodes differ, and than any command is silent."""

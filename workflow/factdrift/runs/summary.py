@@ -1,9 +1,7 @@
 """At the end of a run: what changed, five updates in words, the files written, and what can be done next."""
 
-import os
 import shlex
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import TextIO
 
 import pyarrow.parquet as pq
 
+from factdrift.core.commands import program
 from factdrift.core.products import datasets
 from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
@@ -103,18 +102,16 @@ def _contents(path: Path) -> str:
 
 def _next(dataset: Path, written: Sequence[Path], given: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Commands, as they can be typed here, and what each does."""
-    folder = Path(sys.executable).parent
-    programs = f"{os.path.relpath(folder)}{os.sep}" if folder.is_relative_to(Path.cwd()) else ""
     release = next((path for path in written if path.parent == RELEASES), None)
     if release is not None:
         # `factdrift refresh` configures dates and dumps, which nobody types again.
-        yield f"{programs}factdrift show {release / dataset.name}", "the updates of this release"
+        yield f"{program('factdrift')} show {release / dataset.name}", "the updates of this release"
         return
-    snakemake = shlex.join([f"{programs}snakemake", "--cores", "all"])
+    snakemake = shlex.join([program("snakemake"), "--cores", "all"])
     options = f" {shlex.join(given)}" if given else ""
     if dataset.is_file():
-        yield f"{programs}factdrift show --search Germany", "updates by name, relation or date"
-        yield f"{programs}factdrift browse", "search, both dumps side by side (docs/explorer.md)"
+        yield f"{program('factdrift')} show --search Germany", "updates by name, relation or date"
+        yield f"{program('factdrift')} browse", "search, both dumps side by side (docs/explorer.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html{options}", "a page about this build"
     if not Path("results/manifest.json").is_file():

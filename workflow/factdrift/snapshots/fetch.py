@@ -20,7 +20,7 @@ import urllib3.exceptions
 from factdrift.core.addresses import AccessToken
 from factdrift.core.errors import InputError, Redactor
 from factdrift.core.owned import file_lock, private_folder
-from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, cause_of, retry_after, say
 from factdrift.core.settings import contact_of
 
 T = TypeVar("T")
@@ -284,7 +284,7 @@ def _named(url: str) -> Iterator[None]:
         reason = getattr(fault.args[0], "reason", None) if fault.args else None
         reason = getattr(reason, "original_error", reason)  # of a proxy's error
         raise TransientError(
-            f"the connection failed ({type(fault).__name__}: {fault})",
+            f"the connection failed: {cause_of(fault)}",
             unreached=isinstance(reason, _UNREACHED),
         ) from fault
 

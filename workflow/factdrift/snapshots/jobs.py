@@ -63,19 +63,18 @@ class Check(Job, command="sample check"):
 
 
 class Checksum(Job, command="snapshots checksum"):
-    """Write name, size and checksum of a dump, as the manifest has them."""
+    """Write name, size and checksum of a dump, and the digest that its snapshot has."""
 
     dump: Path
     kind: Annotated[Literal["sha1", "sha256"], "Wikidata publishes the first"] = "sha1"
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.core.files import digests_of, write_json
+        from factdrift.core.files import digests_of, identity, write_json
 
         if not self.dump.is_file():
             raise InputError(f"{self.dump}: the dump is missing; its checksum belongs in the manifest")
-        about = {"file": self.dump.name, "bytes": self.dump.stat().st_size}
-        write_json(about | digests_of(self.dump, [self.kind]), self.output, indent=2)
+        write_json(identity(self.dump) | digests_of(self.dump, [self.kind]), self.output, indent=2)
 
 
 class Derive(Job, command="snapshots derive"):

@@ -34,10 +34,10 @@ from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperE
 from factdrift.core.errors import InputError
 from factdrift.core.files import keep_answer, kept_answer
 from factdrift.core.owned import file_lock
-from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, cause_of, retry_after, say
 from factdrift.wikidata.time import pack, pack_date, unpack
 
-POLICY = RetryPolicy(tries=8, first=4.0, unreached=3)
+POLICY = RetryPolicy(tries=8, first=4.0)
 """Some eight minutes of waiting in all before the job ends. No wait is below three seconds, because the Query
 Service allows 30 failures a minute."""
 
@@ -182,9 +182,8 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError):
                 raise TooMuch(f"no answer within {self._limit:g} s") from error
-            raise TransientError(
-                f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
-            ) from error
+            said = f"the connection failed: {cause_of(error)}"
+            raise TransientError(said, unreached=_is_unreached(error)) from error
         self._reached = True
         try:
             rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings

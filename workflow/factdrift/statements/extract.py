@@ -21,6 +21,7 @@ from stringzilla import find
 
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import keep_freed
+from factdrift.core.files import identity
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of
@@ -125,7 +126,7 @@ def extract(job: "Extract") -> dict[str, Any]:
             early = job.names == "held" and job.scope != "all" and not job.parse_all
             account = _read(job, reading, NeedlessItems(job.scope) if early else None)
             place = {
-                "dump": {"file": job.dump.name, "bytes": job.dump.stat().st_size},
+                "dump": identity(job.dump),
                 "shard": job.shard,
                 "shards": job.shards,
                 "buckets": job.buckets,

@@ -5,7 +5,6 @@ has a total order: its bytes do not depend on the number of shards, and the numb
 which file a row is in.
 """
 
-import hashlib
 import json
 import shutil
 import sys
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import DamagedDump, InputError
-from factdrift.core.files import write_text
+from factdrift.core.files import check_same, identity, write_text
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import ROW_GROUP, database, only_file, register_stream, write_parquet
 from factdrift.statements.extract import BAD_LINES_NAMED
@@ -44,9 +43,6 @@ class without a line in the dump has no label and no superclasses."""
 
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
-
-_SAMPLES, _SAMPLE = 64, 1 << 16
-"""Places of a file, and bytes at each, of which its digest is made: 4 MB of any dump."""
 
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
@@ -106,12 +102,8 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     """
     dump, shard_dirs = job.dump, _folders(job.shard_dirs)
     reports = _reports(shard_dirs)
-    size, read = file_size(dump), reports[0]["dump"]
-    if read != {"file": dump.name, "bytes": size}:
-        raise InputError(
-            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} of {read['bytes']:,} "
-            "bytes; remove the folder of the shards and run again"
-        )
+    file_size(dump)  # raises InputError if there is none
+    check_same(dump, identity(dump), reports[0]["dump"])
     check_shares(dump, [Account(**report["share"]) for report in reports])
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
@@ -133,7 +125,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
     found = sum(report["properties"] + report["items"] for report in reports)
     summary = {
-        "dump": {**reports[0]["dump"], "digest": _digest(dump)},
+        "dump": reports[0]["dump"],
         "newest": counts["newest"],
         "scope": reports[0]["scope"],
         "names": reports[0]["names"],
@@ -298,17 +290,6 @@ def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
             lines += report["share"]["line_ends"]
             text_bytes += report["share"]["text_bytes"]
     return sorted(bad, key=lambda line: line["line"])
-
-
-def _digest(dump: Path) -> str:
-    """A hash by which two files differ: of the size, and of the bytes at places over the whole file."""
-    size = dump.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with dump.open("rb", buffering=0) as file:
-        for place in range(_SAMPLES):
-            file.seek(max(size - _SAMPLE, 0) * place // (_SAMPLES - 1))
-            digest.update(file.read(_SAMPLE))
-    return digest.hexdigest()[:32]
 
 
 def _check_bad_lines(

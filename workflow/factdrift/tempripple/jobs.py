@@ -238,7 +238,7 @@ def _only_database() -> Path:
     if not databases:
         raise InputError(
             "--database: no databases under results/snapshots; make one with "
-            "`snakemake results/snapshots/DATE/tempripple/database`"
+            "`snakemake --cores all results/snapshots/DATE/tempripple/database`"
         )
     if len(databases) > 1:
         named = ", ".join(map(str, databases))

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import write_json
+from factdrift.core.files import check_same, write_json
 from factdrift.core.tables import database, sql, write_query
 from factdrift.updates.rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
@@ -131,18 +131,25 @@ def write_manifest(job: Manifest) -> None:
     """Writes inputs, configuration, versions and counts of a build, without times: equal builds, equal bytes.
 
     The rows of tables are counted under the paths given. Raises InputError if a sample's account or date is
-    missing.
+    missing, or if a checksum is that of another dump than the one that a snapshot was read from.
     """
     if len(job.samples) != len(job.sample_dates):
         raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
     dates = (job.old_date, job.new_date)
+    dumps, snapshots = (
+        {day: _json(path) for day, path in zip(dates, paths, strict=True)}
+        for paths in (job.dumps, job.snapshots)
+    )
+    for day, path in zip(dates, job.dumps, strict=True):
+        check_same(path.with_name(dumps[day]["file"]), dumps[day], snapshots[day]["dump"])
+        del dumps[day]["digest"]
     with database() as db:
         triples = by_stage(db, job.funnel)
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     manifest = {
         "dates": dict(zip(("old", "new"), dates, strict=True)),
-        "dumps": {day: _json(path) for day, path in zip(dates, job.dumps, strict=True)},
-        "snapshots": {day: _json(path) for day, path in zip(dates, job.snapshots, strict=True)},
+        "dumps": dumps,
+        "snapshots": snapshots,
         "sample": {day: _json(path) for day, path in zip(job.sample_dates, job.samples, strict=True)},
         "configuration": job.configuration,
         "versions": {"python": platform.python_version(), **versions},

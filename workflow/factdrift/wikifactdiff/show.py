@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, TextIO
 
 import duckdb
 
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
+from factdrift.core.products import no_file
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
 from factdrift.wikidata.ids import is_made_up, page, revision_page
@@ -52,19 +54,14 @@ def default_dataset() -> Path:
     for name in DATASETS:
         if Path(name).is_file():
             return Path(name)
-    raise InputError(f"{DATASETS[0]}: no such file; build it with `snakemake --cores all`, or name another")
-
-
-def check_built(path: Path) -> None:
-    """Raises InputError that names the command if there is no such file."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
+    raise no_file(DATASETS[0])
 
 
 @contextlib.contextmanager
 def _opened(dataset: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database to query a dataset with. Raises InputError if the file is missing, or is no dataset."""
-    check_built(dataset)
+    if not dataset.is_file():
+        raise no_file(dataset)
     with database() as db:
         try:
             yield db
@@ -129,9 +126,8 @@ def list_lines(dataset: Path, wanted: Wanted, limit: int | None, stream: TextIO)
         subject, relation = records[0]["subject"]["id"], records[0]["relation"]["id"]
         yield ""
         named = "" if str(dataset) == DATASETS[0] else f"{dataset} "
-        yield printable(
-            f"The first one whole: factdrift show {named}--subject {subject} --relation {relation}"
-        )
+        whole = f"{program('factdrift')} show {named}--subject {subject} --relation {relation}"
+        yield printable(f"The first one whole: {whole}")
 
 
 def _change(record: Record, stream: TextIO) -> str:

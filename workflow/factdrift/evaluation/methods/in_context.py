@@ -8,6 +8,7 @@ they do not fit, the oldest are left out and counted. Imports torch.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import UNREADABLE
+from factdrift.models.names import from_hub
 from factdrift.models.padding import padded
 
 Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -179,6 +181,8 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
     """The model in float32, its tokenizer, and the most tokens that it reads."""
     from transformers import AutoModel, AutoTokenizer
 
+    if not Path(encoder).is_dir():
+        from_hub(encoder, "main", "rag.encoder")
     try:
         # Without the argument transformers asks on the terminal whether the folder's code may run.
         model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32, trust_remote_code=False)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
+from factdrift.core.products import no_file
 from factdrift.core.tables import check_columns, write_parquet
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
@@ -105,7 +106,7 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
     Raises InputError if the file or a column is missing, or it is no Parquet file.
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
+        raise no_file(path)
     check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
     known = pq.read_schema(path).names
     found = [name for name in (*columns, "split", "subject_popularity") if name in known]

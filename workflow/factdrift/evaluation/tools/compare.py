@@ -15,6 +15,7 @@ from factdrift.core.figures import KEPT, SOFT, save, subplots
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import COVERED, Z, interval, wilson
 from factdrift.core.owned import claim
+from factdrift.core.products import no_file
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import title_of
@@ -66,7 +67,7 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
     if len(set(rivals)) < 2:
         raise InputError("name two methods or more, such as `factdrift compare rome memit`")
     if not scores.is_file():
-        raise InputError(f"{scores}: no such file; build it with `snakemake --cores all {scores}`")
+        raise no_file(scores)
     with database() as db:
         found = [_values(db, rival, scores, answers) for rival in rivals]
         known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()

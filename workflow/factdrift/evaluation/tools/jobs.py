@@ -134,8 +134,8 @@ class Ask(TriesMethod, command="ask"):
         if edits is None and record.edits and self.state not in UNEDITED:
             target = record_of("stream" if record.of_stream else "updates").target
             raise InputError(
-                f"--state: {self.state}: no {self.pattern(record.edits)}; make it with `snakemake "
-                f"--cores all {target}`"
+                f"--state: {self.state}: no {self.pattern(record.edits)}; make it with "
+                f"`snakemake --cores all {target}`"
             )
         facts = self.newest(record.facts) if record.facts else None
         tables = [first, *filter(None, others)]

@@ -3,6 +3,7 @@
 Imports torch.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import yaml
 
+from factdrift.core.commands import runnable
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
-from factdrift.core.owned import scratch
+from factdrift.core.owned import check_unchanged, scratch
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
     block_at,
@@ -181,12 +183,7 @@ def search(
 def tune(job: Tune) -> None:
     """Searches hyper-parameters and writes the best ones to the job's output."""
     output = job.output
-    if output.exists() and not (
-        output.is_file() and _MARK.encode() in output.read_bytes().partition(b"\n")[0]
-    ):
-        raise InputError(
-            f"--output: {output} was not written by this command, so it is not replaced; name another file"
-        )
+    check_unchanged(output, _is_as_written)
     check_values(job.method, job.set, job.methods)
     tried = read_search(job.method, job.methods)
     if job.settings.regime != "independent":
@@ -233,6 +230,12 @@ def _row(trial: Trial, shown: Sequence[str]) -> str:
     return "".join(f"{cell:>18}" for cell in cells)
 
 
+def _is_as_written(path: Path) -> bool:
+    """Whether the first line of a file has the digest of the others, as `_write` writes it."""
+    head, _, values = path.read_bytes().partition(b"\n")
+    return _MARK.encode() in head and head.endswith(hashlib.sha256(values).hexdigest()[:12].encode())
+
+
 def _write(job: Tune, model: str, best: Trial, about: str) -> None:
     """Writes the configuration with the best values; prints how to use it, and an entry.
 
@@ -248,8 +251,9 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
     scores = ", ".join(f"{name} {getattr(best, name):.4f}" for name in _SCORES)
     template = {} if job.template == "none" else {"template": job.template}
     config = {"edit": {"split": "test", **template}, own.name: values}
-    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
-    write_text(f"# {model}: {about}\n# {scores}\n{text}", job.output)
+    text = f"# {scores}\n{yaml.safe_dump(config, sort_keys=False, allow_unicode=True)}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    write_text(f"# {model}: {about}; digest {digest}\n{text}", job.output)
     shown = yaml.safe_dump(
         [{"names": [model], "source": about, **values}],
         sort_keys=False,
@@ -258,7 +262,5 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
         width=10**6,
     )
     place = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
-    print(
-        f"{job.output}: use it with `snakemake --configfile {job.output}`; or put into `models` of {place}:\n"
-        f"  - {shown.strip()[1:-1]}"
-    )
+    use = runnable(f"`snakemake --configfile {job.output}`")
+    print(f"{job.output}: use it with {use}; or put into `models` of {place}:\n  - {shown.strip()[1:-1]}")

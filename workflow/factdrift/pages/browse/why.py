@@ -10,6 +10,7 @@ import duckdb
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.products import no_file
 from factdrift.core.tables import sql
 from factdrift.pages import meanings
 from factdrift.pages.browse.build import SIDES, Build, Subject, Tables
@@ -203,9 +204,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """
     path = build.table("funnel.parquet")
     if path is None:
-        raise InputError(
-            f"{build.pair / 'funnel.parquet'}: no such file; build it with `snakemake --cores all`"
-        )
+        raise no_file(build.pair / "funnel.parquet")
     stages = by_stage(db, path)
     said = meanings()
     yield f"From the dumps of {build.old} and {build.new} to wfd_repl"

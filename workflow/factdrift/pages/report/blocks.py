@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
+from factdrift.core.products import product_of
 
 
 class Source(NamedTuple):
@@ -124,8 +125,8 @@ class Build:
     def source(self, path: Path, target: str = "") -> Source:
         """Where a file is, seen from the page in `results/`, and the command that builds it.
 
-        `target`: the name that users build, where that is another than the file's. Raises InputError if the
-        file is in another folder.
+        `target`: the product that users build, where that is another than the file. Raises InputError if the
+        file is in another folder, or if there is no such product.
         """
         try:
             relative = path.absolute().relative_to(self.results.absolute()).as_posix()
@@ -133,4 +134,5 @@ class Build:
             raise InputError(
                 f"{path}: is not below {self.results}, the folder of the page that links to it; copy it there"
             ) from None
-        return Source(relative, f"snakemake --cores all results/{target or path.name}")
+        name = target or path.name
+        return Source(relative, f"snakemake --cores all results/{product_of(name) and name}")

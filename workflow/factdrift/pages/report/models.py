@@ -133,7 +133,7 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     source = None
     for part, what in PARTS.items():
         if path := build.product(f"klob_{part}.parquet"):
-            source = build.source(path, "klob")
+            source = build.source(path)
             # Of an example of the most popular subject.
             ((sentences,),) = db.sql(
                 f"SELECT first(sentences ORDER BY pop_s DESC, file_row_number) "

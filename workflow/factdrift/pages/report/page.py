@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.manifests import warnings
+from factdrift.core.products import no_file
 from factdrift.core.tables import database
 from factdrift.pages import environment, meanings, packaged, palette, shown
 from factdrift.pages.report import context, models, world
@@ -46,7 +46,7 @@ def write_page(build: Build, output: Path) -> None:
     """
     for name in ("manifest.json", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet"):
         if not (build.pair / name).is_file():
-            raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
+            raise no_file(build.pair / name)
     with database() as db:
         sections = [Section(name, title, *parts(build, db)) for name, title, parts in SECTIONS]
     text = render(

@@ -25,7 +25,7 @@ from factdrift.wikidata.values import read_value
 MAXLAG = 5
 """Seconds that the servers' replicas may lag before they refuse a request."""
 
-POLICY = RetryPolicy(tries=16, unreached=3)
+POLICY = RetryPolicy(tries=16)
 """Waits up to 45 minutes in all before the job ends, but only seconds for a server that is never reached."""
 
 LIMITS = Limits(timeout=120.0)

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv, write_text
 from factdrift.core.jobs import Flag, Job
-from factdrift.core.owned import LIST, claim
+from factdrift.core.owned import LIST, check_unchanged, claim
 from factdrift.core.paths import SNAKEFILE, TEMPRIPPLE
 from factdrift.core.settings import contact_of
 from factdrift.wikidata.ids import entity_id, property_id, property_number
@@ -77,7 +78,7 @@ class Recent(Job, command="recent"):
         print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
         arguments = ["--cores", self.cores, "results/wikifactdiff.parquet", "--configfile", str(config)]
         if self.plan:
-            print(shlex.join(["snakemake", *arguments, "--config", f"contact={contact}"]))
+            print(shlex.join([program("snakemake"), *arguments, "--config", f"contact={contact}"]))
             return
         os.environ["FACTDRIFT_CONTACT"] = contact
         sys.stdout.flush()
@@ -137,12 +138,8 @@ def _write_plan(folder: Path, wanted: Any, changes: Any, items: Sequence[int], a
     claim(folder, (file.name for file in texts))
     # The list was touched last when this command wrote the files.
     written = (folder / LIST).stat().st_ctime_ns
-    for file in filter(Path.exists, others):
-        if file.stat().st_ctime_ns > written:
-            raise InputError(
-                f"{file}: has been changed since this command wrote it, so it is not replaced; name your own "
-                "keys in another file (snakemake --configfile A B), or move this one away"
-            )
+    for file in others:
+        check_unchanged(file, lambda file: file.stat().st_ctime_ns <= written)
     for file in others:
         write_text(texts[file], file)
     (folder / LIST).touch()
