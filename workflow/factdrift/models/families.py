@@ -26,6 +26,8 @@ OPTIONAL = (
 """Keys of an entry of families.yaml: those of every family, and those of some."""
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Keys of a configuration that say how long a text may be."""
+ORIGINAL = "original_max_position_embeddings"
+"""The key for the longest text whose rotary frequencies are the first of two sets (`longrope`)."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,7 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
     first = next((width for width in inners.values() if width), 0)
     for whole in (family["final_norm"], family["head"]):
         part(whole)
-    given = (getattr(text, key, None) for key in POSITIONS)
-    positions = next((number for number in given if isinstance(number, int)), None)
+    positions = longest_text(text)
     if positions is None:
         raise Unsupported(
             f"models: {name}: its configuration (model_type {text.model_type!r}) has none of "
@@ -222,6 +223,20 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
         inners={layer: width for layer, width in inners.items() if width != first},
         listed=listed,
     )
+
+
+def longest_text(config: Any) -> int | None:
+    """How many tokens a text may have at most; None if the configuration of a language model does not say.
+
+    Of rotary frequencies with a set for short and one for long texts (`longrope`) only the first is used:
+    transformers chooses by the longest text of a batch, so that a score would depend on its batch.
+    """
+    given = [getattr(config, key, None) for key in POSITIONS]
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for each in (rope, *(part for part in rope.values() if isinstance(part, Mapping))):
+        if each.get("rope_type", each.get("type")) in ("longrope", "su"):
+            given.insert(0, each.get(ORIGINAL) or getattr(config, ORIGINAL, None))
+    return next((number for number in given if isinstance(number, int)), None)
 
 
 def _says(config: Any, given: bool | str | list[str]) -> bool:

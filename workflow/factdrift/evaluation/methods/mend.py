@@ -227,9 +227,13 @@ def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
         raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
     if about.get("template", loaded.template) != loaded.template:  # a published one names none
         raise InputError(f"{path}: trained with --template {about['template']}; delete it and train again")
-    matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
-    net = HyperNet(matrices, about["rank"], 0.0)
-    net.load_state_dict(tensors)
+    try:
+        matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
+        net = HyperNet(matrices, about["rank"], 0.0)
+        net.load_state_dict(tensors)
+    except (LookupError, AttributeError, TypeError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"{path}: damaged ({why}); delete it and train again") from None
     return net.to(loaded.device).requires_grad_(False)
 
 
