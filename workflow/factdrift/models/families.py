@@ -103,12 +103,11 @@ class ModelSpec:
         return self.inners.get(layer, self.inner)
 
     def lacking(self, layer: int) -> str:
-        """Why block `layer` has no down projection, and what to do, as a message."""
-        dense = [str(number) for number in range(self.layers) if self.has_down(number)]
-        instead = f"name one of the blocks {', '.join(dense)}, or use" if dense else "use"
+        """Why block `layer` has no down projection, and which blocks have one, as a message."""
+        dense = ", ".join(str(number) for number in range(self.layers) if self.has_down(number))
         return (
             f"mixture of experts: block {layer} of the family {self.family} has a matrix for each expert and "
-            f"no down projection that every token passes; {instead} ft, ft_l or prompt"
+            f"no down projection that every token passes{f'; such blocks are {dense}' if dense else ''}"
         )
 
     def no_target(self, layer: int) -> str | None:
@@ -120,14 +119,13 @@ class ModelSpec:
             return (
                 f"in the family {self.family} what the MLP puts out is normalised before it is added to "
                 "the residual stream, so that the difference between wanted and current hidden state is "
-                "no target for the edited matrix; use rome"
+                "no target for the edited matrix"
             )
         if self.gated and layer in self.experts:
             return (
                 f"mixture of experts: in block {layer} of the family {self.family} what the shared expert "
                 "puts out is weighted for each token before it is added to the residual stream, so that "
-                "the difference between wanted and current hidden state is no target for its matrix; use "
-                "rome"
+                "the difference between wanted and current hidden state is no target for its matrix"
             )
         return None
 

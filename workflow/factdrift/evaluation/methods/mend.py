@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.record import refusal
+from factdrift.evaluation.methods.record import instead, refusal
 from factdrift.evaluation.methods.shared import (
     Factors,
     Targets,
@@ -81,7 +81,7 @@ def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
     for layer in layers:
         reason = refusal(spec, "mend", layer)
         if reason is not None:
-            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}")
+            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}; {instead(spec, layer, 'mend')}")
     names = [spec.module(layer, part) for layer in layers for part in spec.mlp_matrices]
     shapes = {name: matrix(loaded.model, name).shape for name in names}
     return {name: (into, out) for name, (out, into) in shapes.items()}
