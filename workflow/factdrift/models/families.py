@@ -107,7 +107,7 @@ class ModelSpec:
         dense = ", ".join(str(number) for number in range(self.layers) if self.has_down(number))
         return (
             f"mixture of experts: block {layer} of the family {self.family} has a matrix for each expert and "
-            f"no down projection that every token passes{f'; such blocks are {dense}' if dense else ''}"
+            f"no down projection that every token passes{f'; blocks with one: {dense}' if dense else ''}"
         )
 
     def no_target(self, layer: int) -> str | None:
