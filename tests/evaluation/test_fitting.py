@@ -64,8 +64,11 @@ def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
     loaded = shaped("llama-3-8b", 4)
     assert weight_bytes(loaded) == pytest.approx(6.0e9, rel=0.02)
     assert weight_bytes(shaped("llama-3-8b", 8)) == pytest.approx(9.1e9, rel=0.02)
-    (tmp_path / "model-00001-of-00002.safetensors").write_bytes(bytes(300))
-    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(bytes(200))
+    parts = {"model-00001-of-00002.safetensors": 300, "model-00002-of-00002.safetensors": 200}
+    for name, size in parts.items():
+        (tmp_path / name).write_bytes(bytes(size))
+    index = {"weight_map": dict(zip("ab", parts, strict=True))}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     (tmp_path / "pytorch_model.bin").write_bytes(bytes(1000))
     assert stored_bytes(tmp_path) == weight_bytes(loaded, str(tmp_path)) == 500
     assert weight_bytes(loaded, str(tmp_path / "none")) == weight_bytes(loaded)

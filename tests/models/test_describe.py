@@ -124,6 +124,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
     assert len(said) < 400
     folder = saved("llama", tmp_path / "adapter")
     (folder / "config.json").rename(folder / "adapter_config.json")
+    (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
     assert main(["models", "describe", str(folder)]) == 1
     assert (
         "is an adapter, which is no model of its own; score its edits with `factdrift edit probe --mod"

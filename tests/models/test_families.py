@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import yaml
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
+from support.workflow import ROOT  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
 
-from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError, Unsupported  # noqa: E402
 from factdrift.models import families  # noqa: E402
 from factdrift.models.families import read_families  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
+from factdrift.models.loading import without_weights  # noqa: E402
 from factdrift.models.shape import discovered, spec_of  # noqa: E402
 from factdrift.models.tiny import tiny_config  # noqa: E402
 
@@ -104,9 +108,7 @@ def test_blocks_differ() -> None:
     assert [sparse.has_down(layer) for layer in range(3)] == [False, True, False]
     assert sparse.trained(0) == "model.layers.0.self_attn.o_proj"
     assert sparse.trained(1) == "model.layers.1.mlp.down_proj"
-    with pytest.raises(
-        InputError, match=r"mixture of experts: block 2 .* name one of the blocks 1, or use ft"
-    ):
+    with pytest.raises(InputError, match=r"mixture of experts: block 2 .* blocks with one: 1"):
         sparse.module(2, sparse.down)
 
 
@@ -187,3 +189,18 @@ def test_the_table_is_believed_if_its_keys_are_right(tmp_path: Path, monkeypatch
         InputError, match=r"the type 'llama' has no logit_scale, which .*families\.yaml names"
     ):
         spec_of(tiny_model("llama").model, "mine")
+
+
+def test_families_that_the_page_calls_refused_are() -> None:
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- refused:")[2].partition("<!-- end of refused")[0]
+    kinds = re.findall(r"\(`(\w+)`\)", table)
+    assert len(kinds) == 11
+    for kind in kinds:
+        if kind == "minimax":
+            sizes = {"num_local_experts": 4, "block_size": 8, "pad_token_id": 0}
+            with pytest.raises(Unsupported, match="its shape is not clear"):
+                tiny_model(kind, layers=2, dtype=torch.float32, **sizes)
+        else:
+            with pytest.raises(Unsupported, match=r"its shape is not clear|how long a text may be"):
+                without_weights(AutoConfig.for_model(kind), kind)

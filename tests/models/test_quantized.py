@@ -142,7 +142,8 @@ def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(
 
     def read(source: str, **given: Any) -> Any:
         asked.append(given.get("device_map"))
-        return tiny_model("llama", dtype=torch.bfloat16, positions=192, quantization_config=how).model
+        model = tiny_model("llama", dtype=torch.bfloat16, positions=192, quantization_config=how).model
+        return model, {"missing_keys": (), "mismatched_keys": (), "unexpected_keys": ()}
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", read)
     loaded = load_checkpoint(folder, str(base), device="cpu", dtype="float32")

@@ -20,11 +20,12 @@ FEW: dict[str, Any] = {"steps": 3, "rank": 4, "prefixes": [], "contexts": 0, "ot
 
 
 def hyper_in(loaded: Loaded, method: str, layer: int) -> Hyper:
-    """Values of the bundled model, but few steps, in one block."""
-    hyper = read_hyper(method, "sample-llama")
+    """Values of the bundled model, or those derived from its sizes, but few steps, in one block."""
+    hyper = read_hyper(method, "sample-llama", sizes=lambda: loaded.spec)
     blocks = 1 if hyper.record.edits == "all" else hyper.get("blocks")
     own = {**FEW, "layer": layer, "layers": [layer], "blocks": blocks}
-    return read_hyper(method, "sample-llama", {key: value for key, value in own.items() if key in hyper})
+    changes = {key: value for key, value in own.items() if key in hyper}
+    return read_hyper(method, "sample-llama", changes, sizes=lambda: loaded.spec)
 
 
 def artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:

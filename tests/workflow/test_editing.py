@@ -101,6 +101,6 @@ def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(tmp
     sources = {row["method"]: row["source"] for row in scores}
     assert sources["none"] is None
     assert sources["ft"] == "derived, not tuned: layers 4 of 6"
-    assert "use rome" in snakemake(tmp_path, TARGET, fails=True, strict=True, **given)
+    assert "; use ft, ft_l, mend, rome," in snakemake(tmp_path, TARGET, fails=True, strict=True, **given)
     alone = given | {"methods": ["none", "memit"]}
     assert "none of them can edit a configured model" in snakemake(tmp_path, TARGET, fails=True, **alone)

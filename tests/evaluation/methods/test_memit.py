@@ -112,5 +112,5 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
 def test_families_in_which_a_missing_state_is_no_target_are_refused(family, reason):
     loaded = tiny_model(family)
     for regime in ("independent", "batch"):
-        with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*use rome"):
+        with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*; use ft.* rome,"):
             edited(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded), regime)

@@ -71,6 +71,7 @@ def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is an adapter, .* `factdrift edit probe --model .* --edits EDITS"):
         Plan(CONFIG | {"models": [str(tmp_path)]})
     # One that says nothing of its sizes may be of no supported kind, and does not end a run of several.
+    (tmp_path / "adapter_config.json").unlink()
     (tmp_path / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
     plan = Plan(CONFIG | {"models": ["gpt2-xl", str(tmp_path)]})
     assert {each.model for each in plan.skipped} == {str(tmp_path)}

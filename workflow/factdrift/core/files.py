@@ -82,6 +82,14 @@ def read_struct(path: Path, kind: type[Kind]) -> Kind:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
 
 
+def as_struct(content: Any, kind: type[Kind], where: str) -> Kind:
+    """A value of a file as a struct; `where`: its place, for messages. Raises InputError as `read_struct`."""
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}; correct it") from None
+
+
 def keep_answer(path: Path, **content: Any) -> None:
     """Writes what a server has answered, and the time, as gzipped JSON, which `kept_answer` reads."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -114,10 +114,19 @@ def read_function(path: Path, function: str, key: str) -> Callable[..., Any]:
 
 
 def named_function(package: str, name: str) -> Callable[..., Any]:
-    """The function MODULE.FUNCTION of a package, as the record of a method or locator names it."""
+    """The function MODULE.FUNCTION of a package, as the record of a method or locator names it.
+
+    Raises InputError if there is none.
+    """
     module, _, function = name.rpartition(".")
-    named: Callable[..., Any] = getattr(importlib.import_module(f"{package}.{module}"), function)
-    return named
+    whole = f"{package}.{module}"
+    try:
+        found = importlib.import_module(whole)
+    except ModuleNotFoundError as error:
+        if error.name and whole.startswith(error.name):
+            raise InputError(f"record: {name}: there is no module {whole}; correct the name") from None
+        raise
+    return function_of(found, function, whole, "record")
 
 
 def function_of(module: Any, function: str, where: str, key: str) -> Callable[..., Any]:

@@ -5,8 +5,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from factdrift.models.families import ModelSpec, read_families, shape_of, transposed
-from factdrift.models.loading import FOLDER, read_config, without_weights
+from factdrift.models.families import POSITIONS, ModelSpec, read_families, shape_of, transposed
+from factdrift.models.loading import FOLDER, read_config, within, without_weights
 from factdrift.models.quantized import described, is_quantized
 
 Lines = Iterable[tuple[str, str]]
@@ -37,7 +37,7 @@ def describe(
         ("family", f"{title} ({spec.family}), {type(model).__name__}"),
         *_sizes(model, spec),
         *_block(model, spec, role),
-        *_tokenizer(tokenizer),
+        *_tokenizer(tokenizer, spec, name),
         *more(model, spec, source),
     ]
     width = max(len(what) for what, _ in lines)
@@ -61,6 +61,8 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
     yield "blocks", f"{spec.layers} ({spec.blocks}.0 to {spec.blocks}.{spec.layers - 1})"
     yield "sizes", f"hidden {spec.hidden:,}, MLP {spec.inner:,}, positions {spec.positions:,}"
     text = model.config.get_text_config()
+    if (whole := getattr(text, POSITIONS[0], 0) or 0) > spec.positions:
+        yield "", f"of {whole:,}: beyond, all positions of a batch would have other rotary frequencies"
     heads = text.num_attention_heads
     shared = getattr(text, "num_key_value_heads", None) or heads
     keys = f"{shared} of keys and values (grouped queries)" if shared < heads else "each with keys and values"
@@ -105,8 +107,12 @@ def _block(
             yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role(spec, layer, part)}"
 
 
-def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:
-    yield "tokenizer", f"{type(tokenizer).__name__}, fast, {len(tokenizer):,} entries"
+def _tokenizer(tokenizer: Any, spec: ModelSpec, name: str) -> Iterator[tuple[str, str]]:
+    entries = len(tokenizer)
+    tokenizer = within(tokenizer, spec.vocabulary, name)
+    more = f", {entries - len(tokenizer)} of them without a row of the embedding"
+    less = more if entries > len(tokenizer) else ""
+    yield "tokenizer", f"{type(tokenizer).__name__}, fast, {entries:,} entries{less}"
     encoded = tokenizer("a", return_special_tokens_mask=True)
     pairs = zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True)
     added = [token for token, special in takewhile(lambda pair: pair[1], pairs)]

@@ -26,6 +26,8 @@ OPTIONAL = (
 """Keys of an entry of families.yaml: those of every family, and those of some."""
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Keys of a configuration that say how long a text may be."""
+ORIGINAL = "original_max_position_embeddings"
+"""The key for the longest text whose rotary frequencies are the first of two sets (`longrope`)."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,11 @@ class ModelSpec:
         return self.inners.get(layer, self.inner)
 
     def lacking(self, layer: int) -> str:
-        """Why block `layer` has no down projection, and what to do, as a message."""
-        dense = [str(number) for number in range(self.layers) if self.has_down(number)]
-        instead = f"name one of the blocks {', '.join(dense)}, or use" if dense else "use"
+        """Why block `layer` has no down projection, and which blocks have one, as a message."""
+        dense = ", ".join(str(number) for number in range(self.layers) if self.has_down(number))
         return (
             f"mixture of experts: block {layer} of the family {self.family} has a matrix for each expert and "
-            f"no down projection that every token passes; {instead} ft, ft_l or prompt"
+            f"no down projection that every token passes{f'; blocks with one: {dense}' if dense else ''}"
         )
 
     def no_target(self, layer: int) -> str | None:
@@ -118,14 +119,13 @@ class ModelSpec:
             return (
                 f"in the family {self.family} what the MLP puts out is normalised before it is added to "
                 "the residual stream, so that the difference between wanted and current hidden state is "
-                "no target for the edited matrix; use rome"
+                "no target for the edited matrix"
             )
         if self.gated and layer in self.experts:
             return (
                 f"mixture of experts: in block {layer} of the family {self.family} what the shared expert "
                 "puts out is weighted for each token before it is added to the residual stream, so that "
-                "the difference between wanted and current hidden state is no target for its matrix; use "
-                "rome"
+                "the difference between wanted and current hidden state is no target for its matrix"
             )
         return None
 
@@ -194,8 +194,7 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
     first = next((width for width in inners.values() if width), 0)
     for whole in (family["final_norm"], family["head"]):
         part(whole)
-    given = (getattr(text, key, None) for key in POSITIONS)
-    positions = next((number for number in given if isinstance(number, int)), None)
+    positions = longest_text(text)
     if positions is None:
         raise Unsupported(
             f"models: {name}: its configuration (model_type {text.model_type!r}) has none of "
@@ -222,6 +221,20 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
         inners={layer: width for layer, width in inners.items() if width != first},
         listed=listed,
     )
+
+
+def longest_text(config: Any) -> int | None:
+    """How many tokens a text may have at most; None if the configuration of a language model does not say.
+
+    Of rotary frequencies with a set for short and one for long texts (`longrope`) only the first is used:
+    transformers chooses by the longest text of a batch, so that a score would depend on its batch.
+    """
+    given = [getattr(config, key, None) for key in POSITIONS]
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for each in (rope, *(part for part in rope.values() if isinstance(part, Mapping))):
+        if each.get("rope_type", each.get("type")) in ("longrope", "su"):
+            given.insert(0, each.get(ORIGINAL) or getattr(config, ORIGINAL, None))
+    return next((number for number in given if isinstance(number, int)), None)
 
 
 def _says(config: Any, given: bool | str | list[str]) -> bool:

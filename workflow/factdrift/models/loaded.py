@@ -22,7 +22,7 @@ class Loaded:
     revision: str
     """The commit of a model from a hub; otherwise the revision as the user gave it."""
     digest: str
-    """SHA-256 over the configuration and the files of weights."""
+    """SHA-256 over all files that shape its results (`weights.digest_of`)."""
     device: torch.device
     """Device of the embedding: takes token ids, returns logits, holds the changes of weights."""
     dtype: torch.dtype

@@ -4,8 +4,8 @@ Imports torch.
 """
 
 import contextlib
-import hashlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +16,26 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
-from factdrift.core.files import sha256_of_all
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.loaded import Loaded
-from factdrift.models.names import ALIASES, BUNDLED, check_whole, from_hub
+from factdrift.models.names import (
+    ADAPTER,
+    ALIASES,
+    BUNDLED,
+    check_whole,
+    from_hub,
+    is_adapter,
+    weight_files,
+)
 from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
+from factdrift.models.weights import digest_of, merged, read_weights
 
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "float64")
@@ -43,10 +50,10 @@ SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
+NAMED = 3
+"""Tokens that a message names."""
 FOLDER = Path("results/models")
 """The folder of the bundled models of a build."""
-ADAPTER = "adapter_config.json"
 
 
 def load(
@@ -71,8 +78,9 @@ def load(
     if not is_listed(config):
         # Refuses an unclear shape before weights are fetched.
         without_weights(config, name, trust_remote_code)
-    loaded = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
-    return replace(loaded, name=name)
+    made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
+    digest = digest_of(source, revision, (source, revision), trust_remote_code)
+    return replace(made, name=name, digest=digest)
 
 
 def with_weights(
@@ -86,12 +94,13 @@ def with_weights(
 ) -> Loaded:
     """The model whose weights are in a folder, or at a name that transformers knows, named by that.
 
-    `config`: that of these weights. Raises InputError and Unsupported as `load` does.
+    `config`: that of these weights. It has no digest yet. Raises InputError and Unsupported as `load` does.
     """
     places, kind = places_and_type(device, dtype)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     with reading(source, revision):
-        model: Any = AutoModelForCausalLM.from_pretrained(
+        model = read_weights(
+            AutoModelForCausalLM,
             source,
             revision=revision,
             dtype=kind,
@@ -110,15 +119,14 @@ def with_weights(
         stored = model.get_input_embeddings().weight.dtype
         kind = stored if stored in DTYPES.values() else kind
         prepare(model)
-    folder = Path(str(cached_file(source, "config.json", revision=revision))).parent
-    weights = [path for kind in _WEIGHTS for path in sorted(folder.glob(kind))]
+    spec = spec_of(model, source)
     loaded = Loaded(
         model=model,
-        tokenizer=tokenizer,
-        spec=spec_of(model, source),
+        tokenizer=within(tokenizer, spec.vocabulary, source),
+        spec=spec,
         name=source,
         revision=getattr(config, "_commit_hash", None) or revision,
-        digest=sha256_of_all([folder / "config.json", *weights]),
+        digest="",
         device=places[0],
         dtype=kind,
         others=tuple(places[1:]),
@@ -206,6 +214,37 @@ def read_config(
     return config, tokenizer, source
 
 
+def beyond(tokenizer: Any, rows: int) -> dict[int, str]:
+    """The entries of a tokenizer for which an embedding of `rows` rows has none: id -> token."""
+    return {place: token for token, place in tokenizer.get_vocab().items() if place >= rows}
+
+
+def within(tokenizer: Any, rows: int, name: str) -> Any:
+    """A tokenizer that gives only ids for which the embedding of the model `name` has a row.
+
+    Special tokens beyond it, as for padding or images, are taken out and named on standard error: in a text
+    their letters are like any others. Raises InputError if other tokens lie beyond it, or one of those that
+    the tokenizer puts before a text.
+    """
+    outside = beyond(tokenizer, rows)
+    if not outside:
+        return tokenizer
+    core = json.loads(tokenizer.backend_tokenizer.to_str())
+    special = {token["id"] for token in core["added_tokens"] if token["special"]}
+    needed = [place for place in outside if place not in special or place in tokenizer("a")["input_ids"]]
+    named = ", ".join(f"{outside[place]!r} ({place})" for place in sorted(needed or outside)[:NAMED])
+    if needed:
+        raise InputError(
+            f"models: {name}: its embedding has {rows:,} rows, and {len(needed)} entries of its tokenizer "
+            f"lie beyond them: {named}; resize the embedding of the model to its tokenizer, or give the "
+            "tokenizer with which it was trained"
+        )
+    print(f"models: {name}: {named} are no tokens of the model, whose embedding ends before", file=sys.stderr)
+    core["added_tokens"] = [token for token in core["added_tokens"] if token["id"] < rows]
+    tokenizer._tokenizer = type(tokenizer.backend_tokenizer).from_str(json.dumps(core))
+    return tokenizer
+
+
 def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
     """A model on the device `meta`, with its module names.
 
@@ -220,9 +259,9 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
 
 def base_of(folder: Path) -> str | None:
     """The model that an adapter was made for, as its configuration names it; None for a checkpoint."""
-    path = folder / ADAPTER
-    if not path.is_file():
+    if not is_adapter(folder):
         return None
+    path = folder / ADAPTER
     try:
         named: str | None = json.loads(path.read_text(encoding="utf-8")).get("base_model_name_or_path")
     except (ValueError, AttributeError) as error:
@@ -249,56 +288,44 @@ def load_checkpoint(
     if not folder.is_dir():
         raise InputError(f"--model: {folder} is no folder of a checkpoint or an adapter")
     code = trust_remote_code
-    if (folder / ADAPTER).is_file():
+    if is_adapter(folder):
         loaded = load(
             base, revision=revision, device=device, dtype=dtype, folder=models, trust_remote_code=code
         )
         return _merged(loaded, folder)
-    config, tokenizer, _ = read_config(base, revision, models, code)
+    config, tokenizer, source = read_config(base, revision, models, code)
     _, wanted = without_weights(config, base, code)
     with reading(str(folder)):
         own = AutoConfig.from_pretrained(str(folder), trust_remote_code=code)
+    if (folder / "tokenizer.json").is_file():
+        with reading(str(folder)):
+            its = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=code)
+        if its.get_vocab() != tokenizer.get_vocab():
+            raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
     loaded = with_weights(str(folder), own, tokenizer, device, dtype, "main", code)
     if loaded.spec != wanted:
         raise InputError(
             f"--model: {folder} is of another architecture or size than {base}; name the model that it was "
             "made from with --base"
         )
-    if (folder / "tokenizer.json").is_file():
-        with reading(str(folder)):
-            its = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=code)
-        if its.get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
-    return replace(loaded, name=ALIASES.get(base, base), revision=revision)
+    digest = digest_of(str(folder), "main", (source, revision), code)
+    return replace(loaded, name=ALIASES.get(base, base), revision=revision, digest=digest)
 
 
 def _merged(loaded: Loaded, folder: Path) -> Loaded:
     """A model with an adapter merged into its weights."""
     try:
-        from peft import PeftConfig, PeftModel
+        return merged(loaded, folder)
     except ImportError:
         raise InputError(
             f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
             "peft), or merge the adapter into its model where it was made and save that"
         ) from None
-    try:
-        if PeftConfig.from_pretrained(str(folder)).is_prompt_learning:
-            raise InputError(
-                f"--model: the adapter {folder} puts trained vectors before each prompt, which weights "
-                "cannot hold; give an adapter of weights, such as LoRA"
-            )
-        adapted: Any = PeftModel.from_pretrained(loaded.model, str(folder))
-        model = adapted.merge_and_unload()
     except UNREADABLE as error:
         raise InputError(
             f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
             f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
         ) from None
-    whole = hashlib.sha256(loaded.digest.encode())
-    for path in (folder / ADAPTER, *sorted(folder.glob("adapter_model.*"))):
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
-    model = model.eval().requires_grad_(False)
-    return replace(loaded, model=model, spec=spec_of(model, loaded.name), digest=whole.hexdigest())
 
 
 @contextlib.contextmanager
@@ -328,5 +355,4 @@ def reading(name: str, revision: str = "main") -> Iterator[None]:
 
 def stored_bytes(folder: Path) -> int:
     """Bytes of the files of weights in a folder; 0 if there are none."""
-    kinds = ([path.stat().st_size for path in folder.glob(kind)] for kind in _WEIGHTS)
-    return next((sum(sizes) for sizes in kinds if sizes), 0)
+    return sum(path.stat().st_size for path in weight_files(folder) if path.suffix != ".json")

@@ -15,6 +15,10 @@ from factdrift.models.families import ModelSpec
 ALIASES = {"sample": "sample-llama"}
 BUNDLED = ("sample-llama", "sample-gpt2")
 """The models that the rule `sample_model` trains."""
+ADAPTER = "adapter_config.json"
+"""The file of a folder of peft that says what adapter it holds."""
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""Names of a file of all weights, the one that transformers prefers first."""
 _NAMES = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "hidden": ("hidden_size", "n_embd", "d_model"),
@@ -140,9 +144,45 @@ def check_name(name: str) -> None:
         raise InputError(f"models: {name}: no such model{hint}; a folder, or a name that transformers knows")
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The files of weights that transformers reads from a folder, those of an index with it; else none.
+
+    Raises InputError if one format has both a whole file and an index, of which it would read the first.
+    """
+    for whole in WEIGHTS:
+        file, index = folder / whole, folder / f"{whole}.index.json"
+        if file.is_file() and index.is_file():
+            raise InputError(
+                f"models: {folder} holds two sets of weights, {file.name} and those of {index.name}; remove "
+                "the one that is not meant"
+            )
+        if file.is_file():
+            return [file]
+        if index.is_file():
+            try:
+                parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise InputError(f"models: {index} is no index of weights ({error}); get it again") from None
+            return [index, *(folder / part for part in sorted(parts))]
+    return []
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder holds an adapter instead of a model; raises InputError if it holds both."""
+    if not (folder / ADAPTER).is_file():
+        return False
+    if weights := weight_files(folder):
+        raise InputError(
+            f"models: {folder} holds a model ({weights[0].name}) and an adapter ({ADAPTER}), and it is not "
+            "clear whether the weights contain it already; move the files of one of them (adapter_*) to "
+            "another folder"
+        )
+    return True
+
+
 def check_whole(source: str) -> None:
-    """Raises InputError if a folder holds an adapter instead of a model."""
-    if Path(source, "adapter_config.json").is_file() and not Path(source, "config.json").is_file():
+    """Raises InputError if a folder holds an adapter instead of a model, or beside one."""
+    if is_adapter(Path(source)):
         raise InputError(
             f"models: {source} is an adapter, which is no model of its own; score its edits with `factdrift "
             f"edit probe --model {source} --edits EDITS -o FOLDER`, ask it with `factdrift ask {source}`, or "

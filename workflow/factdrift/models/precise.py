@@ -23,6 +23,8 @@ HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
 units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
 number.
 """
+MERGED_ROUNDINGS = 2
+"""As FORK_ROUNDINGS, of the root mean square, for an adapter that is merged in half precision."""
 QUANTIZED_ROUNDINGS = 4
 """As FORK_ROUNDINGS, of the root mean square and in units of bfloat16. In 8 bits all tokens of a batch decide
 which columns are computed in half precision, so that results differ a little for fewer tokens.
@@ -53,17 +55,39 @@ def check_logits(loaded: Loaded) -> None:
         rounding, fork = max(rounding, torch.finfo(torch.bfloat16).eps), QUANTIZED_ROUNDINGS
     blocks = fork * rounding * spec.layers**0.5
     for (ours, own), bound in zip(found or _logits(loaded), (head * rounding, blocks, blocks), strict=False):
-        apart, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
-        order = torch.inf if exact else 2
-        difference, size = (value.norm(order).item() for value in (apart, whole))
-        if not difference <= bound * size:
+        apart = _apart(ours, own, exact)
+        if not apart <= bound:
             raise Unsupported(
                 f"models: {loaded.name}: the logits that factdrift computes from its hidden states, or of a "
-                f"padded text, differ from the model's own by {difference / size:.2g} of their size "
+                f"padded text, differ from the model's own by {apart:.2g} of their size "
                 f"(rounding gives {bound:.1g}). Models of the family {spec.family!r} compute something in a "
                 "way of their own, such as a scale of the logits, so that every loss would be wrong; it is "
                 "not supported"
             )
+
+
+def _apart(ours: Tensor, own: Tensor, exact: bool) -> float:
+    """The difference of logits relative to their size: the largest one or, if not `exact`, that in the mean.
+
+    The mean is that of squares. NaN if a logit is not finite.
+    """
+    difference, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
+    order = torch.inf if exact else 2
+    apart, size = (float(value.norm(order)) for value in (difference, whole))
+    return apart / max(size, torch.finfo(torch.float64).tiny)
+
+
+def merging(loaded: Loaded, ours: Tensor, own: Tensor) -> tuple[float, float]:
+    """The difference of a merged model's logits from those with an adapter beside the weights, and its bound.
+
+    Both are relative to the size of the logits; the bound is what rounding explains in the type of the
+    weights, to which merging rounds. Quantized ones are rounded to fewer bits, which it does not explain.
+    """
+    kind = torch.finfo(loaded.dtype)
+    exact = kind.bits >= 32 and not is_quantized(loaded.model.config)
+    roundings = FORK_ROUNDINGS if exact else MERGED_ROUNDINGS
+    rounding = max(kind.eps, torch.finfo(torch.float32).eps)
+    return _apart(ours, own, exact), roundings * rounding * loaded.spec.layers**0.5
 
 
 def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.devices import free_bytes, in_batches
@@ -69,10 +70,17 @@ def score(
     """Scores the target of each sentence under the model with edit `owners[row]` of `changes`.
 
     Owner -1, or no owners, means the unedited model. `budget`: tokens of a batch, padding included; batches
-    that do not fit into memory are halved. Raises ValueError if a target has no token or no token before it.
+    that do not fit into memory are halved. Raises ValueError if a target has no token or no token before it,
+    and InputError if a text is longer than the model's positions.
     """
     if any(not 0 < one.target < len(one.ids) for one in sentences):
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
+    longest = max((len(one.ids) for one in sentences), default=0)
+    if longest > loaded.spec.positions + 1:
+        raise InputError(
+            f"models: {loaded.name} takes texts of {loaded.spec.positions:,} tokens, and one has "
+            f"{longest:,}; leave it out or shorten it"
+        )
     given = owners if owners is not None else [-1] * len(sentences)
     # The end of the prompt makes texts differ only where a change looks at it.
     looks = look_at_prompts(changes or {})

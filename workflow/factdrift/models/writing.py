@@ -45,12 +45,13 @@ class _Batch:
 
     def step(self) -> list[int]:
         """The next token of each row that is left."""
-        end = self.width
+        end, last = self.width, self.loaded.spec.positions - 1
         places = torch.arange(end, device=self.ids.device)[None]
         output = self.loaded.model(
             input_ids=self.ids,
             attention_mask=(places >= self.before).long(),
-            position_ids=(places - self.before).clamp(min=0)[:, end - self.ids.shape[1] :],
+            # Rows that have ended go on meanwhile; positions beyond the last would change all rows.
+            position_ids=(places - self.before).clamp(0, last)[:, end - self.ids.shape[1] :],
             past_key_values=self.cache,
             use_cache=True,
         )

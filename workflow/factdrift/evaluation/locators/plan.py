@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.errors import InputError, meant
+from factdrift.core.files import as_struct
 from factdrift.core.functions import check_names, code_files, named_function, split_function
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.methods import own
@@ -56,7 +57,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def records() -> dict[str, Record]:
     """Name -> record of each locator of factdrift; what one that is like another leaves out is as there."""
     names = sorted(path.stem for path in LOCATORS.glob("*.yaml"))
-    return {name: msgspec.convert(own.entry(name, LOCATORS).file["record"], Record) for name in names}
+    files = {name: own.entry(name, LOCATORS).file.get("record") for name in names}
+    return {name: as_struct(file, Record, f"{LOCATORS / name}.yaml: record") for name, file in files.items()}
 
 
 def locator_of(name: str) -> Callable[..., Any]:

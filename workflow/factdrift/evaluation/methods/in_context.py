@@ -19,9 +19,10 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import UNREADABLE
+from factdrift.models.loading import UNREADABLE, within
 from factdrift.models.names import from_hub
 from factdrift.models.padding import padded
+from factdrift.models.weights import read_weights
 
 Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
 """Queries -> their similarity to each text of an index, [queries, texts]."""
@@ -185,8 +186,12 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
         from_hub(encoder, "main", "rag.encoder")
     try:
         # Without the argument transformers asks on the terminal whether the folder's code may run.
-        model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32, trust_remote_code=False)
+        # Vectors are means of the last hidden states; BERT's pooling layer and heads are not run.
+        model = read_weights(
+            AutoModel, encoder, unused=r"(^|\.)pooler\.", dtype=torch.float32, trust_remote_code=False
+        )
         tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
+        tokenizer = within(tokenizer, model.get_input_embeddings().weight.shape[0], encoder)
     except UNREADABLE as error:
         if "trust_remote_code" in str(error):
             raise InputError(

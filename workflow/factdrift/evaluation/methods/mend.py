@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.record import refusal
+from factdrift.evaluation.methods.record import instead, refusal
 from factdrift.evaluation.methods.shared import (
     Factors,
     Targets,
@@ -81,7 +81,7 @@ def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
     for layer in layers:
         reason = refusal(spec, "mend", layer)
         if reason is not None:
-            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}")
+            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}; {instead(spec, layer, 'mend')}")
     names = [spec.module(layer, part) for layer in layers for part in spec.mlp_matrices]
     shapes = {name: matrix(loaded.model, name).shape for name in names}
     return {name: (into, out) for name, (out, into) in shapes.items()}
@@ -227,9 +227,13 @@ def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
         raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
     if about.get("template", loaded.template) != loaded.template:  # a published one names none
         raise InputError(f"{path}: trained with --template {about['template']}; delete it and train again")
-    matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
-    net = HyperNet(matrices, about["rank"], 0.0)
-    net.load_state_dict(tensors)
+    try:
+        matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
+        net = HyperNet(matrices, about["rank"], 0.0)
+        net.load_state_dict(tensors)
+    except (LookupError, AttributeError, TypeError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"{path}: damaged ({why}); delete it and train again") from None
     return net.to(loaded.device).requires_grad_(False)
 
 

@@ -339,22 +339,28 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
         # Row i of their scales and shifts belongs to matrix i in their order.
         rows = torch.tensor([names.index(name) for name in matrices if name in names])
         theirs, ours = f"mend.{shape}.", f"editors.{shape[0]}x{shape[1]}."
+        taken = {name: value for name, value in values.items() if name.startswith(theirs)}
+        for side in "uv":
+            taken.pop(f"{theirs}{side}_std", None)  # follows from the squares
         try:
+            count = taken.pop(f"{theirs}k").round().long().reshape(())
             for side, name in {"u": "entering", "v": "leaving"}.items():
-                state[f"{ours}{name}.count"] = values[f"{theirs}k"].round().long().reshape(())
-                state[f"{ours}{name}.mean"] = values[f"{theirs}{side}_mean"]
-                state[f"{ours}{name}.squares"] = values[f"{theirs}{side}_s"]
+                state[f"{ours}{name}.count"] = count
+                state[f"{ours}{name}.mean"] = taken.pop(f"{theirs}{side}_mean")
+                state[f"{ours}{name}.squares"] = taken.pop(f"{theirs}{side}_s")
             for layer in range(LAYERS):
                 inner = f"{theirs}mlp.layers.{layer}."
                 for name in ("u", "v", "bias"):
-                    state[f"{ours}layers.{layer}.{name}"] = values[f"{inner}{name}"]
+                    state[f"{ours}layers.{layer}.{name}"] = taken.pop(f"{inner}{name}")
                 for name in ("scale", "shift"):
-                    state[f"{ours}layers.{layer}.{name}"] = values[f"{inner}mode_{name}.weight"][rows]
-        except KeyError:
+                    state[f"{ours}layers.{layer}.{name}"] = taken.pop(f"{inner}mode_{name}.weight")[rows]
+        except KeyError as error:
+            taken = {str(error): torch.empty(0)}
+        if taken:
             raise InputError(
                 f"{path}: not the layout of MEND's code with one shared, combined network a shape "
-                f"(mend.combine and mend.shared, n_hidden 1): something of {theirs} is missing"
-            ) from None
+                f"(mend.combine and mend.shared, n_hidden 1): {next(iter(taken))} is missing or unknown"
+            )
     rank = max(len(value) for name, value in values.items() if name.endswith(".v"))
     net = HyperNet(matrices, rank, 0.0)
     net.load_state_dict(state)

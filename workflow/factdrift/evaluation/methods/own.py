@@ -83,8 +83,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     """
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if given in known:
-        file, described = _file(given, folder)
-        return Entry(given, given, file, described)
+        return _known(given, folder)
     if folder == LOCATORS:
         raise InputError(
             f"locators: {given}: no such locator{meant(given, known)}; there are {', '.join(known)} (files "
@@ -105,6 +104,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     plain = _is_plain(given, arguments)
     taken = {each.arg: (each, default) for each, default in _own(arguments)} if plain else {}
     beside = path.parent / f"{name}.yaml"
+    described: tuple[Path, ...] = ()
     if beside.is_file():
         file, described = _checked(beside), (beside,)
         for key in file["keys"] if plain and arguments.kwarg is None else ():
@@ -114,22 +114,33 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
             if default is None and key not in file["keys"]:
                 raise InputError(f"methods: {beside}: the parameter {key} of {function} is no key")
     else:
-        file, described = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}, ()
+        file = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}
     code = code_digest(code_files(path, module))
     return Entry(name, given, file, described, path, function, module, plain, code)
 
 
 @cache
-def _file(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]]:
+def _known(name: str, folder: Path) -> Entry:
+    """One of factdrift's methods or locators, whose file has been checked."""
+    file, described = file_of(name, folder)
+    _check({key: value for key, value in file.items() if key not in ("record", "like")}, described[0])
+    return Entry(name, name, file, described)
+
+
+@cache
+def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]]:
     """What is known of one of factdrift's methods, also from that which it is `like`; and the files."""
     path = folder / f"{method}.yaml"
-    file = read_yaml(path)
+    file = _content(path)
     if "like" not in file:
         return file, (path,)
-    other, paths = _file(file["like"], folder)
+    if not (folder / f"{file['like']}.yaml").is_file():
+        raise InputError(f"methods: {path}: like: there is no {file['like']}.yaml beside it")
+    other, paths = file_of(file["like"], folder)
     keys = {key: other["keys"].get(key, {}) | schema for key, schema in file.get("keys", {}).items()}
     models = [*file.get("models", []), *other.get("models", [])]
-    joined = {"keys": other["keys"] | keys, "models": models, "record": other["record"] | file["record"]}
+    record = other.get("record", {}) | (file.get("record") or {})
+    joined = {"keys": other["keys"] | keys, "models": models, "record": record}
     return {**other, **file, **joined}, (path, *paths)
 
 
@@ -228,14 +239,26 @@ _KINDS = {
 """Type of a default -> type in JSON Schema."""
 
 
-def _checked(path: Path) -> dict[str, Any]:
-    """The content of a YAML file in the form of config/methods/*.yaml."""
-    from jsonschema import SchemaError
-
+def _content(path: Path) -> dict[str, Any]:
+    """The content of a YAML file; raises InputError if it is none."""
     try:
-        file = read_yaml(path)
+        return read_yaml(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"methods: {path} is no YAML: {error}") from None
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """The content of the YAML file of a user's method, with what it leaves out."""
+    file = _content(path)
+    _check(file, path)
+    keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
+    return {"models": [], **file, "keys": keys}
+
+
+def _check(file: Mapping[str, Any], path: Path) -> None:
+    """Raises InputError if what a file says of a method or locator has not the form of config/methods/."""
+    from jsonschema import SchemaError
+
     for fault in validator()(read_yaml(CONFIG / "method.schema.yaml")).iter_errors(file):
         where = ".".join(map(str, fault.absolute_path))
         raise InputError(
@@ -259,5 +282,3 @@ def _checked(path: Path) -> dict[str, Any]:
                 raise InputError(f"methods: {path}: models.{number}: {key} is not among its keys")
             for fault in validator()(file["keys"][key]).iter_errors(one[key]):
                 raise InputError(f"methods: {path}: models.{number}.{key}: {fault.message}")
-    keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
-    return {"models": [], **file, "keys": keys}

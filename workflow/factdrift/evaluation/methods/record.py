@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from factdrift.core.errors import InputError
 from factdrift.core.figures import SOFT, series
-from factdrift.core.files import read_yaml
+from factdrift.core.files import as_struct
 from factdrift.core.paths import METHODS
+from factdrift.evaluation.methods.own import file_of
 
 if TYPE_CHECKING:
     from factdrift.models.families import ModelSpec
@@ -79,8 +81,17 @@ OWN = Record()
 
 @cache
 def records() -> dict[str, Record]:
-    """Name -> record of each method of factdrift, by their places."""
-    found = {path.stem: msgspec.convert(read_yaml(path)["record"], Record) for path in METHODS.glob("*.yaml")}
+    """Name -> record of each method of factdrift, by their places; what it leaves out is as in `like`.
+
+    Raises InputError that names file and key if a record is not as it must be.
+    """
+    found = {}
+    for path in METHODS.glob("*.yaml"):
+        file, _ = file_of(path.stem, METHODS)
+        record = as_struct(file.get("record"), Record, f"{path}: record")
+        if record.block and record.block not in file["keys"]:
+            raise InputError(f"{path}: record.block: {record.block} is not among its keys")
+        found[path.stem] = record
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
 
@@ -119,14 +130,17 @@ def skipped_methods(skipped: Sequence[Skipped]) -> Iterator[str]:
 
 
 def refusal(spec: ModelSpec, method: str, layer: int) -> str | None:
-    """Why a method cannot edit block `layer` of a model, and what to do instead; None if it can.
-
-    Methods of users are not refused.
-    """
+    """Why a method cannot edit block `layer` of a model; None if it can. Methods of users are not refused."""
     edits = record_of(method).edits
     if edits in DOWN and not spec.has_down(layer):
         return spec.lacking(layer)
     return spec.no_target(layer) if edits == "states" else None
+
+
+def instead(spec: ModelSpec, layer: int, method: str) -> str:
+    """The other methods that can edit block `layer` of a model, as advice."""
+    able = [name for name, record in records().items() if record.changes != "nothing" and name != method]
+    return f"use {', '.join(name for name in able if not refusal(spec, name, layer))} or one of your own"
 
 
 def anywhere() -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ import msgspec
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError, meant
-from factdrift.core.files import read_yaml
+from factdrift.core.files import read_struct
 from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.methods.interface import Edit
@@ -142,7 +142,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def records() -> dict[str, Record]:
     """Name -> record of each benchmark, by their places."""
     folder = CONFIG / "benchmarks"
-    found = {path.stem: msgspec.convert(read_yaml(path), Record) for path in folder.glob("*.yaml")}
+    found = {path.stem: read_struct(path, Record) for path in folder.glob("*.yaml")}
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
 

@@ -21,7 +21,7 @@ from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
 from factdrift.evaluation.methods.mend import Statistics
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, records, refusal
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, instead, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
@@ -186,7 +186,8 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
         if record.edits == "output" and hyper["module"] and not spec.has_down(layer):
             reason = spec.lacking(layer)
         if reason is not None:
-            raise CannotEdit(f"methods: {hyper.method} on {loaded.name}: {reason}")
+            advice = instead(spec, layer, hyper.method)
+            raise CannotEdit(f"methods: {hyper.method} on {loaded.name}: {reason}; {advice}")
 
 
 def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
