@@ -38,7 +38,7 @@ from factdrift.core.jobs import JOBS, Field, fields, has_paths
 SECONDS = 20
 TRACEBACK, ENDLESS = "traceback", "did not end"
 Outcomes = dict[str, str]
-"""`COMMAND --OPTION KIND` -> `exit STATUS`, ENDLESS, or TRACEBACK with the error and the line that raised it."""
+"""`COMMAND --OPTION KIND` -> `exit STATUS` with the message, ENDLESS, or TRACEBACK with the error and the line that raised it."""
 
 
 class _Late(BaseException):
@@ -308,8 +308,10 @@ def outcome(words: Sequence[str]) -> str:
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(SECONDS)
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            return f"exit {cli.main([*words])}"
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+            status = cli.main([*words])
+        said = [line for line in errors.getvalue().splitlines() if line.startswith("factdrift: ")]
+        return f"exit {status}: {said[-1][:500] if said else ''}"
     except SystemExit as error:
         return f"exit {error.code}"
     except _Late:
