@@ -27,6 +27,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -35,10 +36,11 @@ from record import add_record, record
 from factdrift import cli
 from factdrift.core.jobs import JOBS, Field, fields, has_paths
 
-SECONDS = 20
+SECONDS = 60
 TRACEBACK, ENDLESS = "traceback", "did not end"
 Outcomes = dict[str, str]
-"""`COMMAND --OPTION KIND` -> `exit STATUS` with the message, ENDLESS, or TRACEBACK with the error and the line that raised it."""
+"""`COMMAND --OPTION KIND` -> `exit STATUS` with the message, ENDLESS, or TRACEBACK with the error and
+the line that raised it."""
 
 
 class _Late(BaseException):
@@ -59,7 +61,9 @@ def _table(change: Callable[[Any], Any]) -> Callable[[Path, Path], None]:
         elif right.suffix == ".parquet":
             pq.write_table(change(pq.read_table(right)), wrong)
         elif right.suffix == ".json":
-            wrong.write_text(re.sub(r"(?<=: )[\d.]+|(?<=: )\[\]", '"text"', right.read_text(encoding="utf-8")))
+            wrong.write_text(
+                re.sub(r"(?<=: )[\d.]+|(?<=: )\[\]", '"text"', right.read_text(encoding="utf-8"))
+            )
         else:
             pq.write_table(change(pa.table({"a": [1]})), wrong)
 
@@ -151,7 +155,9 @@ def main() -> None:
 
 
 def report(outcomes: Outcomes, file: Path | None) -> None:
-    faults = {case: text for case, text in outcomes.items() if kind_of(text) not in ("exit 0", "exit 1", "exit 2")}
+    faults = {
+        case: text for case, text in outcomes.items() if kind_of(text) not in ("exit 0", "exit 1", "exit 2")
+    }
     for case, text in faults.items():
         print(f"{case}: {text}", file=sys.stderr)
     rows = []
@@ -188,21 +194,21 @@ def read_lines(log: Path) -> dict[str, list[str]]:
 def cases(
     command: str, line: Sequence[str] | None, folder: Path, kinds: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[], list[str]]]]:
-    """The name of each case of a command, and a function that writes its wrong input and returns its words."""
+    """The name of each case of a command, and a function that writes its input and returns its words."""
     inputs = [field for field in fields(JOBS[command]) if field.part != "output" and has_paths(field.kind)]
     for kind in kinds:
         if kind == "not readable" and os.geteuid() == 0:
             continue
         if line is None:
             if inputs:
-                yield f"{command} --all {kind}", lambda kind=kind: _all_wrong(command, inputs, kind, folder)
+                yield f"{command} --all {kind}", partial(_all_wrong, command, inputs, kind, folder)
             continue
         options = vars(cli.parser(line[0]).parse_args(line))
         for field in inputs:
             if field.part == "input" and options[field.name]:
                 yield (
                     f"{command} {field.option} {kind}",
-                    lambda field=field, kind=kind: _one_wrong(line, field, options, kind, folder),
+                    partial(_one_wrong, line, field, options, kind, folder),
                 )
 
 
@@ -266,9 +272,7 @@ def _least(field: Field) -> str:
     return {int: "1", float: "1", bool: "True", datetime.date: "2021-01-04", str: "Q1"}.get(inner, "{}")
 
 
-def apart(
-    command: str, all_cases: Iterator[tuple[str, Callable[[], list[str]]]], build: Path
-) -> Outcomes:
+def apart(command: str, all_cases: Iterator[tuple[str, Callable[[], list[str]]]], build: Path) -> Outcomes:
     """What becomes of the cases of a command, in a process of its own."""
     context = multiprocessing.get_context("fork")
     reading, writing = context.Pipe(duplex=False)

@@ -12,7 +12,7 @@ import pytest
 
 from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import JOBS, Flag, Job, Key, Output, Paths, Place, add_job, fields, record
+from factdrift.core.jobs import JOBS, Day, Flag, Job, Key, Output, Paths, Place, add_job, fields, record
 from factdrift.core.keys import description_of, is_struct, listing
 from factdrift.core.shell import check_keywords, parameter_of, shell_line
 from factdrift.core.switches import Variant
@@ -48,6 +48,7 @@ class Toy(Shared, command="toy do", beside="words"):
     loud: bool = False
     note: str = ""
     day: datetime.date = datetime.date(2021, 1, 4)
+    written: Day = "2021-01-04"
     variant: Annotated[Variant, Key("variant")]
     dates: Annotated[Literal["first_day", "interval"], Key("dates")]
     shape: Annotated[Shape, Key("neighbors")]
@@ -157,7 +158,8 @@ def test_a_value_that_cannot_be_is_named(words: list[str], message: str):
 
 
 @pytest.mark.parametrize(
-    "words", ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less", "--day 2021-02-30"]
+    "words",
+    ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less", "--day 2021-02-30", "--written x"],
 )
 def test_what_is_no_value_of_a_flag_is_refused(words: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
@@ -180,7 +182,7 @@ KEYWORDS = {
     "input": {"sides", "parts", "labels", "only", "words"},
     "output": {"output", "more"},
     "params": {
-        *("code", "seed", "kind", "names", "loud", "note", "day", "variant", "dates"),
+        *("code", "seed", "kind", "names", "loud", "note", "day", "written", "variant", "dates"),
         *("shape", "weights", "store"),
     },
     "resources": {"mem_mb"},

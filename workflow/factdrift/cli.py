@@ -178,7 +178,6 @@ class _Parser(argparse.ArgumentParser):
             2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
         )
 
-
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         super().exit(status, message and readable(message))
 
@@ -204,7 +203,9 @@ def _import(command: str) -> None:
 
 def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
     """Says which file of an option cannot be used as what it ought to be, if an error is about that."""
-    written = {field.name for field in fields(options.job) if field.part == "output"} if "job" in options else ()
+    written = (
+        {field.name for field in fields(options.job) if field.part == "output"} if "job" in options else ()
+    )
     paths = [
         (name, Input(f"--{name.rstrip('_').replace('_', '-')}", path))
         for name, given in vars(options).items()

@@ -14,7 +14,9 @@ _SECRET = 8
 """Characters from which a key is removed from answers too: servers of one's own take placeholders such as
 `none` or `EMPTY`, and these words may well be part of an answer."""
 
-_LOGIN = re.compile(r"(?i)((?:\b[a-z][a-z0-9+.-]*:)?(?://|%2F%2F))(?:[^/?#\s%]|%(?!2F|3F|23)[0-9A-F]{2})*(@|%40)")
+_LOGIN = re.compile(
+    r"(?i)((?:\b[a-z][a-z0-9+.-]*:)?(?://|%2F%2F))(?:[^/?#\s%]|%(?!2F|3F|23)[0-9A-F]{2})*(@|%40)"
+)
 _BARE_LOGIN = re.compile(r"(?<![^\s'\"(<])[\w.~-]+:[^\s/@]+(@[\w.-]+[/:])")
 """A user and a password before a server, of an address whose scheme was forgotten."""
 _NAME = (
@@ -53,7 +55,8 @@ def readable(text: str) -> str:
 class InputError(Exception):
     """Something that the user gave cannot be used; the message names the file, line or key and the remedy.
 
-    Passwords and signatures of addresses, and control characters, in the message are replaced, and a very long one is cut in the middle.
+    Passwords and signatures of addresses, and control characters, in the message are replaced; a very long
+    message is cut in the middle.
     """
 
     def __init__(self, message: str) -> None:

@@ -92,6 +92,9 @@ Place = Annotated[Path, Role("params")]
 """A path that is no input: a folder that the command keeps for itself, a name that is not read."""
 Places = Annotated[tuple[Path, ...], Role("params")]
 Paths = tuple[Path, ...]
+_DAY = Flag("YYYY-MM-DD")
+Day = Annotated[str, _DAY]
+"""A date that stays a text."""
 LIST_OF_FILES = ".files"
 """The ending of a file that lists the files beside it, a name a line; by hand it stands for these. Lines that
 begin with # are comments."""
@@ -282,6 +285,8 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         inner = get_args(field.kind)[0] if field.many else field.kind
         if get_origin(inner) is Literal:
             options["choices"] = get_args(inner)
+        elif field.flag == _DAY:
+            options["type"] = _day
         elif inner is not str:
             options["type"] = _date if inner is datetime.date else inner
         if inner is datetime.date and not field.flag.by_place:
@@ -311,6 +316,10 @@ def _date(text: str) -> datetime.date:
         return datetime.date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date; write it as 2021-01-04") from None
+
+
+def _day(text: str) -> str:
+    return _date(text).isoformat()
 
 
 def _or_nothing(kind: Any) -> Any:

@@ -25,7 +25,7 @@ def final_path(path: Path) -> Path:
     if path.is_symlink():
         target = Path(os.path.realpath(path))
         if target.is_symlink() or not target.parent.is_dir():
-            raise InputError(f"{path}: is a link to {os.readlink(path)}, where no file can be; remove the link")
+            raise InputError(f"{path}: is a link to {path.readlink()}, where no file can be; remove the link")
     if any(_is_stream(target, stream) for stream in (1, 2)):
         raise InputError(f"{path}: is the file to which this command prints; name another")
     return target
@@ -76,7 +76,9 @@ def check_outputs(inputs: Paths, outputs: Paths) -> None:
         for path in paths:
             for name, output in written:
                 if _is_same(path, output):
-                    raise InputError(f"{name}: is the input {option} as well; name another file for the output")
+                    raise InputError(
+                        f"{name}: is the input {option} as well; name another file for the output"
+                    )
                 if output.is_dir() and _is_in(path, output):
                     raise InputError(f"{name}: holds the input {option} {path}; name another folder")
                 if output.is_file() and path.is_dir() and _is_in(output, path):

@@ -1,7 +1,7 @@
-"""Errors of files that a command cannot use, in words: which option names the file, and what is wrong with it.
+"""Errors of files that a command cannot use, in words: the option that names the file, and its fault.
 
 Libraries report a wrong table by an error of their own, which names a column at most. The inputs of the
-command are then looked at: a folder, a file that is empty, cut or of another kind, a table without the column.
+command are then examined: is one a folder, an empty, cut or other file, or a table without the column?
 """
 
 import errno
@@ -28,10 +28,13 @@ _NO_PARQUET = re.compile("magic bytes|Parquet file size is|too small to be a Par
 _NO_COLUMN = re.compile(
     # Messages of DuckDB and pyarrow.
     r"""Referenced column "([^"]+)" not found|Referenced table "([^"]+)" not found"""
-    r"""|does not have a column named "([^"]+)"|Column "([^"]+)" (?:in EXCLUDE list not found|does not exist)"""
+    r"""|does not have a column named "([^"]+)"|Column "([^"]+)" (?:in EXCLUDE|does not)"""
     r"""|No match for FieldRef\.Name\(([^)]+)\)|Field "([^"]+)" does not exist"""
 )
 _LIBRARIES = ("_duckdb", "duckdb", "pyarrow", "msgspec", "json", "yaml", "csv", "zlib", "gzip")
+
+_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError)
+"""Errors of Python at a value of another type than is needed."""
 
 
 class Input(NamedTuple):
@@ -87,9 +90,12 @@ def _of_system(error: Exception) -> str | None:
 
 def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
     """The input whose content is of another kind, or lacks a column."""
-    of_library = type(error).__module__.startswith(_LIBRARIES) or isinstance(error, UnicodeDecodeError | EOFError)
-    text, column = str(error), _column(error)
-    if not (of_library or column or _NO_PARQUET.search(text)):
+    text, column, place = str(error), _column(error), _place(error)
+    of_library = type(error).__module__.startswith(_LIBRARIES) or isinstance(
+        error, UnicodeDecodeError | EOFError
+    )
+    of_value = isinstance(error, _OF_VALUES) and place
+    if not (of_library or of_value or column or _NO_PARQUET.search(text)):
         return None
     named = [given for given in inputs if given.named_in(text)]
     if _NO_PARQUET.search(text):
@@ -101,18 +107,25 @@ def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
     for given in (*named, *(each for each in inputs if each not in named)):
         if fault := _fault(given.path):
             return f"{given} {fault}"
-    suspects = named or [*inputs]
-    if column:
-        suspects = [given for given in suspects if column not in _columns(given.path)]
+    suspects = [given for given in named or inputs if given.path.exists()]
+    lacking = [given for given in suspects if _columns(given.path) and column not in _columns(given.path)]
+    if column and lacking:
         beside = set(re.findall(r'"([^"]+)"', text.partition("Candidate bindings")[2].partition("\n")[0]))
-        suspects = [given for given in suspects if beside and beside <= _columns(given.path)] or suspects
-        suspects = [given for given in suspects if _columns(given.path)]
+        suspects = [given for given in lacking if beside and beside <= _columns(given.path)] or lacking
+        fault = f"no column {column}"
+    elif of_library or of_value:
+        fault = f"not of the form that is needed ({_first_line(error)})"
+    else:
+        return None
     if not suspects:
         return None
-    fault = f"no column {column}" if column else f"not of the form that is needed ({_first_line(error)})"
+    remedy = "give what the workflow makes"
+    if not of_library:  # it may be an error of the package as well
+        remedy += "; if it is that, report this, with what `FACTDRIFT_TRACEBACK=1` makes the command print"
+    fault += f" (met in {place})" if place else ""
     if len(suspects) == 1:
-        return f"{suspects[0]}: {fault}{_place(error)}; give what the workflow makes"
-    return f"{fault}{_place(error)}: {' or '.join(map(str, suspects))}; give what the workflow makes"
+        return f"{suspects[0]}: {fault}; {remedy}"
+    return f"{fault}: {' or '.join(map(str, suspects))}; {remedy}"
 
 
 def _column(error: Exception) -> str:
@@ -120,7 +133,7 @@ def _column(error: Exception) -> str:
     if match := _NO_COLUMN.search(str(error)):
         return next(filter(None, match.groups()))
     is_name = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
-    return error.args[0] if is_name else ""
+    return str(error.args[0]) if is_name else ""
 
 
 def _is_other(path: Path) -> bool:
@@ -178,6 +191,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _place(error: Exception) -> str:
-    """The line of the package that met the error."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PACKAGE))]
-    return f" (met in {Path(frames[-1].filename).relative_to(PACKAGE)}, line {frames[-1].lineno})" if frames else ""
+    """The line of a stage's code that met the error; empty if only the command line did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    name = Path(own[-1].filename).relative_to(PACKAGE).as_posix() if own else "cli.py"
+    return "" if name == "cli.py" else f"{name}, line {own[-1].lineno}"

@@ -57,7 +57,7 @@ _QUIET = 60.0
 
 
 class _Digits(IntegerConvertor):
-    """The number of an id in a path. A longer one is no page: Python reads no number of thousands of digits."""
+    """The number of an id in a path; Python reads no number of thousands of digits."""
 
     regex = "[0-9]{1,10}"
 
