@@ -131,7 +131,7 @@ def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
 def _column(error: Exception) -> str:
     """The column that was looked for in vain; empty if the error is not about one."""
     if match := _NO_COLUMN.search(str(error)):
-        return next(filter(None, match.groups()))
+        return str(next(filter(None, match.groups())))
     is_name = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
     return str(error.args[0]) if is_name else ""
 
