@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import factdrift
@@ -105,6 +107,32 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
     else:
         with pytest.raises(kind):
             main(words)
+
+
+def test_a_table_of_another_kind_is_named_with_its_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, columns in {"a": {"subject": [1], "property": [6]}, "b": {"id": ["Q1"]}, "none": {}}.items():
+        pq.write_table(pa.table(columns), f"{name}.parquet")
+    Path("folder").mkdir()
+    for file, said in (
+        ("b.parquet", "--dataset: b.parquet: no column subject (met in wikifactdiff/replacements.py, line "),
+        ("none.parquet", "--dataset: none.parquet has no columns"),
+        ("folder", "--dataset: folder is a folder; give a file"),
+    ):
+        line = ["wikifactdiff", "replacements", "--dataset", file, "--groups", "a.parquet", "-o", "o"]
+        assert main(line) == 1
+        assert capsys.readouterr().err.startswith(f"factdrift: {said}")
+    line = ["wikifactdiff", "export", "--dataset", "b.parquet", "-o", "o"]  # rows are read one by one
+    assert main(line) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "factdrift: --dataset: b.parquet: no column subject (met in wikifactdiff/export.py"
+    )
+    monkeypatch.setenv("FACTDRIFT_TRACEBACK", "1")
+    with pytest.raises(KeyError, match="subject"):
+        main(line)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The store of answers, its export and its import."""
 
+import contextlib
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,17 @@ def test_files_that_are_not_stores_are_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"something else" * 1000)
     with pytest.raises(InputError, match=r"answers\.sqlite: is not a store"):
         Store(tmp_path)
+
+
+@pytest.mark.parametrize("table", ["notes (text)", "answers (question, answer)"])
+def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path, table: str) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
+        connection.execute(f"CREATE TABLE {table}")
+    before = (tmp_path / "answers.sqlite").read_bytes()
+    with pytest.raises(InputError, match=r"answers\.sqlite: is not a store of answers; name another folder"):
+        Store(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.sqlite"]
+    assert (tmp_path / "answers.sqlite").read_bytes() == before
 
 
 def test_a_truncated_store_is_an_error(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ SIGNED = (
     "HTTPS://me:5ec2e7@host/file.json.gz",
     "ftp://me:5ec2e7@host/file.json.gz",
     " https://me:5ec2e7@host/file.json.gz",
+    "//me:5ec2e7@host/file.json.gz",
+    "me:5ec2e7@host.example:8080/file.json.gz",
 )
 
 
@@ -70,8 +72,20 @@ def test_messages_repeat_no_secret_of_an_address(address: str) -> None:
         assert "5ec2e7" not in redacted(f"Max retries exceeded with url: /file?{query} (Caused by X)")
 
 
+def test_a_message_repeats_the_ends_of_a_very_long_value(capsys: pytest.CaptureFixture[str]) -> None:
+    value = "x" * 100_000
+    assert main(["show", value]) == 1
+    with pytest.raises(InputError, match=r"^a: .*\[96,.* characters\].*x; correct it$"):
+        raise InputError(f"a: {value}; correct it")
+    with pytest.raises(SystemExit):
+        main([value])
+    assert len("".join(capsys.readouterr())) < 20_000
+
+
 def test_other_texts_are_not_changed() -> None:
     for text in (
+        "folder/me:x@y.json: no such file",
+        "line 3: a@b, at 10:30@noon",
         "https://archive.org/download/x/y.json.gz#sha1=0123",
         "https://host/file?edition=1&monkeys=2&design=3",
         "write to you@example.org, or see https://host/a@b",

@@ -12,7 +12,7 @@ import pytest
 
 from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import JOBS, Flag, Job, Key, Output, Paths, Place, add_job, fields, record
+from factdrift.core.jobs import JOBS, Day, Flag, Job, Key, Output, Paths, Place, add_job, fields, record
 from factdrift.core.keys import description_of, is_struct, listing
 from factdrift.core.shell import check_keywords, parameter_of, shell_line
 from factdrift.core.switches import Variant
@@ -48,6 +48,7 @@ class Toy(Shared, command="toy do", beside="words"):
     loud: bool = False
     note: str = ""
     day: datetime.date = datetime.date(2021, 1, 4)
+    written: Day = "2021-01-04"
     variant: Annotated[Variant, Key("variant")]
     dates: Annotated[Literal["first_day", "interval"], Key("dates")]
     shape: Annotated[Shape, Key("neighbors")]
@@ -100,6 +101,42 @@ def test_a_list_stands_for_the_files_that_it_names(tmp_path: Path) -> None:
         parsed(*REQUIRED, "--parts", str(tmp_path / "none.files"))
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--output table", "--output: table: is the input --parts as well"),
+        ("--output link", "--output: link: is the input --parts as well"),
+        ("--output hard", "--output: hard: is the input --parts as well"),
+        ("--output ./sub/../table", "is the input --parts as well"),
+        ("--output new --only new", "--output: new: is the input --only as well"),
+        ("--output sub", "--output: sub: holds the input --sides sub/before"),
+        ("--output . --only sub", r"--output: \.: holds the input --sides sub/before"),
+        ("--output sub/other --only sub", "--output: sub/other: is a file of the input --only sub"),
+        ("--output same --more same", "--output: same: is the same file as --more: same"),
+        ("--output hard2 --more other", "--output: hard2: is the same file as --more: other"),
+        ("--output dangling --more gone", "--output: dangling: is the same file as --more: gone"),
+        ("--output sub/new --only sub", ""),
+        ("--output other --more link2", ""),
+        ("--output /dev/null --more /dev/null", ""),
+    ],
+)
+def test_an_output_is_no_input_and_no_other_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    for name in ("table", "other", "third", "sub/before", "sub/after", "sub/other"):
+        Path(name).write_text(name)
+    for name, target in (("link", "table"), ("link2", "third"), ("dangling", "gone")):
+        Path(name).symlink_to(target)
+    for name, target in (("hard", "table"), ("hard2", "other")):
+        Path(name).hardlink_to(target)
+    line = ["--sides", "sub/before", "sub/after", "--parts", "table", "--store", "s", "--more", "m"]
+    with pytest.raises(InputError, match=message) if message else contextlib.nullcontext():
+        parsed(*line, *words.split())
+    assert Path("table").read_text() == "table"
+
+
 def test_what_a_rule_leaves_empty_has_its_default():
     job = parsed(*REQUIRED, "--only=", "--labels", "--loud=False", "--note=", "--seed=")
     assert (job.only, job.labels, job.loud, job.note, job.seed) == (None, (), False, "", 0)
@@ -121,7 +158,8 @@ def test_a_value_that_cannot_be_is_named(words: list[str], message: str):
 
 
 @pytest.mark.parametrize(
-    "words", ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less", "--day 2021-02-30"]
+    "words",
+    ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less", "--day 2021-02-30", "--written x"],
 )
 def test_what_is_no_value_of_a_flag_is_refused(words: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
@@ -144,7 +182,7 @@ KEYWORDS = {
     "input": {"sides", "parts", "labels", "only", "words"},
     "output": {"output", "more"},
     "params": {
-        *("code", "seed", "kind", "names", "loud", "note", "day", "variant", "dates"),
+        *("code", "seed", "kind", "names", "loud", "note", "day", "written", "variant", "dates"),
         *("shape", "weights", "store"),
     },
     "resources": {"mem_mb"},

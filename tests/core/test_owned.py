@@ -1,14 +1,21 @@
 """What factdrift replaces and removes, and what it leaves: files of others in the same places."""
 
 import json
+import multiprocessing
+import os
+import socket
+import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_text
 from factdrift.core.owned import (
     LIST,
     atomic_path,
+    check_folder,
     claim,
     new_folder,
     remove_folder,
@@ -137,3 +144,97 @@ def test_files_of_fixed_names_are_replaced_only_where_they_were_written_before(t
     (tmp_path / "out" / "c.csv").unlink()
     remove_folder(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_link_stays_and_its_target_gets_the_text(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    for name in ("old", "new"):  # the second is a link to a file that is not there yet
+        link, target = tmp_path / f"{name}.txt", tmp_path / "disk" / f"{name}.txt"
+        link.symlink_to(Path("disk") / f"{name}.txt")
+        if name == "old":
+            target.write_text("earlier\n")
+        (tmp_path / f"second-{name}").symlink_to(link)
+        write_text("a", tmp_path / f"second-{name}")
+        assert link.is_symlink()
+        assert not target.is_symlink()
+        assert target.read_text() == "a\n"
+    assert sorted(path.name for path in (tmp_path / "disk").iterdir()) == ["new.txt", "old.txt"]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("folder", "is a folder; name a file"),
+        ("gone/file", "is a link to gone/file, where no file can be"),
+        ("link", "is a link to link, where no file can be"),
+    ],
+)
+def test_a_link_to_no_file_stays(tmp_path: Path, target: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(InputError, match=message):
+        write_text("a", tmp_path / "link")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link"]
+    assert (tmp_path / "link").readlink() == Path(target)
+
+
+def test_a_pipe_gets_the_text(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    texts: list[str] = []
+    reader = threading.Thread(target=lambda: texts.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    write_text("a", tmp_path / "pipe")
+    reader.join()
+    assert texts == ["a\n"]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    with pytest.raises(InputError, match="pipe: is a file; name a folder"), new_folder(tmp_path / "pipe"):
+        pass
+
+
+@pytest.mark.parametrize(("kind", "numbers"), [(stat.S_IFCHR, (1, 3)), (stat.S_IFBLK, (7, 250))])
+def test_a_device_stays_one(tmp_path: Path, kind: int, numbers: tuple[int, int]) -> None:
+    try:
+        os.mknod(tmp_path / "device", kind | 0o600, os.makedev(*numbers))
+        if kind == stat.S_IFCHR:
+            (tmp_path / "device").write_text("the null device")
+    except PermissionError:
+        pytest.skip("only root makes devices, and not in every container")
+    if kind == stat.S_IFCHR:
+        write_text("a", tmp_path / "device")
+    else:
+        with pytest.raises(InputError, match="is a disk, which would be overwritten"):
+            write_text("a", tmp_path / "device")
+    assert stat.S_IFMT((tmp_path / "device").stat().st_mode) == kind
+    assert [path.name for path in tmp_path.iterdir()] == ["device"]
+
+
+def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's path is short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        with pytest.raises(InputError, match="s: is no file, and cannot be written"):
+            write_text("a", Path("s"))
+        assert stat.S_ISSOCK(Path("s").stat().st_mode)
+
+
+def _replace_often(folder: Path, times: int) -> None:
+    for number in range(times):
+        with new_folder(folder) as made:
+            for name in range(5):
+                (made / f"{os.getpid()}-{number}-{name}").write_text("x")
+
+
+def test_a_folder_that_many_processes_replace_is_whole_and_ours(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for number in range(3):
+        folder = tmp_path / str(number) / "out"
+        folder.parent.mkdir()
+        processes = [context.Process(target=_replace_often, args=(folder, 25)) for _ in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * 4
+        check_folder(folder)
+        assert len(held(folder)) == 6
+        assert [path.name for path in folder.parent.iterdir()] == ["out"]

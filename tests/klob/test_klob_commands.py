@@ -51,7 +51,7 @@ def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
 
 def test_a_model_must_be_named_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     files = [f"--{name}=x" for name in ("facts", "entities", "classes", "properties", "candidates", "chains")]
-    files += ["--out-recall=x", "--out-passes=x", "--date=2023-02-27"]
+    files += ["--out-recall=recall", "--out-passes=passes", "--date=2023-02-27"]
     assert main(["klob", "recall", *files, "--settings", '{"model": "gpt2", "revision": "main"}']) == 1
     assert "dtype of klob.recall must be given" in capsys.readouterr().err
 

@@ -6,7 +6,6 @@ runs.
 
 import argparse
 import difflib
-import errno
 import importlib
 import os
 import re
@@ -20,8 +19,9 @@ from typing import Any, NoReturn, TextIO
 
 import factdrift
 from factdrift.core import exhausted
-from factdrift.core.errors import DAMAGED, DamagedDump, InputError
-from factdrift.core.jobs import JOBS, Job, add_job, record, summary
+from factdrift.core.errors import DAMAGED, DamagedDump, InputError, readable
+from factdrift.core.jobs import JOBS, Job, add_job, fields, record, summary
+from factdrift.core.unusable import Input, reason
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
@@ -101,10 +101,8 @@ EXAMPLES = """\
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
-_BARRED = (
-    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
-    *(errno.ELOOP, errno.ENAMETOOLONG),
-)
+TRACEBACK = "FACTDRIFT_TRACEBACK"
+"""The variable of the environment with which an error of an input is raised as it is."""
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -181,6 +179,9 @@ class _Parser(argparse.ArgumentParser):
             2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
         )
 
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(status, message and readable(message))
+
 
 def _empty() -> tuple[argparse.ArgumentParser, Any]:
     """A parser, and its sub-parsers, to which commands are added."""
@@ -202,63 +203,18 @@ def _import(command: str) -> None:
 
 
 def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
-    """Says which path of an option cannot be used as what it ought to be, if an error is about that."""
+    """Says which file of an option cannot be used as what it ought to be, if an error is about that."""
+    written = (
+        {field.name for field in fields(options.job) if field.part == "output"} if "job" in options else ()
+    )
     paths = [
-        (f"--{name.rstrip('_').replace('_', '-')}: {path}", path)
+        (name, Input(f"--{name.rstrip('_').replace('_', '-')}", path))
         for name, given in vars(options).items()
         for path in (given if isinstance(given, list) else [given])
         if isinstance(path, Path)
     ]
-    named = [(said, path) for said, path in paths if _names(str(error), path)]
-    if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in str(error):
-        return next((f"{said}: no such file" for said, path in named if not path.exists()), None)
-    if isinstance(error, IsADirectoryError):
-        return next((f"{said} is a folder; give a file" for said, path in named if path.is_dir()), None)
-    if isinstance(error, FileExistsError):
-        return next((f"{said} is a file; give a folder" for said, path in named if path.is_file()), None)
-    if _NO_PARQUET.search(str(error)):
-        # The libraries do not always name the file.
-        likely = [*named, *(pair for pair in paths if pair[1].suffix == ".parquet"), *paths]
-        return next(
-            (f"{said} is no Parquet file, or damaged" for said, path in likely if _is_other(path)), None
-        )
-    return None
-
-
-_NO_MATCH = "No files found that match the pattern"
-_NO_PARQUET = re.compile("magic bytes|Parquet file size is|too small to be a Parquet file")
-
-
-def _names(text: str, path: Path) -> bool:
-    """Whether a text names a path or one below it, not a word that begins or ends so."""
-    either = "|".join(re.escape(str(each)) for each in (path, path.absolute()))
-    return re.search(rf"(?<![\w./-])(?:{either})(?!\w)", text) is not None
-
-
-def _is_other(path: Path) -> bool:
-    """Whether a path is a file that does not begin and end as a Parquet file does."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        begin = file.read(4)
-        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
-        return (begin, file.read()) != (b"PAR1", b"PAR1")
-
-
-def _barred(error: Exception) -> str | None:
-    """Says which table is cut, or which file may not be used or lies in the place of a folder, if an error is
-    about that."""
-    words = str(error).partition("\n")[0]
-    if "magic bytes" in words:  # pyarrow's and DuckDB's
-        return f"a table is cut or damaged ({words}); remove it and build it again"
-    if isinstance(error, OSError) and error.errno in _BARRED and isinstance(error.filename, str):
-        # An unfinished file under its final name.
-        path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
-        fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
-        words = f"{path}: {fault}"
-    elif "Permission denied" not in words:  # of a library, which names the file
-        return None
-    return f"{words}; name another place, or change its permissions"
+    inputs = [given for name, given in paths if name not in written]
+    return reason(error, [given for _, given in paths], inputs)
 
 
 def _is_closed(stream: TextIO) -> bool:
@@ -319,9 +275,9 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif known := _unusable(options, error) or _barred(error):
+        elif not os.environ.get(TRACEBACK) and (known := _unusable(options, error)):
             message = known
         else:
             raise
-    print(f"factdrift: {message}", file=sys.stderr)
+    print(f"factdrift: {readable(message)}", file=sys.stderr)
     return 1

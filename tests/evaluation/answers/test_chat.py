@@ -91,7 +91,9 @@ def test_letters_are_read_from_the_answers(
     answers = tmp_path / "answers.parquet"
     pq.write_table(pq.read_table(answers).slice(1), answers)
     named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
-    assert bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={answers}") == 1
+    assert (
+        bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={tmp_path / 'o'}") == 1
+    )
     assert "no answers to the questions about these items" in capsys.readouterr().err
 
 

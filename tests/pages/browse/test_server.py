@@ -105,6 +105,55 @@ def test_what_is_not_there(served: str) -> None:
     assert "Updates" not in answer.text
 
 
+LONG = b"9" * 4301
+ODD_PATHS = {
+    **dict.fromkeys(
+        [b"/Q" + LONG, b"/P" + LONG, b"/Q1-P" + LONG, b"/Q" + LONG + b"-P1", b"/Q2147483648"], 404
+    ),
+    **dict.fromkeys([b"/Q%D9%A1", b"/Q-1", b"/Q1%00", b"/%00", b"/%ff%fe", b"/Q1-P1-P1", b"//", b"/%"], 404),
+    **dict.fromkeys([b"/Q%31%2e%2e", b"/Q0x1", b"/Q1e5", b"/Q+1", b"/%ED%A0%80", b"/" + b"x" * 50_000], 404),
+    **dict.fromkeys([b"/search?q=%00", b"/search?q=%ff", b"/search?q=%ED%A0%80", b"/search?q=%22*%22"], 200),
+    **dict.fromkeys([b"/search?q=" + b"a" * 50_000, b"/search?q=Q" + LONG, b"/search?q=NEAR(a%20b)"], 200),
+    **dict.fromkeys([b"/?page=" + LONG, b"/?page=%D9%A1", b"/?page=9999999", b"/?since=9999-99-99"], 200),
+    **dict.fromkeys([b"/?scenario=%00", b"/?scenario=%ED%A0%80", b"/?" + b"a=1&" * 10_000, b"/search"], 200),
+}
+ODD_PATHS[b"/Q1/"] = 307
+ODD_HEADERS = {
+    b"Range: bytes=0-9": 200,
+    b"Range: bytes=9-0,x": 200,
+    b"Host: evil.example": 400,
+    b"Content-Length: 0": 200,
+    b"Accept: \xff": 200,
+    b"If-None-Match: *": 200,
+}
+
+
+def test_odd_requests_are_answered_with_the_headers_of_every_page(served: str) -> None:
+    port = int(served.rsplit(":", 1)[1].strip("/"))
+    requested = [(b"GET", path, b"Accept: *", status) for path, status in ODD_PATHS.items()]
+    requested += [(b"GET", b"/", header, status) for header, status in ODD_HEADERS.items()]
+    requested += [(method, b"/", b"Accept: *", 405) for method in (b"POST", b"PUT", b"OPTIONS")]
+    for method, path, header, status in requested:
+        host = b"" if header.startswith(b"Host") else b"Host: localhost\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            client.sendall(
+                b"%b %b HTTP/1.1\r\n%b%b\r\nConnection: close\r\n\r\n" % (method, path, host, header)
+            )
+            answer = b"".join(iter(lambda client=client: client.recv(1 << 16), b""))  # type: ignore[misc]
+        case = (method, path[:40], header)
+        assert answer.split()[1] == b"%d" % status, case
+        assert b"content-security-policy: default-src 'none'" in answer, case
+
+
+def test_an_error_of_the_server_has_the_headers_too(build: Build, index: Path) -> None:
+    with database() as db, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pages, "home", None)
+        client = TestClient(application(build, index, db), "http://localhost", raise_server_exceptions=False)
+        answer = client.get("/")
+    assert answer.status_code == 500
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
 def test_words_that_no_label_has(served: str, made: Synthetic) -> None:
     words = (word for label in made.labels(made.subjects).to_pylist() for word in label.split())
     known = next(word for word in words if len(word) > 8)

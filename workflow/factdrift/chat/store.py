@@ -103,6 +103,10 @@ class Store:
 
     def _open(self) -> None:
         execute = self._connection.execute
+        tables = {row["name"] for row in execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        columns = [row["name"] for row in execute("PRAGMA table_info(answers)")]
+        if tables and (tables - {"answers", "charges"} or columns != [*_COLUMNS]):
+            raise InputError(f"{self.path}: is not a store of answers; name another folder")
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")

@@ -12,11 +12,17 @@ from factdrift.core.commands import runnable
 MASK = "[key]"
 LONGEST = 500
 """Characters of a server's words that a message repeats."""
+_KEPT = 2_000
+"""Characters at the beginning and at the end of a message that are kept."""
 _SECRET = 8
 """Characters from which a key is removed from answers too: servers of one's own take placeholders such as
 `none` or `EMPTY`, and these words may well be part of an answer."""
 
-_LOGIN = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*:(?://|%2F%2F))(?:[^/?#\s%]|%(?!2F|3F|23)[0-9A-F]{2})*(@|%40)")
+_LOGIN = re.compile(
+    r"(?i)((?:\b[a-z][a-z0-9+.-]*:)?(?://|%2F%2F))(?:[^/?#\s%]|%(?!2F|3F|23)[0-9A-F]{2})*(@|%40)"
+)
+_BARE_LOGIN = re.compile(r"(?<![^\s'\"(<])[\w.~-]+:[^\s/@]+(@[\w.-]+[/:])")
+"""A user and a password before a server, of an address whose scheme was forgotten."""
 _NAME = (
     r"(?:[\w.~-]*(?:sig|signature|token|secret|pass(?:w(?:or)?d)?|pwd|credential|jwt|hmac|api[-_.]?key|access[-_.]?key(?:[-_.]?id)?)"
     r"|key|key-pair-id|[\w.~-]*[-_a-z]key|policy|auth(?:orization)?)"
@@ -37,18 +43,28 @@ def redacted(text: str) -> str:
 
     Addresses may be percent-encoded, cut or without their server.
     """
-    return _PARAMETER.sub(rf"\1{MASK}", _LOGIN.sub(rf"\1{MASK}\2", text))
+    text = _BARE_LOGIN.sub(rf"{MASK}\1", _LOGIN.sub(rf"\1{MASK}\2", text))
+    return _PARAMETER.sub(rf"\1{MASK}", text)
+
+
+def readable(text: str) -> str:
+    """A message as a terminal shows it: without secrets and control characters, and cut in the middle if it
+    repeats a very long value."""
+    text = _CONTROL.sub(" ", redacted(text))
+    if len(text) > 2 * _KEPT:
+        text = f"{text[:_KEPT]} [{len(text) - 2 * _KEPT:,} characters] {text[-_KEPT:]}"
+    return text
 
 
 class InputError(Exception):
     """Something that the user gave cannot be used; the message names the file, line or key and the remedy.
 
-    Passwords and signatures of addresses, and control characters, in the message are replaced, and commands
-    are written as they can be typed (`runnable`).
+    Passwords and signatures of addresses, and control characters, in the message are replaced, commands are
+    written as they can be typed (`runnable`), and a very long message is cut in the middle.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_CONTROL.sub(" ", runnable(redacted(message))))
+        super().__init__(readable(runnable(message)))
 
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:

@@ -55,6 +55,7 @@ from factdrift.core.keys import (
     read_json,
     read_settings,
 )
+from factdrift.core.outputs import check_outputs
 from factdrift.core.switches import switches
 
 
@@ -91,6 +92,9 @@ Place = Annotated[Path, Role("params")]
 """A path that is no input: a folder that the command keeps for itself, a name that is not read."""
 Places = Annotated[tuple[Path, ...], Role("params")]
 Paths = tuple[Path, ...]
+_DAY = Flag("YYYY-MM-DD")
+Day = Annotated[str, _DAY]
+"""A date that stays a text."""
 LIST_OF_FILES = ".files"
 """The ending of a file that lists the files beside it, a name a line; by hand it stands for these. Lines that
 begin with # are comments."""
@@ -195,12 +199,12 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     def note(kind: type[Any], otherwise: Any) -> Any:
         return next((each for each in reversed(notes) if type(each) is kind), otherwise)
 
-    part = note(Role, Role("input" if _paths(hint) else "params")).part
+    part = note(Role, Role("input" if has_paths(hint) else "params")).part
     key, only = note(Key, Key(""))
     return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default, only)
 
 
-def _paths(kind: Any) -> bool:
+def has_paths(kind: Any) -> bool:
     """Whether a type is a path, several, or a tuple of named ones."""
     inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
     if is_named_tuple(inner):
@@ -271,7 +275,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         options |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
         parts = field.kind._fields
-        options |= {"nargs": len(parts), "type": Path if _paths(field.kind) else str}
+        options |= {"nargs": len(parts), "type": Path if has_paths(field.kind) else str}
         options.setdefault("metavar", tuple(part.upper() for part in parts))
     elif field.is_json:
         options.setdefault("metavar", "JSON")
@@ -284,6 +288,8 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         inner = get_args(field.kind)[0] if field.many else field.kind
         if get_origin(inner) is Literal:
             options["choices"] = get_args(inner)
+        elif field.flag == _DAY:
+            options["type"] = _day
         elif inner is not str:
             options["type"] = _date if inner is datetime.date else inner
         if inner is datetime.date and not field.flag.by_place:
@@ -313,6 +319,10 @@ def _date(text: str) -> datetime.date:
         return datetime.date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date; write it as 2021-01-04") from None
+
+
+def _day(text: str) -> str:
+    return _date(text).isoformat()
 
 
 def _or_nothing(kind: Any) -> Any:
@@ -361,7 +371,23 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
         elif field.kind is int and (values[field.name] or 0) < 0:
             # As a limit it would drop the last ones without a word.
             raise InputError(f"{field.option}: {value} is below 0; give 0 or more")
+    paths = {
+        part: {
+            field.option: _paths_of(values[field.name])
+            for field in fields(job)
+            if field.part == part and has_paths(field.kind)
+        }
+        for part in ("input", "output")
+    }
+    check_outputs(paths["input"], paths["output"])
     return job(**values)
+
+
+def _paths_of(value: Any) -> list[Path]:
+    """The path of a field, or all of them."""
+    if isinstance(value, tuple):
+        return [path for inner in value for path in _paths_of(inner)]
+    return [] if value is None else [value]
 
 
 def _listed(values: Iterable[Any]) -> Iterator[Any]:

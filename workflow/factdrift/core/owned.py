@@ -22,6 +22,7 @@ from typing import IO
 
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import is_full
+from factdrift.core.outputs import final_path, is_special, pour
 
 LIST = ".factdrift-files"
 """The list of a folder: a JSON array a line, with the path of a file from the folder, and its size in bytes
@@ -34,6 +35,9 @@ since 1970."""
 _UNFINISHED = re.compile(r"\..+\.factdrift-(\w+)-(\d+)\.part")
 _SNAKEMAKE = ".snakemake_timestamp"
 """What Snakemake adds to every folder that is an output of a job."""
+
+_TRIES = 100
+"""How often a folder is put in the place of another that a further process has just put there."""
 
 _HOST = 0xEFFFFFFC
 """Linux's number of the namespace of processes outside all containers."""
@@ -82,16 +86,27 @@ def writer_of_name(name: str) -> tuple[str, int] | None:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, which is renamed to `path` if the block succeeds, else removed.
 
-    A file at `path` is replaced; a folder is not: see `new_folder`.
+    A file at `path` is replaced; a folder is not: see `new_folder`. Of a link the target is meant. Into what
+    is no regular file (a device, a FIFO) the bytes are written at the end, from a temporary file elsewhere.
+    Raises InputError if `path` has no name, or is something that cannot be written.
     """
-    path = Path(path)
+    path = final_path(Path(path))
+    if is_special(path):
+        with scratch() as folder:
+            yield folder / path.name
+            pour(folder / path.name, path)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished(path)
     try:
+        remove_unfinished(temporary)  # of a killed process with the number of this one
         yield temporary
-        if path.is_dir() and not temporary.is_dir():
+        if temporary.is_dir():
+            _exchange(temporary, path)
+        elif path.is_dir():
             raise InputError(f"{path}: is a folder; name a file")
-        temporary.replace(path)
+        else:
+            temporary.replace(path)
     except OSError as error:
         if is_full(error) and not error.filename:  # errors of open files name no file
             raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
@@ -124,7 +139,44 @@ def new_folder(folder: Path) -> Iterator[Path]:
         rows = [[path.relative_to(made).as_posix(), path.lstat().st_size] for path in listed]
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
         (made / LIST).write_text(text, encoding="ascii")
-        remove_folder(folder)
+
+
+def _exchange(made: Path, folder: Path) -> None:
+    """Gives a complete folder its final name; an earlier one of ours is moved aside first, and then removed.
+
+    Another process may do the same at any moment: the last one's folder stays. Raises InputError, and leaves
+    what is there, if it has anything that is not ours.
+    """
+    aside = unfinished(folder.with_name(f"{folder.name}.old"))
+    for _ in range(_TRIES):
+        if _renamed(made, folder):
+            return
+        check_folder(folder)
+        with contextlib.suppress(FileNotFoundError):  # another process has moved it first
+            folder.rename(aside)
+            is_done = _renamed(made, folder)
+            try:
+                remove_folder(aside)
+            except InputError as error:
+                kept = folder.with_name(
+                    f"{folder.name}.old"
+                )  # a name that `factdrift unlock` does not remove
+                aside.rename(kept)
+                raise InputError(f"{error} (it is {kept} now)") from None
+            if is_done:
+                return
+    raise InputError(f"{folder}: other processes replace it all the time; name another folder")
+
+
+def _renamed(made: Path, folder: Path) -> bool:
+    """Renames a folder, unless one that is not empty has the name."""
+    try:
+        made.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
@@ -133,17 +185,41 @@ def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
 
     `also`: patterns of names from the folder (`*` matches slashes, too) that are ours without a list.
     """
-    if not folder.is_dir() and not os.path.lexists(folder):
-        return
+    for _ in range(_TRIES):
+        before = _identity(folder)
+        fault = "" if before is None else _fault(folder, also)
+        if not fault:
+            return
+        if _identity(folder) == before:
+            break
+        # Another process has replaced the folder, or removed a file, while it was read.
+    raise InputError(f"{folder}: {fault}")
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file or folder from a later one of the same name; None if there is none."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _fault(folder: Path, also: Sequence[str]) -> str:
+    """Why a folder is not ours; empty if it is."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: is a file; name a folder")
-    listed = _listed(folder)
-    for path in sorted(_files(folder)):
-        if path.is_symlink() or not _is_ours(path, folder, listed, also):
-            raise InputError(
-                f"{folder}: {path.relative_to(folder)} in it was not written there by factdrift, or has "
-                "changed since, so the folder is not replaced; name another folder, or move the file away"
-            )
+        return "is a file; name a folder"
+    try:
+        listed = _listed(folder)
+        for path in sorted(_files(folder)):
+            if path.is_symlink() or not _is_ours(path, folder, listed, also):
+                return (
+                    f"{path.relative_to(folder)} in it was not written there by factdrift, or has changed "
+                    "since, so the folder is not replaced; name another folder, or move the file away"
+                )
+    except FileNotFoundError as error:
+        return f"{error.filename} in it has just been removed; run the same command again"
+    return ""
 
 
 def remove_folder(folder: Path, also: Sequence[str] = ()) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.jobs import Day, Flag, Job, Key, Output, Paths, Place
 from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
@@ -44,7 +44,7 @@ class OfChoice(OfSnapshot):
     candidates: Annotated[Path, "facts that `candidates` wrote"]
     chains: Annotated[Path, "chains that `candidates` or `mquake` wrote"]
     templates: Annotated[Path, Flag("TABLE")] = KLOB_TEMPLATES
-    date: Annotated[str, "the snapshot's date"]
+    date: Annotated[Day, "the snapshot's date"]
     settings: Annotated[Settings, Key("klob")]
 
     def plan(self) -> Plan:
@@ -74,7 +74,7 @@ class Facts(Job, command="klob facts", beside="resources"):
     """The statements of KLoB's relations in one bucket of a snapshot."""
 
     statements: Annotated[Path, "the statements of one bucket"]
-    date: Annotated[str, "the snapshot's date; facts hold on that day"]
+    date: Annotated[Day, "the snapshot's date; facts hold on that day"]
     settings: Annotated[Settings, Key("klob", "second_hop")]
     output: Table
     memory_mb: Memory = 2000

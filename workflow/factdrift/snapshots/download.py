@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from factdrift.core.errors import DamagedDump, InputError, redacted
 from factdrift.core.files import digests_of, write_json
+from factdrift.core.outputs import final_path, is_special
 from factdrift.core.owned import try_lock
 from factdrift.core.progress import Progress
 from factdrift.core.retry import say
@@ -35,6 +36,9 @@ def download(dump: Dump, output: Path, client: Client) -> None:
     incomplete file is kept, except after a wrong checksum. An `output` that is there already is compared with
     what is published of the dump; InputError if it differs.
     """
+    output = final_path(output)
+    if is_special(output):
+        raise InputError(f"{output}: is no regular file, and could not hold a part of the dump; name a file")
     if output.exists():
         _check(dump, output, client)
         return

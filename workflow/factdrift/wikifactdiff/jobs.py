@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Role
+from factdrift.core.jobs import Day, Flag, Job, Key, Output, Paths, Role
 from factdrift.core.switches import Variant
 
 Buckets = Annotated[Paths, "all buckets"]
@@ -75,8 +75,8 @@ class Assemble(Job, command="wikifactdiff assemble", beside="words"):
     neighbors: Annotated[Path, "nearest facts"]
     random_neighbors: Annotated[Path, "random facts"]
     funnel: Annotated[Path, "what `funnel` wrote; an error names it"]
-    old_date: Annotated[str, "for the error about a dataset without updates; so is the next one"]
-    new_date: str
+    old_date: Annotated[Day, "for the error about a dataset without updates; so is the next one"]
+    new_date: Day
     may_be_empty: Annotated[bool, "no update at all is no error", Role("resources")] = False
     memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
@@ -144,8 +144,8 @@ class Sides(NamedTuple):
 class Manifest(Job, command="wikifactdiff manifest"):
     """Dumps, configuration, versions and counts, as JSON."""
 
-    old_date: str
-    new_date: str
+    old_date: Day
+    new_date: Day
     dumps: Annotated[Sides, "what `snapshots checksum` wrote of them"]
     snapshots: Annotated[Sides, "snapshot.json of the dumps"]
     samples: Annotated[Paths, "accounts of the bundled sample, of dates whose dumps are made from it"] = ()

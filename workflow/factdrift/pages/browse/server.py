@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import uvicorn
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -53,6 +54,15 @@ BUSY = (
 _FULL = (errno.EMFILE, errno.ENFILE)
 _QUIET = 60.0
 """Seconds between two lines about connections that cannot be accepted."""
+
+
+class _Digits(IntegerConvertor):
+    """The number of an id in a path; Python reads no number of thousands of digits."""
+
+    regex = "[0-9]{1,10}"
+
+
+register_url_convertor("digits", _Digits())
 
 
 async def _with_headers(request: Request, answer: RequestResponseEndpoint) -> Response:
@@ -100,6 +110,11 @@ class _Explorer:
         path = request.url.path
         text = f"{path[1:]} has no label in these dumps." if request.path_params else path
         return HTMLResponse(self.pages.nothing(text), status_code=404)
+
+    def failed(self, request: Request, error: Exception) -> Response:
+        """The page of an error of the server itself, which prints it."""
+        text = "The server has failed to make this page; its terminal has the error."
+        return HTMLResponse(self.pages.nothing(text, "Not available"), status_code=500, headers=HEADERS)
 
     def home(self, request: Request) -> Response:
         return HTMLResponse(self.pages.home(*_asked(request)))
@@ -150,17 +165,17 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         Route("/search", explorer.checked(explorer.search)),
         Route("/explorer.css", lambda request: Response(style(), media_type="text/css")),
         Route("/explorer.js", lambda request: Response(script(), media_type="text/javascript")),
-        Route("/Q{number:int}", explorer.checked(explorer.entity)),
-        Route("/P{number:int}", explorer.checked(explorer.entity)),
-        Route("/Q{number:int}-P{relation:int}", explorer.checked(explorer.statements)),
+        Route("/Q{number:digits}", explorer.checked(explorer.entity)),
+        Route("/P{number:digits}", explorer.checked(explorer.entity)),
+        Route("/Q{number:digits}-P{relation:digits}", explorer.checked(explorer.statements)),
     ]
     return Starlette(
         routes=routes,
-        exception_handlers={404: explorer.missing},
+        exception_handlers={404: explorer.missing, Exception: explorer.failed},
         # Pages elsewhere whose name leads to this machine must not read a build (DNS rebinding).
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
             Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
         ],
     )
 

@@ -1,0 +1,198 @@
+"""Errors of files that a command cannot use, in words: the option that names the file, and its fault.
+
+Libraries report a wrong table by an error of their own, which names a column at most. The inputs of the
+command are then examined: is one a folder, an empty, cut or other file, or a table without the column?
+"""
+
+import errno
+import json
+import os
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from factdrift.core.paths import PACKAGE
+
+_LARGEST = 100_000_000
+"""Bytes of a JSON file up to which it is read to find its fault."""
+
+_BARRED = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ELOOP, errno.ENAMETOOLONG),
+)
+_NO_MATCH = "No files found that match the pattern"
+_IS_FOLDER = re.compile(r"is a directory|Is a directory")
+_NO_PARQUET = re.compile("magic bytes|Parquet file size is|too small to be a Parquet file")
+_NO_COLUMN = re.compile(
+    # Messages of DuckDB and pyarrow.
+    r"""Referenced column "([^"]+)" not found|Referenced table "([^"]+)" not found"""
+    r"""|does not have a column named "([^"]+)"|Column "([^"]+)" (?:in EXCLUDE|does not)"""
+    r"""|No match for FieldRef\.Name\(([^)]+)\)|Field "([^"]+)" does not exist"""
+)
+_LIBRARIES = ("_duckdb", "duckdb", "pyarrow", "msgspec", "json", "yaml", "csv", "zlib", "gzip")
+
+_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError)
+"""Errors of Python at a value of another type than is needed."""
+
+
+class Input(NamedTuple):
+    """A path that an option of the command gives."""
+
+    option: str
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.option}: {self.path}"
+
+    def named_in(self, text: str) -> bool:
+        """Whether a text names the path or one below it, not a word that begins or ends so."""
+        either = "|".join(re.escape(str(path)) for path in (self.path, self.path.absolute()))
+        return re.search(rf"(?<![\w./-])(?:{either})(?!\w)", text) is not None
+
+
+def reason(error: Exception, paths: Sequence[Input], inputs: Sequence[Input]) -> str | None:
+    """What is wrong with a file that a command was given; None if the error is not about that.
+
+    `paths`: all that its options name; `inputs`: those that it reads.
+    """
+    return _of_path(error, paths) or _of_system(error) or _of_content(error, inputs)
+
+
+def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
+    """The path that is missing, or is a folder instead of a file, or the reverse."""
+    text = str(error)
+    named = [given for given in paths if given.named_in(text)]
+    if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in text:
+        missing = next((f"{given}: no such file" for given in named if not given.path.exists()), None)
+        if missing or isinstance(error, FileNotFoundError | NotADirectoryError):
+            return missing
+    if isinstance(error, FileExistsError):
+        return next((f"{given} is a file; give a folder" for given in named if given.path.is_file()), None)
+    if _NO_MATCH in text or _IS_FOLDER.search(text):
+        return next((f"{given} is a folder; give a file" for given in named if given.path.is_dir()), None)
+    return None
+
+
+def _of_system(error: Exception) -> str | None:
+    """The file that may not be used, or lies in the place of a folder."""
+    words = str(error).partition("\n")[0]
+    if isinstance(error, OSError) and error.errno in _BARRED and isinstance(error.filename, str):
+        # An unfinished file under its final name.
+        path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
+        fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
+        words = f"{path}: {fault}"
+    elif "Permission denied" not in words:  # of a library, which names the file
+        return None
+    return f"{words}; name another place, or change its permissions"
+
+
+def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
+    """The input whose content is of another kind, or lacks a column."""
+    text, column, place = str(error), _column(error), _place(error)
+    of_library = type(error).__module__.startswith(_LIBRARIES) or isinstance(
+        error, UnicodeDecodeError | EOFError
+    )
+    of_value = isinstance(error, _OF_VALUES) and place
+    if not (of_library or of_value or column or _NO_PARQUET.search(text)):
+        return None
+    named = [given for given in inputs if given.named_in(text)]
+    if _NO_PARQUET.search(text):
+        # The libraries do not always name the file.
+        likely = [*named, *(given for given in inputs if given.path.suffix == ".parquet"), *inputs]
+        damaged = (f"{given} is no Parquet file, or damaged" for given in likely if _is_other(given.path))
+        cut = f"a table is cut or damaged ({text.partition(chr(10))[0]}); remove it and build it again"
+        return next(damaged, cut)
+    for given in (*named, *(each for each in inputs if each not in named)):
+        if fault := _fault(given.path):
+            return f"{given} {fault}"
+    suspects = [given for given in named or inputs if given.path.exists()]
+    lacking = [given for given in suspects if _columns(given.path) and column not in _columns(given.path)]
+    if column and lacking:
+        beside = set(re.findall(r'"([^"]+)"', text.partition("Candidate bindings")[2].partition("\n")[0]))
+        suspects = [given for given in lacking if beside and beside <= _columns(given.path)] or lacking
+        fault = f"no column {column}"
+    elif of_library or of_value:
+        fault = f"not of the form that is needed ({_first_line(error)})"
+    else:
+        return None
+    if not suspects:
+        return None
+    remedy = "give what the workflow makes"
+    if not of_library:  # it may be an error of the package as well
+        remedy += "; if it is that, report this, with what `FACTDRIFT_TRACEBACK=1` makes the command print"
+    fault += f" (met in {place})" if place else ""
+    if len(suspects) == 1:
+        return f"{suspects[0]}: {fault}; {remedy}"
+    return f"{fault}: {' or '.join(map(str, suspects))}; {remedy}"
+
+
+def _column(error: Exception) -> str:
+    """The column that was looked for in vain; empty if the error is not about one."""
+    if match := _NO_COLUMN.search(str(error)):
+        return str(next(filter(None, match.groups())))
+    is_name = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
+    return str(error.args[0]) if is_name else ""
+
+
+def _is_other(path: Path) -> bool:
+    """Whether a path is a file that does not begin and end as a Parquet file does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begin = file.read(4)
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        return (begin, file.read()) != (b"PAR1", b"PAR1")
+
+
+def _fault(path: Path) -> str:
+    """What is wrong with a file whatever is read from it; empty if nothing is."""
+    try:
+        if not path.is_file():
+            return ""
+        if path.suffix == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            try:
+                names = pq.read_schema(path).names
+            except pa.ArrowException:
+                return "is no Parquet file, or damaged"
+            return "" if names else "has no columns"
+        if not path.stat().st_size:
+            return "is empty"
+        if path.suffix == ".json" and path.stat().st_size <= _LARGEST:
+            json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        return f"is no JSON ({error})"
+    return ""
+
+
+def _columns(path: Path) -> set[str]:
+    """The columns of a table, and the fields of their structs; none of what is no table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def names(fields: Iterator[pa.Field]) -> Iterator[str]:
+        for field in fields:
+            yield field.name
+            kind = field.type.value_type if pa.types.is_list(field.type) else field.type
+            if pa.types.is_struct(kind):
+                yield from names(iter(kind))
+
+    if path.suffix != ".parquet" or not path.is_file():
+        return set()
+    return set(names(iter(pq.read_schema(path))))
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _place(error: Exception) -> str:
+    """The line of a stage's code that met the error; empty if only the command line did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    name = Path(own[-1].filename).relative_to(PACKAGE).as_posix() if own else "cli.py"
+    return "" if name == "cli.py" else f"{name}, line {own[-1].lineno}"
