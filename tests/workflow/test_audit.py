@@ -88,7 +88,8 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            yield from of_ripples.check_probe(row, self.reading.dumps)
+            updated = self.samples.probed[row["update"]]
+            yield from of_ripples.check_probe(row, updated, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
@@ -105,7 +106,7 @@ def checks(audited: Path) -> Checks:
     samples = samples_of(given, manifest, ROWS, 0)
     announced = [row for row in rows(given.files()[UPDATES]) if any(v["announced"] for v in row["objects"])]
     samples.rows[UPDATES].extend(announced)
-    reading = read(given, manifest, samples.rows, ROWS, 0)
+    reading = read(given, manifest, samples.rows, samples.probed, ROWS, 0)
     return Checks(
         samples,
         reading,
