@@ -88,7 +88,7 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            updated = self.samples.probed[row["update"]]
+            updated = self.samples.probed.get(row["update"])
             yield from of_ripples.check_probe(row, updated, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)

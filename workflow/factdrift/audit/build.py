@@ -248,7 +248,7 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
     if RIPPLES in samples.sizes:
         yield from repeated(RIPPLES, "probe_id")
         yield from rows(
-            RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed[row["update"]], dumps)
+            RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
     replaced: list[Row] = []
     if any(path.suffix == ".json" for path in source.layouts()):

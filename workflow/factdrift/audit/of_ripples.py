@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import Day, packed
-from factdrift.audit.lines import Entity
+from factdrift.audit.dates import packed
+from factdrift.audit.kinds import FAILED
 from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
+from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
 from factdrift.audit.probe_words import misworded, name_of
-from factdrift.audit.sentences import BLANK, misread, written_date
+from factdrift.audit.sentences import BLANK, misread
 from factdrift.audit.values import (
     END,
     START,
-    ended_by,
     entity_of,
     identity,
     plain,
@@ -24,21 +24,19 @@ from factdrift.audit.values import (
     words,
 )
 from factdrift.core.columns import Row
-from factdrift.core.files import read_tsv
-from factdrift.core.paths import RESOURCES
 
-_KEPT = ("preserve", "specific", "history_old", "neighbor")
-"""Criteria whose answers an edit must not change."""
 _UNCHANGED = {"compose_object": 1, "compose_subject": 0, "specific": 0, "neighbor": 0}
 """Criterion -> the place of the path whose value must be the only one that holds at both dates."""
 _BY_PROPERTY = ("inverse", "symmetric")
 """Kinds of conclusions that the lines of properties state."""
 _SYMMETRIC = "Q21510862"
-_RULES = list(read_tsv(RESOURCES / "ripples" / "rules.tsv"))
 
 
-def check_probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[Finding]:
-    """The findings of each kind about one probe; `updated`: the update in the dataset."""
+def check_probe(row: Row, updated: Row | None, dumps: Dumps) -> Iterator[Finding]:
+    """The findings of each kind about one probe; `updated`: the update in the dataset, if it has one."""
+    if updated is None or not row["path"]:
+        yield "path", FAILED, "it has no path" if updated else f"the dataset has no update {row['update']}"
+        return
     yield from outcomes("path", _path(row, updated, dumps))
     yield from outcomes("only", _only(row, dumps))
     yield from outcomes("condition", _conditions(row, dumps))
@@ -47,11 +45,12 @@ def check_probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[Finding]:
     yield from outcomes("prompt", misworded(row, updated, dumps))
 
 
-def whole_lines(row: Row, updated: Row) -> Iterator[str]:
+def whole_lines(row: Row, updated: Row | None) -> Iterator[str]:
     """The items of which the checks need all statements, and the labels of what they state."""
     yield row["subject"]
     yield row["asked_subject"]
-    yield from (each["id"] for each in updated["objects"] if (each["id"] or "").startswith("Q"))
+    objects = updated["objects"] if updated else ()
+    yield from (each["id"] for each in objects if (each["id"] or "").startswith("Q"))
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -98,8 +97,8 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     for step in path:
         if step["dump"] != _dump_of(step, criterion, dumps):
             yield f"{step['statement']} is of the {step['dump']} dump"
-    new = _object(updated, "new")
-    if criterion not in ("preserve", "specific", "history_old", "neighbor"):
+    new = only_object(updated, "new")
+    if criterion not in KEPT:
         (step,) = [each for each in path if (each["subject"], each["relation"]) == own][:1]
         if new is None or step["object"] != new["id"] or step["statement"] not in _twins(step, new, dumps):
             yield f"{step['statement']} is not what the update states"
@@ -108,7 +107,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         ends = {step["object"] for step in path}
         yield from _missing(row, updated, dumps)
     elif criterion == "logical":
-        ends = _concluded(row, path) if row["kind"] == "rule" else {own[0]}
+        ends = concluded(row, path) if row["kind"] == "rule" else {own[0]}
     if answers != ends:
         yield f"the path leads to {sorted(map(str, ends))}, the answers are {sorted(map(str, answers))}"
     if row["kind"] == "reverse" and asked != (path[0]["object"], own[1]):
@@ -121,11 +120,6 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         part = {"nearest": "neighborhood", "random": "random_neighborhood"}[row["kind"]]
         if asked not in {(each["subject"]["id"], each["relation"]["id"]) for each in updated[part]}:
             yield f"{' '.join(asked)} is no {row['kind']} fact of the update"
-
-
-def _object(updated: Row, decision: str) -> Row | None:
-    values: list[Row] = [each for each in updated["objects"] if each["decision"] == decision]
-    return values[0] if len(values) == 1 else None
 
 
 def _dump_of(step: Row, criterion: str, dumps: Dumps) -> str:
@@ -148,10 +142,7 @@ def _twins(step: Row, new: Row, dumps: Dumps) -> set[str]:
 
 def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Of what must be preserved: each answer holds at T_new and is not new, and no static one is left out."""
-    holding = {
-        entity_of(claim.mainsnak)
-        for claim in _holding(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
-    }
+    holding = items_on(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
     decided = {
         decision: {each["id"] for each in updated["objects"] if each["decision"] == decision}
         for decision in ("new", "static")
@@ -161,30 +152,6 @@ def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         yield f"{', '.join(sorted(map(str, wrong)))} does not hold at T_new beside what is new"
     if absent := (decided["static"] - {None}) & holding - answers:
         yield f"{', '.join(sorted(absent))} holds at T_new, too"
-
-
-def _bindings(row: Row, path: Sequence[Row]) -> Iterator[tuple[Mapping[str, str], dict[str, str]]]:
-    """The rules of the table that lead along the path, each with what `s`, `o` and `z` are."""
-    for rule in _RULES:
-        names = {"s": row["subject"], "o": path[0]["object"]}
-        premise = rule["premise"].split()
-        if rule["relation"] != row["relation"] or len(path) != 1 + bool(premise):
-            continue
-        if premise:
-            step = path[1]
-            if (step["subject"], step["relation"]) != (names[premise[0]], premise[1]):
-                continue
-            if premise[2] == "z":
-                names["z"] = step["object"]
-            elif step["object"] != premise[2]:
-                continue
-        subject, relation, _ = rule["conclusion"].split()
-        if (names[subject], relation) == (row["asked_subject"], row["asked_relation"]):
-            yield rule, names
-
-
-def _concluded(row: Row, path: Sequence[Row]) -> set[str]:
-    return {names[rule["conclusion"].split()[2]] for rule, names in _bindings(row, path)}
 
 
 def _stated_inverse(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -217,37 +184,20 @@ def _leads(criterion: str, path: Sequence[Row], own: tuple[str, str], asked: tup
     return set(ends) == {own}
 
 
-def _holding(line: Entity | None, relation: str, day: Day) -> list[WikidataClaim]:
-    """The statements of best rank with a value that have begun by a day and not ended."""
-    group = [claim for claim in (line.of(relation) if line else ()) if claim.rank != "deprecated"]
-    best = [claim for claim in group if claim.rank == "preferred"] or group
-    return [claim for claim in best if claim.mainsnak.snaktype == "value" and _holds(claim, day)]
-
-
-def _holds(claim: WikidataClaim, day: Day) -> bool:
-    starts = spans(claim, START)
-    return not ended_by(claim, day) and (not starts or min(each.last for each in starts) <= day)
-
-
 def _only(row: Row, dumps: Dumps) -> Iterator[str]:
     """Where one answer only can be right, it is the only one at both dates; no other value is concluded."""
     if row["criterion"] in _UNCHANGED:
         step = row["path"][_UNCHANGED[row["criterion"]] if len(row["path"]) > 1 else 0]
         claim, _ = _claim(step, dumps)
         for side, day in ((dumps.new, dumps.t_new), (dumps.old, dumps.t_old)):
-            holding = _holding(side.get(step["subject"]), step["relation"], day)
+            holding = statements_on(side.get(step["subject"]), step["relation"], day)
             values = {identity(each.mainsnak) for each in holding}
             if claim is None or values != {identity(claim.mainsnak)}:
                 yield f"{step['subject']} {step['relation']} has {len(values)} values on {packed(day)}"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
-        stated = _items(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
+        stated = items_on(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
         if stated - {each["id"] for each in row["answers"]}:
             yield f"the new dump states {', '.join(sorted(stated))}"
-
-
-def _items(line: Entity | None, relation: str, day: Day) -> set[str]:
-    """The items that hold on a day."""
-    return {name for each in _holding(line, relation, day) if (name := entity_of(each.mainsnak))}
 
 
 def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -256,12 +206,9 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
     due = {"alias": [], "history_new": [], "logical": path[1:], "compose_object": path[1:]}.get(
         criterion, path[:1]
     )
-    facts = [
-        tuple(each["step"][name] for name in ("subject", "relation", "object")) for each in row["conditions"]
-    ]
-    wanted = [tuple(step[name] for name in ("subject", "relation", "object")) for step in due]
+    facts, wanted = [_fact(each["step"]) for each in row["conditions"]], [*map(_fact, due)]
     if criterion == "preserve":
-        wanted = [fact for fact in facts if fact in [_fact(step) for step in path]][:1]
+        wanted = [fact for fact in facts if fact in map(_fact, path)][:1] or [_fact(path[0])]
     if facts != wanted:
         yield f"the conditions are {facts}, by the path {wanted}"
     for each in row["conditions"]:
@@ -270,7 +217,7 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
         if reason or claim is None:
             yield reason
             continue
-        holding = _holding(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
+        holding = statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
         if step["dump"] != "old" or claim not in holding:
             yield f"{step['statement']} does not hold at T_old"
         answers = [step["object"]]
@@ -335,15 +282,15 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         for name in (each["label"], *each["aliases"]):
             if words(name).strip() and words(name) in said:
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
-    due, was_other = _stale(row, updated, dumps)
+    due, was_other = right_before(row, updated, dumps)
     stale = {each["id"] or plain(each["label"]) for each in row["stale"]}
     if due is not None and stale != due:
         yield f"stale are {sorted(stale)}, by the old dump {sorted(due)}"
-    must_change = None if row["criterion"] not in _KEPT and not was_other else row["criterion"] not in _KEPT
+    must_change = None if row["criterion"] not in KEPT and not was_other else row["criterion"] not in KEPT
     if row["must_change"] is not must_change:
         yield f"must_change is {row['must_change']}, by the old dump {must_change}"
     right = {each["id"] or each["label"] for each in row["answers"]}
-    if row["criterion"] not in _KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
+    if row["criterion"] not in KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
         yield "the answer is right without the update, too"
 
 
@@ -356,6 +303,8 @@ def _called(answers: Sequence[Row], claim: WikidataClaim | None, dumps: Dumps) -
                 yield f"{each['id']}: label {each['label']!r} where the dumps have {label!r}"
             if label and {*map(plain, each["aliases"])} != aliases:
                 yield f"{each['id']}: aliases {each['aliases']}, in the dumps {sorted(aliases)}"
+        elif each["aliases"]:
+            yield f"{each['label']!r} is no item and has aliases"
         elif claim is not None and (
             reason := misread(*_literal(each, claim), dumps.variant == "reference", dumps.new)
         ):
@@ -369,46 +318,3 @@ def _literal(answer: Row, claim: WikidataClaim) -> tuple[Row, Mapping[str, objec
     kind = main.value_datatype if main.value_datatype in ("quantity", "time") else "string"
     seen = {"label": answer["label"], "raw": raw_of(main), "datatype": kind, "short": None}
     return seen, value if isinstance(value, dict) else None
-
-
-def _stale(row: Row, updated: Row, dumps: Dumps) -> tuple[set[str] | None, bool]:
-    """What was right without the update, None where that is not known; whether K0 states another answer."""
-    old, (subject, relation) = _object(updated, "obsolete"), (row["subject"], row["relation"])
-    before = bool(_holding(dumps.old.get(subject), relation, dumps.t_old))
-    if row["criterion"] in _KEPT or old is None:
-        return set(), before
-    asked = row["asked_subject"], row["asked_relation"]
-    if row["criterion"] == "compose_object":
-        line = old["id"] or ""
-        claims = _holding(dumps.old.get(line), asked[1], dumps.t_old)
-        now = _holding(dumps.new.get(line), asked[1], dumps.t_new)
-        return _labelled([*claims, *now], dumps), bool(claims)
-    if row["criterion"] != "logical":
-        return {old["id"] or plain(old["label"])}, before
-    if row["kind"] == "reverse":
-        stale = {each["id"] for each in row["stale"]}
-        wrong = {item for item in stale if asked[0] not in _items(dumps.old.get(item), relation, dumps.t_old)}
-        return stale - wrong, before or bool(stale)
-    claims = _holding(dumps.old.get(asked[0]), asked[1], dumps.t_old)
-    if row["kind"] == "rule":
-        for rule, names in _bindings(row, row["path"]):
-            premise = rule["premise"].split()
-            if "z" in names and rule["conclusion"].startswith("s"):
-                line = dumps.old.get({**names, "o": old["id"] or ""}[premise[0]])
-                values = [
-                    each for each in _holding(line, premise[1], dumps.t_old) if entity_of(each.mainsnak)
-                ]
-                claims += values if len({entity_of(each.mainsnak) for each in values}) == 1 else []
-        return _labelled(claims, dumps), any(entity_of(each.mainsnak) for each in claims)
-    return _labelled(claims, dumps), before or bool(claims)
-
-
-def _labelled(claims: Sequence[WikidataClaim], dumps: Dumps) -> set[str]:
-    """The items of statements that have a label, and dates, as the answers name them."""
-    found = set()
-    for claim in claims:
-        if (item := entity_of(claim.mainsnak)) is not None:
-            found |= {item} if name_of(item, dumps)[0] else set()
-        elif claim.mainsnak.value_datatype == "time":
-            found.add(written_date(claim.mainsnak.datavalue.value) or "")
-    return found - {""}

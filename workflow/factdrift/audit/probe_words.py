@@ -38,8 +38,8 @@ def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         yield from _of_neighbour(row, dumps)
     else:
         due = [tuple(map(templates.bare, each)) for each in _wordings(row, updated, dumps)]
-        if due and tuple(map(templates.bare, own)) not in due:
-            yield f"{own} are not the sentences of {row['criterion']}, such as {due[0]}"
+        if tuple(map(templates.bare, own)) not in due and (due or templates.are_known):
+            yield f"{own} are not the sentences of {row['criterion']}, such as {due[:1]}"
     for each in row["conditions"]:
         step, prompt = each["step"], templates.bare(each["prompt"])
         texts = templates.filled(step["relation"], name_of(step["subject"], dumps)[0])[:1]
@@ -73,13 +73,13 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
         first, last = row["path"][0], row["path"][-1]
         relations, start = [first["relation"], last["relation"]], name_of(first["subject"], dumps)[0]
         yield f"{_phrase(relations, start)} is {BLANK}", "", _question(relations, start)
-    elif row["kind"] == "reverse":
+    elif row["kind"] == "reverse" and row["relation"] in _REVERSE:
         texts = [_REVERSE[row["relation"]][name] for name in ("sentence", "rewording")]
         prompt, rewording = (text.replace("{object}", label).replace("{subject}", BLANK) for text in texts)
         yield prompt, rewording, ""
     elif not templates.are_known:
         return
-    elif criterion.startswith("history"):
+    elif criterion.startswith("history") and row["date"]:
         year, month = map(int, row["date"].split("-"))
         when = f"In {MONTHS[month - 1]} {year}, "
         said = [[when + text for text in _past(each)] for each in templates.filled(row["relation"], label)]
@@ -90,20 +90,22 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
     elif criterion == "preserve":
         names = [each["label"] for each in updated["objects"] if each["decision"] == "new"]
         texts = templates.filled(row["relation"], label)[:2]
-        if names:
+        if names and texts:
             listed = " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])
             texts = [f"Besides {listed}, {text}" for text in texts]
-        yield (texts[0], "".join(texts[1:]), "") if names else (texts[1], "", "")
+        if not names:
+            texts = texts[1:]
+        yield texts[0] if texts else "", "".join(texts[1:]), ""
     else:
         subjects = sorted(name_of(row["subject"], dumps)[1]) if criterion == "alias" else [label]
         for name in subjects:
-            prompt, *others = templates.filled(row["asked_relation"], name)[:2]
-            yield prompt, "".join(others), _question([row["asked_relation"]], name)
+            texts = [*templates.filled(row["asked_relation"], name)[:2], "", ""]
+            yield texts[0], texts[1], _question([row["asked_relation"]], name)
 
 
 def _phrase(relations: Sequence[str], name: str) -> str:
     for each in relations:
-        name = _PHRASES[each]["phrase"].replace("{x}", name)
+        name = _PHRASES[each]["phrase"].replace("{x}", name) if each in _PHRASES else ""
     return name
 
 

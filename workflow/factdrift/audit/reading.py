@@ -180,7 +180,7 @@ def read(
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
     wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
     for row in samples.get(RIPPLES, ()):
-        wanted_lines |= {*of_ripples.whole_lines(row, probed[row["update"]])}
+        wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
     old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
