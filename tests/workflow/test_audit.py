@@ -219,9 +219,10 @@ CHECKED = {
     """,
     RIPPLES: """
         update subject relation criterion kind path.subject path.relation path.object path.statement path.dump
-        asked_subject asked_relation prompt answers.id answers.label answers.aliases stale.id stale.label
-        stale.aliases conditions.answers.id conditions.step.subject conditions.step.relation
-        conditions.step.object conditions.step.statement conditions.step.dump must_change date
+        asked_subject asked_relation prompt rewording question answers.id answers.label answers.aliases
+        stale.id stale.label stale.aliases conditions.prompt conditions.answers.id conditions.answers.label
+        conditions.answers.aliases conditions.step.subject conditions.step.relation conditions.step.object
+        conditions.step.statement conditions.step.dump must_change date probe_id scenario
     """,
     ASOF: f"{OF_AN_ITEM} chain date precision first_day last_day option_verdicts",
 }
