@@ -12,6 +12,7 @@ from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import (
+    DATES,
     END,
     START,
     entity_of,
@@ -92,8 +93,8 @@ def _undated(row: Row, dumps: Dumps) -> Iterator[str]:
     """What holds without a date is not asked about at one."""
     lines = [dump[row["asked_s"]] for dump in (dumps.new, dumps.old) if row["asked_s"] in dump]
     claims = [claim for line in lines for claim in line.of(row["asked_p"])]
-    if not any(spans(claim, name) for claim in claims for name in (START, END)):
-        yield f"no statement of {row['asked_s']} {row['asked_p']} gives a start or an end"
+    if not any(spans(claim, name) for claim in claims for name in DATES):
+        yield f"no statement of {row['asked_s']} {row['asked_p']} gives a date"
 
 
 def _times(claim: WikidataClaim) -> str:

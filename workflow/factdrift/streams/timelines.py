@@ -81,7 +81,7 @@ class Held(NamedTuple):
     doubted: bool = False
     """The last dump that says so calls it false, or true in part only."""
     dated: bool = True
-    """Its statement gives a start or an end."""
+    """Its statement gives a start, an end or a point in time."""
 
 
 def day_number(packed: int) -> int:
@@ -199,7 +199,7 @@ def held(history: Told, days: Sequence[int]) -> Held:
     last = history.last
     doubted = last.standing in ("in_part", "deprecated")
     if last.measured:
-        return Held(last.value, None, (EVER, NEVER_ENDS), doubted, False)
+        return Held(last.value, None, (EVER, NEVER_ENDS), doubted)
     possible_first = min((span.first for span in last.starts), default=EVER)
     begin: int | None
     if last.starts and not last.start_unknown:
