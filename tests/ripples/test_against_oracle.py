@@ -23,7 +23,7 @@ from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
 T_OLD, T_NEW = 20210104, 20230227
-SUBJECTS = range(1, 19)
+SUBJECTS = range(1, 31)
 RELATIONS = (6, 17, 26, 36, 54, 108, 118, 169, 488, 102, 569, 1376)
 UPDATED = (6, 26, 36, 54, 169, 488)
 DAYS = (
@@ -253,11 +253,15 @@ class Oracle:
         self.drawn = drawn
         self.sides = {"old": drawn.old, "new": drawn.new}
         self.dead = {fact.s for fact in drawn.new if fact.p == 570}
+        self.groups: dict[tuple[str, int, int], list[Fact]] = defaultdict(list)
+        for side, facts in self.sides.items():
+            for fact in facts:
+                self.groups[side, fact.s, fact.p].append(fact)
 
     def held(self, side: str, subject: int, relation: int) -> dict[str, list[Fact]]:
         """Value -> the statements of best rank that hold at the date of a dump."""
         day = T_OLD if side == "old" else T_NEW
-        group = [f for f in self.sides[side] if (f.s, f.p) == (subject, relation) and f.rank != "deprecated"]
+        group = [f for f in self.groups[side, subject, relation] if f.rank != "deprecated"]
         best = [f for f in group if f.rank == "preferred"] or group
         found = defaultdict(list)
         for fact in best:
@@ -378,7 +382,7 @@ class Oracle:
                 said, conditions = composed((r, second), self.label(s)), [self.condition(new, second)]
                 yield probe("compose_object", (new, second), said, [only[0]], stale=stale,
                             proven=bool(then), conditions=conditions)  # fmt: skip
-        for first in sorted(PHRASES):
+        for first in sorted(PHRASES.keys() & {*RELATIONS}):
             for x in SUBJECTS:
                 only = self.only(x, first)
                 if only and only[0] == s and x not in (s, *self.dead) and not self.is_ambiguous(x):

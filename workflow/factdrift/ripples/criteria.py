@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from factdrift.core.columns import Row
 from factdrift.ripples.conclusions import Conclusion, conclusions
+from factdrift.ripples.rows import Asked, Candidate, answer, condition_of, step, step_of
 from factdrift.ripples.tables import MUST_CHANGE, Relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Sentence, Words, names_one, usable_alias
@@ -28,27 +29,6 @@ class Means(NamedTuple):
     t_old: int
     t_new: int
     seed: int
-
-
-class Asked(NamedTuple):
-    """What a candidate asks, before it is checked. `subject`: the item whose fact is asked for."""
-
-    subject: int
-    relation: int
-    sentence: Sentence | None
-    answers: Sequence[Row]
-    path: Sequence[Row]
-    kind: str = ""
-    stale: Sequence[Row] = ()
-    conditions: Sequence[Row] = ()
-    was_other: bool = False
-    """The old dump states another answer."""
-    date: str | None = None
-    popularity: int = 0
-
-
-Candidate = Asked | str
-"""What is asked, or the reason why it cannot be (a key of REASONS)."""
 
 
 class Maker:
@@ -280,13 +260,13 @@ class Maker:
         if not kept:
             yield "not_before"
             return
-        names = {fact: self._world.value(fact) for fact in others}
-        if any(name is None for name in names.values()):
+        names = {fact: name for fact in others if (name := self._world.value(fact))}
+        if len(names) < len(others):
             yield "no_label"
             return
-        answers = {fact: answer(fact.object, name) for fact, name in names.items() if name}
-        articles = {name.usage.article for name in names.values() if name}
-        shown = Name("", (), PLAIN._replace(article="".join(articles) if len(articles) == 1 else ""), 0)
+        answers = {fact: answer(fact.object, name) for fact, name in names.items()}
+        articles = {name.usage.article for name in names.values()}
+        shown = Name("", (), PLAIN._replace(article=articles.pop() if len(articles) == 1 else ""), 0)
         asked = self._words.cloze(update.property, subject, shown)
         if asked is None or not (added or asked.rewording):
             yield "no_words"
@@ -296,9 +276,9 @@ class Maker:
         if added:
             besides = [self._name(each) for each in added]
             sentence = self._words.besides(update.property, subject, shown, besides)
-        condition = condition_of(asked, [answers[fact] for fact in kept], step_of(kept[0], "old"))
+        conditions = [condition_of(asked, [answers[fact] for fact in kept], step_of(kept[0], "old"))]
         path = [step_of(fact, "new") for fact in others]
-        yield Asked(*group, sentence, list(answers.values()), path, conditions=[condition])
+        yield Asked(*group, sentence, list(answers.values()), path, conditions=conditions)
 
     def _specific(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
@@ -310,9 +290,9 @@ class Maker:
             fact = self._world.unchanged(update.subject, relation)
             if isinstance(fact, str):
                 yield fact
-            elif reason := self._touched(
-                (update.subject, relation), fact.item is not None and fact.item == new["id"], derived
-            ):
+                continue
+            same = fact.item is not None and fact.item == new["id"]
+            if reason := self._touched((update.subject, relation), same, derived):
                 yield reason
             elif (value := self._world.value(fact)) is None:
                 yield "no_label"
@@ -401,28 +381,3 @@ class Maker:
                     conditions=[condition_of(sentence, answers, step_of(fact, "old"))],
                     popularity=known.sitelinks if known else 0,
                 )
-
-
-def answer(item: int | None, name: Name) -> Row:
-    """A value of ANSWER."""
-    return {"id": None if item is None else f"Q{item}", "label": name.label, "aliases": list(name.aliases)}
-
-
-def step(subject: int, relation: int, item: str | None, statement: str | None, dump: str) -> Row:
-    """A value of STEP."""
-    return {
-        "subject": f"Q{subject}",
-        "relation": f"P{relation}",
-        "object": item,
-        "statement": statement,
-        "dump": dump,
-    }
-
-
-def step_of(fact: Fact, dump: str) -> Row:
-    statement = fact.old_statement if dump == "old" else fact.new_statement
-    return step(fact.subject, fact.property, fact.item, statement, dump)
-
-
-def condition_of(sentence: Sentence, answers: Sequence[Row], path: Row) -> Row:
-    return {"prompt": sentence.prompt, "answers": list(answers), "step": path}
