@@ -251,8 +251,8 @@ class Maker:
     def _preserve(self, update: Update) -> Iterator[Candidate]:
         subject, group = self._world.names.get(update.subject), (update.subject, update.property)
         added = [each for each in update.objects if each["decision"] == "new"]
-        decisions = {each["decision"] for each in update.objects}
-        if subject is None or "static" not in decisions or len(decisions) == 1:
+        static = [each for each in update.objects if each["decision"] == "static"]
+        if subject is None or len(static) == len(update.objects) or not any(each["id"] for each in static):
             return
         now = [fact for fact in self._world.of(*group) if fact.new_statement and fact.object is not None]
         others = [fact for fact in now if all(f"Q{fact.object}" != each["id"] for each in added)]
