@@ -34,6 +34,7 @@ DAYS = (
     "2020-11-17",
     "2021-01-04",
     "2021-02",
+    "2021",
     "2022-03-01",
     "2023-02-27",
 )
@@ -102,7 +103,10 @@ class Drawn:
 
     def _state(self, subject: int, relation: int, serial: int) -> None:
         dice = self.dice
-        value: Any = dice.choice([each for each in SUBJECTS if each != subject])
+        value: Any = dice.choice([each for each in SUBJECTS if 0 < abs(each - subject) < 5])
+        before = [fact.o for fact in self.old if (fact.s, fact.p) == (subject, relation)]
+        if before and dice.random() < 0.4:
+            value = before[0]  # a second term
         if relation == 569:
             value = Date(f"19{dice.randrange(10, 99)}-0{dice.randrange(1, 10)}-1{dice.randrange(10)}")
         start, end = dice.choice(DAYS), dice.choice(DAYS)
