@@ -65,6 +65,13 @@ def test_questions_at_three_precisions():
     assert len({each["item_id"] for each in found}) == len(found)
 
 
+def test_nothing_is_asked_of_what_no_statement_dates():
+    undated = [each._replace(dated=False) for each in (ANN, BOB, CID)]
+    assert asked(*undated) == []
+    assert asked(ANN._replace(doubted=True), *undated[1:]) == []
+    assert asked(*undated[:2], CID)
+
+
 def test_sentences_are_in_the_past_of_every_day_before_the_last_dump_and_end_with_one_full_stop():
     retired = asked(ANN, BOB)
     assert {each["context"] for each in retired} == {"As of 31 December 2018, the mayor of Town was Bob."}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
+from factdrift.ripples.tables import CRITERIA
 
 Row = dict[str, Any]
 Change = Callable[[Row], object]
@@ -137,6 +138,39 @@ def needless_condition(row: Row) -> None:
 
 def names_its_answer(row: Row) -> None:
     row["prompt"] = f"As {row['answers'][0]['label']} knows, {row['prompt']}"
+
+
+def said_in_words(criterion: str) -> Callable[[Row], bool]:
+    """Probes of a criterion whose answer is a literal."""
+    return lambda row: row["criterion"] == criterion and row["answers"][0]["id"] is None
+
+
+def answered(**values: Any) -> Change:
+    """Sets fields of the first answer."""
+    return lambda row: row["answers"][0].update(values)
+
+
+def has_names(row: Row) -> bool:
+    return bool(row["answers"][0]["aliases"])
+
+
+def other_kind(row: Row) -> None:
+    row["kind"] = "random" if row["kind"] == "nearest" else "nearest"
+
+
+def in_the_past(row: Row) -> bool:
+    return row["criterion"].startswith("history") and " was " in row["prompt"]
+
+
+def now(row: Row) -> bool:
+    return row["criterion"] == "specific" and " is ____" in row["prompt"]
+
+
+def other_month(row: Row) -> str:
+    return "06" if row["date"].endswith("07") else "07"
+
+
+EARTH: Row = {"id": "Q2", "label": "Earth", "aliases": []}
 
 
 def in_millions(value: Row) -> bool:
@@ -368,6 +402,72 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("probe", of(criterion="compose_object"), names_its_answer),
         ("probe", of(criterion="logical"), lambda row: row["stale"].extend(row["answers"])),
         ("probe", of(criterion="neighbor"), lambda row: row["answers"][0].update(aliases=["Utopia"])),
+        *(("probe", said_in_words(each), answered(label="May 5, 1066")) for each in ("specific", "neighbor")),
+        ("probe", said_in_words("specific"), answered(aliases=["Utopia"])),
+        ("probe", has_names, lambda row: row["answers"][0]["aliases"].pop()),
+        ("path", of(criterion="specific"), lambda row: row["answers"].append(EARTH)),
+        ("path", of(criterion="preserve"), lambda row: row["answers"].append(EARTH)),
+        ("path", of(criterion="neighbor"), other_kind),
+        *(
+            ("path", of(criterion=each), lambda row: row["path"][-1].update(dump="old"))
+            for each in ("specific", "neighbor", "compose_object", "preserve")
+        ),
+        *(
+            ("condition", of(criterion=each), lambda row: row["conditions"][0]["step"].update(dump="new"))
+            for each in ("neighbor", "preserve", "history_old")
+        ),
+        ("condition", of(criterion="history_old"), lambda row: row["conditions"].clear()),
+        (
+            "condition",
+            of(criterion="compose_object"),
+            lambda row: row["conditions"][0]["step"].update(row["path"][0]),
+        ),
+        (
+            "condition",
+            said_in_words("neighbor"),
+            lambda row: row["conditions"][0]["answers"][0].update(label="42"),
+        ),
+        *(
+            (
+                "probe",
+                lambda row, each=each: row["criterion"] == each and row["stale"],
+                lambda row: row["stale"].clear(),
+            )
+            for each in ("alias", "compose_object", "compose_subject", "history_new")
+        ),
+        ("probe", lambda row: row["kind"] == "rule" and row["stale"], lambda row: row["stale"].clear()),
+        ("probe", of(criterion="history_new"), lambda row: row["stale"].append(EARTH)),
+        ("probe", of(kind="reverse"), lambda row: row["stale"].append(EARTH)),
+        ("probe", of(criterion="specific"), put(probe_id="0" * 16)),
+        ("probe", of(criterion="preserve"), put(scenario="ReplaceObject")),
+        ("probe", of(must_change=None), put(must_change=True)),
+        ("probe", of(criterion="compose_subject"), put(must_change=None)),
+        *(
+            ("prompt", of(criterion=each), put(prompt="The number of legs of Napoleon is ____"))
+            for each in CRITERIA
+        ),
+        *(("prompt", has(each), put(**{each: "Who is Napoleon ____"})) for each in ("rewording", "question")),
+        (
+            "prompt",
+            has("rewording"),
+            lambda row: row.update(prompt=row["rewording"], rewording=row["prompt"]),
+        ),
+        ("prompt", of(criterion="specific"), lambda row: row["conditions"][0].update(prompt="Who is ____")),
+        ("prompt", in_the_past, lambda row: row.update(prompt=swap(row["prompt"], " was ", " is "))),
+        ("prompt", now, lambda row: row.update(prompt=swap(row["prompt"], " is ____", " was ____"))),
+        (
+            "prompt",
+            of(criterion="history_new"),
+            lambda row: row.update(prompt=row["prompt"].partition(", ")[2]),
+        ),
+        *(
+            (
+                "prompt",
+                of(criterion=each),
+                lambda row: row.update(date=f"{row['date'][:5]}{other_month(row)}"),
+            )
+            for each in ("history_old", "history_new")
+        ),
     ],
     ASOF: [
         ("held", has("options"), next_answer),

@@ -88,7 +88,8 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            yield from of_ripples.check_probe(row, self.reading.dumps)
+            updated = self.samples.probed.get(row["update"])
+            yield from of_ripples.check_probe(row, updated, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
@@ -105,7 +106,7 @@ def checks(audited: Path) -> Checks:
     samples = samples_of(given, manifest, ROWS, 0)
     announced = [row for row in rows(given.files()[UPDATES]) if any(v["announced"] for v in row["objects"])]
     samples.rows[UPDATES].extend(announced)
-    reading = read(given, manifest, samples.rows, ROWS, 0)
+    reading = read(given, manifest, samples.rows, samples.probed, ROWS, 0)
     return Checks(
         samples,
         reading,
@@ -218,9 +219,10 @@ CHECKED = {
     """,
     RIPPLES: """
         update subject relation criterion kind path.subject path.relation path.object path.statement path.dump
-        asked_subject asked_relation prompt answers.id answers.label answers.aliases stale.id stale.label
-        stale.aliases conditions.answers.id conditions.step.subject conditions.step.relation
-        conditions.step.object conditions.step.statement conditions.step.dump must_change date
+        asked_subject asked_relation prompt rewording question answers.id answers.label answers.aliases
+        stale.id stale.label stale.aliases conditions.prompt conditions.answers.id conditions.answers.label
+        conditions.answers.aliases conditions.step.subject conditions.step.relation conditions.step.object
+        conditions.step.statement conditions.step.dump must_change date probe_id scenario
     """,
     ASOF: f"{OF_AN_ITEM} chain date precision first_day last_day option_verdicts",
 }

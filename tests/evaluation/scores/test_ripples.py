@@ -109,6 +109,24 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     assert "no probes" in drawn  # others of its list
 
 
+def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    silent = {**probe(8, "compose_object", "Q1-P6", "Berlin", known=False), "must_change": None}
+    write_parquet(pa.Table.from_pylist([*ROWS, silent], schema=PROBES), files[0])
+    path = answers_of(files, "none", {"p2": "Britta Ernst", "p8": "?"}, tmp_path / "none.parquet")
+    rows = write_scores(files[0], [path], 0, tmp_path / "scores.parquet")
+    assert [
+        (row["criterion"], row["must_change"], row["probes"], row["right"], row["kept"]) for row in rows
+    ] == [
+        ("compose_object", True, 1, 1, None),
+        ("compose_object", None, 1, 0, None),
+    ]
+    text = "\n".join(text_of(rows))
+    assert "compose_object ?" in text
+    assert "may have been right before" in text
+
+
 def test_intervals_are_of_updates() -> None:
     def answers(*shares: tuple[int, int]) -> list[Judged]:
         return [

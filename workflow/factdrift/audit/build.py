@@ -62,6 +62,7 @@ class Samples(NamedTuple):
     rows: dict[str, list[Row]]
     sizes: dict[str, int]
     every_update: list[Row]
+    probed: Mapping[str, Row]
     every_item: list[Row]
     lengths: Mapping[str, int]
 
@@ -83,7 +84,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
             )
         check_same(dump, identity(dump), manifest["snapshots"][manifest["dates"][side]]["dump"])
     samples = samples_of(source, manifest, rows, seed)
-    reading = read(source, manifest, samples.rows, rows, seed)
+    reading = read(source, manifest, samples.rows, samples.probed, rows, seed)
     findings = list(_findings(source, samples, reading))
     guesses: dict[str, Guessed] = {}
     for name, questions in (
@@ -159,7 +160,15 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
             found = pq.read_table(files[dataset], columns=columns).to_pylist()
             of_rows = [["" if row[name] is None else row[name] for name in columns] for row in found]
             take(dataset, files[dataset], of_rows)
-    return Samples(samples, sizes, updates, items, lengths)
+    probed = {row["update"] for row in samples.get(RIPPLES, ())}
+    places = [place for place, row in enumerate(updates) if _update_of(row) in probed]
+    about = {_update_of(row): row for row in rows_at(files[UPDATES], places)}
+    return Samples(samples, sizes, updates, about, items, lengths)
+
+
+def _update_of(row: Row) -> str:
+    """The name of an update, as probes have it."""
+    return f"{row['subject']['id']}-{row['relation']['id']}"
 
 
 def rule_of(row: Row) -> str:
@@ -239,7 +248,9 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
         yield from rows(ASOF, lambda row: of_dated.check_question(row, dumps, others))
     if RIPPLES in samples.sizes:
         yield from repeated(RIPPLES, "probe_id")
-        yield from rows(RIPPLES, lambda row: of_ripples.check_probe(row, dumps))
+        yield from rows(
+            RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
+        )
     replaced: list[Row] = []
     if any(path.suffix == ".json" for path in source.layouts()):
         replaced = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()

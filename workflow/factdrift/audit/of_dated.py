@@ -12,6 +12,7 @@ from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import (
+    DATES,
     END,
     START,
     entity_of,
@@ -30,7 +31,9 @@ def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
     if others and row["holds"] != "now" and not any(_own(row, dumps)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
-        yield from outcomes("held", _held(row, dumps))
+        yield from outcomes(
+            "held", itertools.chain(_held(row, dumps), () if others else _undated(row, dumps))
+        )
     yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
@@ -84,6 +87,14 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
         if surely_held(claim, first, last):
             seen.add(identity(claim.mainsnak))
             yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
+
+
+def _undated(row: Row, dumps: Dumps) -> Iterator[str]:
+    """What holds without a date is not asked about at one."""
+    lines = [dump[row["asked_s"]] for dump in (dumps.new, dumps.old) if row["asked_s"] in dump]
+    claims = [claim for line in lines for claim in line.of(row["asked_p"])]
+    if not any(spans(claim, name) for claim in claims for name in DATES):
+        yield f"no statement of {row['asked_s']} {row['asked_p']} gives a date"
 
 
 def _times(claim: WikidataClaim) -> str:

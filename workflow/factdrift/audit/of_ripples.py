@@ -1,37 +1,60 @@
 """Checks of one probe of ripples: its facts against both dumps, its answers, conditions and sentences."""
 
 import calendar
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import Day, packed
-from factdrift.audit.lines import Entity
+from factdrift.audit.dates import packed
+from factdrift.audit.kinds import FAILED
 from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
-from factdrift.audit.sentences import BLANK
-from factdrift.audit.values import END, START, ended_by, entity_of, identity, plain, spans, surely_held, words
+from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
+from factdrift.audit.probe_words import misworded, name_of
+from factdrift.audit.sentences import BLANK, misread
+from factdrift.audit.values import (
+    END,
+    START,
+    entity_of,
+    identity,
+    plain,
+    raw_of,
+    spans,
+    surely_held,
+    words,
+)
 from factdrift.core.columns import Row
 
-_KEPT = ("preserve", "specific", "history_old", "neighbor")
-"""Criteria whose answers an edit must not change."""
-_ONE_VALUE = {"compose_object": (-1,), "compose_subject": (0,), "specific": (0,)}
-"""Criterion -> the places of the path at which the value must be the only one that holds at T_new."""
+_UNCHANGED = {"compose_object": 1, "compose_subject": 0, "specific": 0, "neighbor": 0}
+"""Criterion -> the place of the path whose value must be the only one that holds at both dates."""
 _BY_PROPERTY = ("inverse", "symmetric")
 """Kinds of conclusions that the lines of properties state."""
 _SYMMETRIC = "Q21510862"
 
 
-def check_probe(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    """The findings of each kind about one probe."""
-    yield from outcomes("path", _path(row, dumps))
+def check_probe(row: Row, updated: Row | None, dumps: Dumps) -> Iterator[Finding]:
+    """The findings of each kind about one probe; `updated`: the update in the dataset, if it has one."""
+    if updated is None or not row["path"]:
+        yield "path", FAILED, "it has no path" if updated else f"the dataset has no update {row['update']}"
+        return
+    yield from outcomes("path", _path(row, updated, dumps))
     yield from outcomes("only", _only(row, dumps))
     yield from outcomes("condition", _conditions(row, dumps))
     yield from outcomes("tenure", _tenure(row, dumps))
-    yield from outcomes("probe", _probe(row, dumps))
+    yield from outcomes("probe", _probe(row, updated, dumps))
+    yield from outcomes("prompt", misworded(row, updated, dumps))
+
+
+def whole_lines(row: Row, updated: Row | None) -> Iterator[str]:
+    """The items of which the checks need all statements, and the labels of what they state."""
+    yield row["subject"]
+    yield row["asked_subject"]
+    objects = updated["objects"] if updated else ()
+    yield from (each["id"] for each in objects if (each["id"] or "").startswith("Q"))
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The entities whose lines the checks need, with the relations of each."""
+    """The entities whose lines the checks need beside those, with the relations of each."""
     steps = [*row["path"], *(each["step"] for each in row["conditions"])]
     for step in steps:
         yield step["subject"], frozenset([step["relation"]])
@@ -39,12 +62,9 @@ def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
             yield step["object"], frozenset()
     for each in (*row["answers"], *row["stale"]):
         if each["id"]:
-            yield each["id"], frozenset()
-    if row["kind"] in _BY_PROPERTY:
-        for name in (row["relation"], row["asked_relation"]):
-            yield name, frozenset(["P1696", "P2302"])
-    yield row["subject"], frozenset([row["relation"]])
-    yield row["asked_subject"], frozenset([row["asked_relation"]] if row["asked_relation"] else [])
+            yield each["id"], frozenset([row["relation"]])
+    for name in (row["relation"], row["asked_relation"]):
+        yield name, frozenset(["P1696", "P2302"])
 
 
 def _claim(step: Row, dumps: Dumps) -> tuple[WikidataClaim | None, str]:
@@ -60,7 +80,7 @@ def _claim(step: Row, dumps: Dumps) -> tuple[WikidataClaim | None, str]:
     return claim, ""
 
 
-def _path(row: Row, dumps: Dumps) -> Iterator[str]:
+def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Each step is a statement; the steps are those of the criterion and end at the answer."""
     path: Sequence[Row] = row["path"]
     yield from (reason for _, reason in (_claim(step, dumps) for step in path) if reason)
@@ -73,12 +93,65 @@ def _path(row: Row, dumps: Dumps) -> Iterator[str]:
     if not _leads(criterion, path, own, asked):
         steps = " ".join(f"{step['subject']}-{step['relation']}" for step in path)
         yield f"the steps {steps} are not those of {criterion}"
-    if criterion != "logical" and not {path[-1]["object"]} <= answers:
-        yield f"the path ends at {path[-1]['object']}, the answers are {sorted(map(str, answers))}"
-    if row["kind"] == "reverse" and (asked[0] != path[0]["object"] or answers != {own[0]}):
-        yield f"{asked[0]} is not the new object, or the answer not the subject"
+        return
+    for step in path:
+        if step["dump"] != _dump_of(step, criterion, dumps):
+            yield f"{step['statement']} is of the {step['dump']} dump"
+    new = only_object(updated, "new")
+    if criterion not in KEPT:
+        (step,) = [each for each in path if (each["subject"], each["relation"]) == own][:1]
+        if new is None or step["object"] != new["id"] or step["statement"] not in _twins(step, new, dumps):
+            yield f"{step['statement']} is not what the update states"
+    ends = {path[-1]["object"]}
+    if criterion == "preserve":
+        ends = {step["object"] for step in path}
+        yield from _missing(row, updated, dumps)
+    elif criterion == "logical":
+        ends = concluded(row, path) if row["kind"] == "rule" else {own[0]}
+    if answers != ends:
+        yield f"the path leads to {sorted(map(str, ends))}, the answers are {sorted(map(str, answers))}"
+    if row["kind"] == "reverse" and asked != (path[0]["object"], own[1]):
+        yield f"{asked} is not the new object and the relation"
     if row["kind"] in _BY_PROPERTY:
+        if asked[0] != path[0]["object"]:
+            yield f"{asked[0]} is not the new object"
         yield from _stated_inverse(row, dumps)
+    if criterion == "neighbor":
+        part = {"nearest": "neighborhood", "random": "random_neighborhood"}[row["kind"]]
+        if asked not in {(each["subject"]["id"], each["relation"]["id"]) for each in updated[part]}:
+            yield f"{' '.join(asked)} is no {row['kind']} fact of the update"
+
+
+def _dump_of(step: Row, criterion: str, dumps: Dumps) -> str:
+    """The dump that a step of a path is of: the new one; of months the old one if only that has it."""
+    line = dumps.new.get(step["subject"])
+    claim = statement_of(line, step["statement"]) if line and step["statement"] else None
+    is_stated = claim is not None and claim.rank != "deprecated"
+    return "new" if is_stated or not criterion.startswith("history") else "old"
+
+
+def _twins(step: Row, new: Row, dumps: Dumps) -> set[str]:
+    """The statements of the new dump with the value of the new object."""
+    line = dumps.new.get(step["subject"])
+    claim = statement_of(line, new["new_statement"]) if line and new["new_statement"] else None
+    if line is None or claim is None:
+        return set()
+    same = [each for each in line.of(step["relation"]) if identity(each.mainsnak) == identity(claim.mainsnak)]
+    return {spelling for each in same for spelling in (each.claim_id, each.claim_id.upper())}
+
+
+def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
+    """Of what must be preserved: each answer holds at T_new and is not new, and no static one is left out."""
+    holding = items_on(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
+    decided = {
+        decision: {each["id"] for each in updated["objects"] if each["decision"] == decision}
+        for decision in ("new", "static")
+    }
+    answers = {each["id"] for each in row["answers"]}
+    if wrong := answers - holding | answers & decided["new"]:
+        yield f"{', '.join(sorted(map(str, wrong)))} does not hold at T_new beside what is new"
+    if absent := (decided["static"] - {None}) & holding - answers:
+        yield f"{', '.join(sorted(absent))} holds at T_new, too"
 
 
 def _stated_inverse(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -111,54 +184,55 @@ def _leads(criterion: str, path: Sequence[Row], own: tuple[str, str], asked: tup
     return set(ends) == {own}
 
 
-def _holding(line: Entity | None, relation: str, day: Day) -> list[WikidataClaim]:
-    """The statements of best rank with a value that have begun by a day and not ended."""
-    group = [claim for claim in (line.of(relation) if line else ()) if claim.rank != "deprecated"]
-    best = [claim for claim in group if claim.rank == "preferred"] or group
-    return [claim for claim in best if claim.mainsnak.snaktype == "value" and _holds(claim, day)]
-
-
-def _holds(claim: WikidataClaim, day: Day) -> bool:
-    starts = spans(claim, START)
-    return not ended_by(claim, day) and (not starts or min(each.last for each in starts) <= day)
-
-
 def _only(row: Row, dumps: Dumps) -> Iterator[str]:
-    """Where one answer only can be right, no other value holds at T_new."""
-    for place in _ONE_VALUE.get(row["criterion"], ()):
-        step = row["path"][place]
-        holding = _holding(dumps.new.get(step["subject"]), step["relation"], dumps.t_new)
-        values = {identity(claim.mainsnak) for claim in holding}
-        if len(values) != 1:
-            yield f"{step['subject']} {step['relation']} has {len(values)} values at T_new"
+    """Where one answer only can be right, it is the only one at both dates; no other value is concluded."""
+    if row["criterion"] in _UNCHANGED:
+        step = row["path"][_UNCHANGED[row["criterion"]] if len(row["path"]) > 1 else 0]
+        claim, _ = _claim(step, dumps)
+        for side, day in ((dumps.new, dumps.t_new), (dumps.old, dumps.t_old)):
+            holding = statements_on(side.get(step["subject"]), step["relation"], day)
+            values = {identity(each.mainsnak) for each in holding}
+            if claim is None or values != {identity(claim.mainsnak)}:
+                yield f"{step['subject']} {step['relation']} has {len(values)} values on {packed(day)}"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
-        line = dumps.new.get(row["asked_subject"])
-        stated = {entity_of(each.mainsnak) for each in _holding(line, row["asked_relation"], dumps.t_new)} - {
-            None
-        }
+        stated = items_on(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
         if stated - {each["id"] for each in row["answers"]}:
-            yield f"the new dump states {', '.join(sorted(map(str, stated)))}"
+            yield f"the new dump states {', '.join(sorted(stated))}"
 
 
 def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
-    """Each condition is a fact that held at T_old, with the object of its answers."""
-    wanted = {"compose_object": 1, "compose_subject": 1, "specific": 1, "preserve": 1, "neighbor": 1}
-    if len(row["conditions"]) != wanted.get(row["criterion"], len(row["conditions"])):
-        yield f"it has {len(row['conditions'])} conditions"
-    if row["criterion"] in ("alias", "history_new") and row["conditions"]:
-        yield "it has conditions"
+    """The conditions are those of the criterion: facts that held at T_old, with their objects as answers."""
+    path, criterion = row["path"], row["criterion"]
+    due = {"alias": [], "history_new": [], "logical": path[1:], "compose_object": path[1:]}.get(
+        criterion, path[:1]
+    )
+    facts, wanted = [_fact(each["step"]) for each in row["conditions"]], [*map(_fact, due)]
+    if criterion == "preserve":
+        wanted = [fact for fact in facts if fact in map(_fact, path)][:1] or [_fact(path[0])]
+    if facts != wanted:
+        yield f"the conditions are {facts}, by the path {wanted}"
     for each in row["conditions"]:
         step = each["step"]
         claim, reason = _claim(step, dumps)
         if reason or claim is None:
             yield reason
             continue
-        if row["criterion"] not in ("history_old", "neighbor", "preserve"):
-            line = dumps.old.get(step["subject"])
-            if step["dump"] != "old" or claim not in _holding(line, step["relation"], dumps.t_old):
-                yield f"{step['statement']} does not hold at T_old"
-        if step["object"] and step["object"] not in {one["id"] for one in each["answers"]}:
-            yield f"the answer to {each['prompt']!r} is not {step['object']}"
+        holding = statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
+        if step["dump"] != "old" or claim not in holding:
+            yield f"{step['statement']} does not hold at T_old"
+        answers = [step["object"]]
+        if criterion == "preserve":
+            held = {entity_of(other.mainsnak) for other in holding}
+            answers = [one["id"] for one in row["answers"] if one["id"] in held]
+        if sorted(map(str, answers)) != sorted(str(one["id"]) for one in each["answers"]):
+            yield f"the answers to {each['prompt']!r} are not {answers}"
+        if criterion == "history_old" and step["statement"] != path[0]["statement"]:
+            yield f"{step['statement']} is not the statement of the month"
+        yield from _called(each["answers"], claim, dumps)
+
+
+def _fact(step: Row) -> tuple[str, ...]:
+    return tuple(step[name] for name in ("subject", "relation", "object"))
 
 
 def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -191,27 +265,56 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
                 yield f"{other.claim_id} held on a day of {row['date']}, too"
 
 
-def _probe(row: Row, dumps: Dumps) -> Iterator[str]:
-    """Answers are called as the dumps do; the prompt has a blank and names no answer."""
-    if row["must_change"] == (row["criterion"] in _KEPT):
-        yield f"must_change is {row['must_change']}"
+def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
+    """Answers are called as the dumps do and none is missing; the prompt has a blank and names no answer."""
+    parts = (row["update"], row["criterion"], row["kind"] or "", row["prompt"])
+    if row["probe_id"] != hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]:
+        yield f"the id {row['probe_id']} is not that of the update and its prompt"
+    if row["scenario"] != updated["scenario"]:
+        yield f"the scenario is {row['scenario']}"
     if not row["prompt"].endswith(BLANK) or row["prompt"].count(BLANK) != 1:
         yield f"{row['prompt']!r} does not end with a blank"
-    for each in (*row["answers"], *row["stale"]):
-        lines = [side[each["id"]] for side in (dumps.new, dumps.old) if each["id"] in side]
-        labels = [plain(line.label) for line in lines if line.label]
-        if labels and plain(each["label"]) != labels[0]:
-            yield f"{each['id']}: label {each['label']!r} where the dumps have {labels[0]!r}"
-        known = {plain(alias) for line in lines for alias in line.aliases}
-        if lines and not {*map(plain, each["aliases"])} <= known:
-            yield f"{each['id']}: aliases {each['aliases']}, in the dumps {sorted(known)}"
+    claim, _ = _claim(row["path"][-1], dumps)
+    yield from _called(row["answers"], claim, dumps)
+    yield from _called([each for each in row["stale"] if each["id"]], None, dumps)
     said = words(row["prompt"].replace(BLANK, ""))
     for each in row["answers"]:
         for name in (each["label"], *each["aliases"]):
             if words(name).strip() and words(name) in said:
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
-    if not row["must_change"]:
-        return
+    due, was_other = right_before(row, updated, dumps)
+    stale = {each["id"] or plain(each["label"]) for each in row["stale"]}
+    if due is not None and stale != due:
+        yield f"stale are {sorted(stale)}, by the old dump {sorted(due)}"
+    must_change = None if row["criterion"] not in KEPT and not was_other else row["criterion"] not in KEPT
+    if row["must_change"] is not must_change:
+        yield f"must_change is {row['must_change']}, by the old dump {must_change}"
     right = {each["id"] or each["label"] for each in row["answers"]}
-    if right & {each["id"] or each["label"] for each in row["stale"]}:
+    if row["criterion"] not in KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
         yield "the answer is right without the update, too"
+
+
+def _called(answers: Sequence[Row], claim: WikidataClaim | None, dumps: Dumps) -> Iterator[str]:
+    """What is wrong with the names of answers; `claim`: the statement of one that is no item."""
+    for each in answers:
+        if each["id"]:
+            label, aliases = name_of(each["id"], dumps)
+            if label and plain(each["label"]) != label:
+                yield f"{each['id']}: label {each['label']!r} where the dumps have {label!r}"
+            if label and {*map(plain, each["aliases"])} != aliases:
+                yield f"{each['id']}: aliases {each['aliases']}, in the dumps {sorted(aliases)}"
+        elif each["aliases"]:
+            yield f"{each['label']!r} is no item and has aliases"
+        elif claim is not None and (
+            reason := misread(*_literal(each, claim), dumps.variant == "reference", dumps.new)
+        ):
+            yield reason
+
+
+def _literal(answer: Row, claim: WikidataClaim) -> tuple[Row, Mapping[str, object] | None]:
+    """A literal answer as a value of the dataset, and the value of its statement."""
+    main = claim.mainsnak
+    value = main.datavalue.value if main.snaktype == "value" else None
+    kind = main.value_datatype if main.value_datatype in ("quantity", "time") else "string"
+    seen = {"label": answer["label"], "raw": raw_of(main), "datatype": kind, "short": None}
+    return seen, value if isinstance(value, dict) else None

@@ -159,9 +159,16 @@ class Reading(NamedTuple):
 
 
 def read(
-    source: Source, manifest: Mapping[str, Any], samples: Mapping[str, Sequence[Row]], rows: int, seed: int
+    source: Source,
+    manifest: Mapping[str, Any],
+    samples: Mapping[str, Sequence[Row]],
+    probed: Mapping[str, Row],
+    rows: int,
+    seed: int,
 ) -> Reading:
     """Reads each dump twice, the old one once more where similarities are checked.
+
+    `probed`: the rows of the dataset that probes of ripples are about, by the names of their updates.
 
     The first reading draws `rows` subjects with a date since T_old and a quarter as many others, and keeps
     their lines and those of the sampled rows' subjects; the second one reads what these lines name.
@@ -172,6 +179,8 @@ def read(
     updates = samples[UPDATES]
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
     wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
+    for row in samples.get(RIPPLES, ()):
+        wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
     old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)

@@ -1,5 +1,6 @@
 """Cloze prompts against the sentence templates of the relation, and literals as English writes them."""
 
+import calendar
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -49,13 +50,18 @@ class Templates:
         names = [subject["label"]]
         names += [f"{subject['label']} ({subject['description']})"] * bool(subject["description"])
         due = {
-            self._bare(each.replace("{subject}", name).replace("{object}", BLANK))
+            self.bare(each.replace("{subject}", name).replace("{object}", BLANK))
             for each in templates
             for name in names
         }
-        if self._bare(_AS_OF.sub("", prompt)) not in due:
+        if self.bare(_AS_OF.sub("", prompt)) not in due:
             return f"{prompt!r} is no template of {relation['id']} about {subject['label']!r}"
         return None
+
+    def filled(self, relation: str, name: str) -> list[str]:
+        """The relation's own templates with a name as their subject; none where the build has others."""
+        own = self._of.get(relation, ()) if self.are_known else ()
+        return [text.replace("{subject}", name).replace("{object}", BLANK) for text in own]
 
     def number(self, relation: str) -> int:
         """How many templates a relation has."""
@@ -65,7 +71,8 @@ class Templates:
         """`bundled`, or `generic` for a relation without templates of its own."""
         return "bundled" if self._of.get(relation) else "generic"
 
-    def _bare(self, text: str) -> str:
+    def bare(self, text: str) -> str:
+        """A sentence without articles and case, its verbs in the singular."""
         words = text.replace("'s", " '").replace("'", " ' ").split()
         kept = (self._singular.get(word, word) for word in words if word.lower() not in ("the",))
         return " ".join(kept).casefold()
@@ -136,7 +143,7 @@ def written_date(value: Mapping[str, Any]) -> str | None:
     year, month, day = (int(part) for part in match.groups())
     if precision == 9:
         return str(year)
-    if not 1 <= month <= 12 or (precision >= 11 and not 1 <= day <= 30):
+    if not 1 <= month <= 12 or (precision >= 11 and not 1 <= day <= calendar.monthrange(year, month)[1]):
         return None
     return f"{MONTHS[month - 1]} {year}" if precision == 10 else f"{MONTHS[month - 1]} {day}, {year}"
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from factdrift.core.columns import Row
 from factdrift.ripples.conclusions import Conclusion, conclusions
+from factdrift.ripples.rows import Asked, Candidate, answer, condition_of, step, step_of
 from factdrift.ripples.tables import MUST_CHANGE, Relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Sentence, Words, names_one, usable_alias
@@ -28,25 +29,6 @@ class Means(NamedTuple):
     t_old: int
     t_new: int
     seed: int
-
-
-class Asked(NamedTuple):
-    """What a candidate asks, before it is checked. `subject`: the item whose fact is asked for."""
-
-    subject: int
-    relation: int
-    sentence: Sentence | None
-    answers: Sequence[Row]
-    path: Sequence[Row]
-    kind: str = ""
-    stale: Sequence[Row] = ()
-    conditions: Sequence[Row] = ()
-    date: str | None = None
-    popularity: int = 0
-
-
-Candidate = Asked | str
-"""What is asked, or the reason why it cannot be (a key of REASONS)."""
 
 
 class Maker:
@@ -117,13 +99,17 @@ class Maker:
             "answers": list(each.answers),
             "stale": list(each.stale),
             "conditions": list(each.conditions),
-            "must_change": criterion in MUST_CHANGE,
+            "must_change": (each.was_other or None) if criterion in MUST_CHANGE else False,
             "date": each.date,
             "popularity": each.popularity,
         }
 
     def _updated(self, update: Update, new: Row) -> Row:
         return step(update.subject, update.property, new["id"], new["new_statement"], "new")
+
+    def _was_other(self, update: Update) -> bool:
+        """Whether the old dump states an object of the update's relation, which is not the new one."""
+        return any(fact.old_values for fact in self._world.of(update.subject, update.property))
 
     def _name(self, item: Row) -> Name:
         """The name of an object of the dataset."""
@@ -156,6 +142,7 @@ class Maker:
                 [self._answer(new)],
                 [self._updated(update, new)],
                 stale=[self._answer(old)],
+                was_other=self._was_other(update),
             )
 
     def _logical(self, update: Update, new: Row, each: Conclusion) -> Candidate:
@@ -184,6 +171,8 @@ class Maker:
             kind=each.kind,
             stale=[answer(item, names[item]) for item in each.stale if item in names],
             conditions=[condition for condition in conditions if condition],
+            # Whoever draws the conclusion of a rule may have been right before: a member before the chair.
+            was_other=bool(each.stale) or (each.kind != "rule" and self._was_other(update)),
         )
 
     def _condition(self, fact: Fact) -> Row | None:
@@ -200,12 +189,12 @@ class Maker:
         subject, added, gone = self._world.names.get(update.subject), number_of(new), number_of(old)
         if subject is None or added is None:
             return
-        for relation, facts in sorted(self._world.about.get(added, {}).items()):
+        for relation in sorted(self._world.about.get(added, {})):
             if relation not in self._words.phrases:
                 continue
-            fact = facts[0]
-            if reason := _second_hop(facts):
-                yield reason
+            fact = self._world.unchanged(added, relation)
+            if isinstance(fact, str):
+                yield fact
             elif (value := self._world.value(fact)) is None:
                 yield "no_label"
             elif (condition := self._condition(fact)) is None:
@@ -221,6 +210,7 @@ class Maker:
                     [self._updated(update, new), step_of(fact, "new")],
                     stale=[answer(item, name) for item, name in known if name],
                     conditions=[condition],
+                    was_other=any(each.old_values for each in earlier),
                     popularity=value.sitelinks,
                 )
 
@@ -245,6 +235,7 @@ class Maker:
                     [step_of(fact, "new"), self._updated(update, new)],
                     stale=[self._answer(old)],
                     conditions=[condition],
+                    was_other=self._was_other(update),
                     popularity=fact.sitelinks,
                 )
 
@@ -258,37 +249,51 @@ class Maker:
         return None if fact.stays else "not_unique" if fact.new_values else "not_before"
 
     def _preserve(self, update: Update) -> Iterator[Candidate]:
-        static = [each for each in update.objects if each["decision"] == "static" and each["id"]]
-        if not static or all(each["decision"] == "static" for each in update.objects):
+        subject, group = self._world.names.get(update.subject), (update.subject, update.property)
+        added = [each for each in update.objects if each["decision"] == "new"]
+        static = [each for each in update.objects if each["decision"] == "static"]
+        if subject is None or len(static) == len(update.objects) or not any(each["id"] for each in static):
             return
-        known = next((each for each in static if each["old_statement"]), None)
-        if known is None:
+        now = [fact for fact in self._world.of(*group) if fact.new_statement and fact.object is not None]
+        others = [fact for fact in now if all(f"Q{fact.object}" != each["id"] for each in added)]
+        kept = [fact for fact in others if fact.old_statement]
+        if not kept:
             yield "not_before"
             return
-        sentence = Sentence(update.prompt, update.rewordings[0] if update.rewordings else "")
-        answers = [self._answer(each) for each in static]
-        group = update.subject, update.property
-        condition = step(*group, known["id"], known["old_statement"], "old")
-        yield Asked(
-            *group,
-            sentence,
-            answers,
-            [step(*group, each["id"], each["new_statement"], "new") for each in static],
-            conditions=[condition_of(sentence, answers, condition)],
-        )
+        names = {fact: name for fact in others if (name := self._world.value(fact))}
+        if len(names) < len(others):
+            yield "no_label"
+            return
+        answers = {fact: answer(fact.object, name) for fact, name in names.items()}
+        articles = {name.usage.article for name in names.values()}
+        shown = Name("", (), PLAIN._replace(article=articles.pop() if len(articles) == 1 else ""), 0)
+        asked = self._words.cloze(update.property, subject, shown)
+        if asked is None or not (added or asked.rewording):
+            yield "no_words"
+            return
+        # The edit teaches another answer to its own words.
+        sentence = Sentence(asked.rewording)
+        if added:
+            besides = [self._name(each) for each in added]
+            sentence = self._words.besides(update.property, subject, shown, besides)
+        conditions = [condition_of(asked, [answers[fact] for fact in kept], step_of(kept[0], "old"))]
+        path = [step_of(fact, "new") for fact in others]
+        yield Asked(*group, sentence, list(answers.values()), path, conditions=conditions)
 
     def _specific(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
         if subject is None:
             return
-        for relation, (fact, *_) in sorted(self._world.about.get(update.subject, {}).items()):
+        for relation in sorted(self._world.about.get(update.subject, {})):
             if relation == update.property or relation in CLASS_RELATIONS:
                 continue
-            same = fact.object is not None and f"Q{fact.object}" == new["id"]
-            if reason := self._touched((fact.subject, relation), same, derived):
+            fact = self._world.unchanged(update.subject, relation)
+            if isinstance(fact, str):
+                yield fact
+                continue
+            same = fact.item is not None and fact.item == new["id"]
+            if reason := self._touched((update.subject, relation), same, derived):
                 yield reason
-            elif not fact.stays:
-                yield "not_unique" if fact.new_values else "not_before"
             elif (value := self._world.value(fact)) is None:
                 yield "no_label"
             else:
@@ -322,10 +327,15 @@ class Maker:
         t_old, t_new = self._means.t_old, self._means.t_new
         if criterion == "history_old":
             held, key, window = old, gone, Window(t_old, t_new, -(10**15), t_old - 1)
+            facts = self._world.of(update.subject, update.property)
+            known = next((fact for fact in facts if fact.key == gone and fact.old_statement), None)
+            if known is None:
+                yield "not_before"
+                return
         else:
-            held, key, window = new, added, Window(t_old, t_new, t_old + 1, t_new)
+            held, key, window, known = new, added, Window(t_old, t_new, t_old + 1, t_new), None
         draw = f"{self._means.seed}:{criterion}:{update.name}"
-        month = month_of(stated, key, gone, added, window, draw)
+        month = month_of(stated, key, gone, added, window, draw, known and known.old_statement)
         if month is None:
             yield "undated"
             return
@@ -339,65 +349,35 @@ class Maker:
             answers,
             [path],
             stale=() if held is old else [self._answer(old)],
-            conditions=[condition_of(sentence, answers, path)] if held is old and sentence else (),
+            conditions=[condition_of(sentence, answers, step_of(known, "old"))] if known and sentence else (),
+            was_other=self._was_other(update),
             date=month.date,
         )
 
     def _neighbor(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
         for kind, facts in (("nearest", update.nearest), ("random", update.random)):
-            for fact in facts or ():
-                one = fact["objects"][0]
-                group = subject, relation = int(fact["subject"]["id"][1:]), int(fact["relation"]["id"][1:])
+            for near in facts or ():
+                one = near["objects"][0]
+                group = subject, relation = int(near["subject"]["id"][1:]), int(near["relation"]["id"][1:])
+                fact = self._world.unchanged(*group)
                 if reason := self._touched(group, one["object"]["label"] == new["label"], derived):
                     yield reason
                     continue
+                if isinstance(fact, str):
+                    yield fact
+                    continue
+                if (one["object"]["id"] or one["statement"]) != (fact.item or fact.old_statement):
+                    yield "not_before"
+                    continue
                 sentence, answers = Sentence(one["prompt"]), [self._answer(one["object"])]
-                path = step(*group, one["object"]["id"], one["statement"], "old")
                 known = self._world.names.get(subject)
                 yield Asked(
                     subject,
                     relation,
                     sentence,
                     answers,
-                    [path],
+                    [step_of(fact, "new")],
                     kind=kind,
-                    conditions=[condition_of(sentence, answers, path)],
+                    conditions=[condition_of(sentence, answers, step_of(fact, "old"))],
                     popularity=known.sitelinks if known else 0,
                 )
-
-
-def _second_hop(facts: Sequence[Fact]) -> str | None:
-    """Why a relation of the new object has no one answer that holds at both dates; None if it has."""
-    holding = [each for each in facts if each.new_values]
-    if not holding:
-        return "not_before"
-    (fact, *others) = holding
-    if others or fact.new_values != 1 or fact is not facts[0] or not fact.new_statement:
-        return "not_unique"
-    return None if fact.old_statement else "not_before"
-
-
-def answer(item: int | None, name: Name) -> Row:
-    """A value of ANSWER."""
-    return {"id": None if item is None else f"Q{item}", "label": name.label, "aliases": list(name.aliases)}
-
-
-def step(subject: int, relation: int, item: str | None, statement: str | None, dump: str) -> Row:
-    """A value of STEP."""
-    return {
-        "subject": f"Q{subject}",
-        "relation": f"P{relation}",
-        "object": item,
-        "statement": statement,
-        "dump": dump,
-    }
-
-
-def step_of(fact: Fact, dump: str) -> Row:
-    statement = fact.old_statement if dump == "old" else fact.new_statement
-    item = None if fact.object is None else f"Q{fact.object}"
-    return step(fact.subject, fact.property, item, statement, dump)
-
-
-def condition_of(sentence: Sentence, answers: Sequence[Row], path: Row) -> Row:
-    return {"prompt": sentence.prompt, "answers": list(answers), "step": path}

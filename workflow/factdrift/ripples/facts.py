@@ -44,7 +44,9 @@ def write_facts(job: Facts) -> None:
             f"""SELECT subject, property, datatype, object, json, key, old_statement, new_statement,
                 old_values, new_values, gone, sitelinks, about
             FROM (
-                SELECT *, TRUE AS about FROM facts WHERE subject IN (SELECT id FROM updated)
+                SELECT *, TRUE AS about FROM facts
+                WHERE subject IN (SELECT id FROM updated)
+                    OR (subject, property) IN (SELECT (subject, property) FROM asked)
                 UNION ALL
                 SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
                 QUALIFY {kept_objects(job.seed)}
@@ -55,7 +57,7 @@ def write_facts(job: Facts) -> None:
         write_query(
             db,
             """SELECT subject AS id FROM gone
-            WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM neighbors) ORDER BY id""",
+            WHERE subject IN (SELECT id FROM updated UNION SELECT subject FROM asked) ORDER BY id""",
             job.out_gone,
         )
 
@@ -77,7 +79,8 @@ def kept_objects(seed: int) -> str:
 
 
 def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
-    """TEMP TABLEs groups (subject, property), and updated (id): the subjects and objects of updates."""
+    """TEMP TABLEs groups (subject, property), updated (id): the subjects and objects of replacements, and
+    asked (subject, property): the groups of their neighbours, and of other updates with a static object."""
     db.execute(
         f"""CREATE TEMP TABLE groups AS
         SELECT substr(subject.id, 2)::INTEGER AS subject, substr(relation.id, 2)::INTEGER AS property,
@@ -87,14 +90,19 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
         SELECT subject AS id FROM groups UNION
         SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM groups)
         WHERE o.id LIKE 'Q%';
-        CREATE TEMP TABLE neighbors AS
-        SELECT DISTINCT substr(n.subject.id, 2)::INTEGER AS id
-        FROM (SELECT unnest(neighbors) AS n FROM groups)"""
+        CREATE TEMP TABLE asked AS
+        SELECT DISTINCT substr(n.subject.id, 2)::INTEGER AS subject,
+            substr(n.relation.id, 2)::INTEGER AS property
+        FROM (SELECT unnest(neighbors) AS n FROM groups);
+        INSERT INTO asked SELECT substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER
+        FROM read_parquet({sql(dataset)})
+        WHERE len(list_filter(objects, lambda o: o.decision = 'static')) > 0"""
     )
 
 
 def _held(which: str, path: Path, day: int) -> str:
-    """SQL: TEMP TABLE held_`which`: statements that hold on a day, of groups with an updated item.
+    """SQL: TEMP TABLE held_`which`: statements that hold on a day, of `asked` and of groups with an
+    updated item.
 
     `sound`: no filter drops it. `values`: how many different values of the group hold.
     """
@@ -105,6 +113,7 @@ def _held(which: str, path: Path, day: int) -> str:
             WHERE rank <> 'deprecated' AND (subject, property) IN (
                 SELECT (subject, property) FROM read_parquet({sql(path)})
                 WHERE subject IN (SELECT id FROM updated) OR object IN (SELECT id FROM updated)
+                UNION SELECT (subject, property) FROM asked
             )
         )
         SELECT subject, property, datatype, object, json, key, statement, dropped_by IS NULL AS sound,
@@ -122,7 +131,7 @@ def _create_gone(db: duckdb.DuckDBPyConnection, job: Facts) -> None:
         SELECT DISTINCT subject FROM read_parquet({sql(job.new)})
         WHERE rank <> 'deprecated' AND property IN (SELECT unnest({sql(numbers)})) AND snak <> 'novalue'
             AND subject IN (SELECT subject FROM held_old UNION SELECT subject FROM held_new
-                UNION SELECT id FROM neighbors)"""
+                UNION SELECT subject FROM asked)"""
     )
 
 

@@ -44,7 +44,7 @@ REASONS = {
     "no_words": "no cloze, noun phrase or past form",
     "gone": "the asked subject is dead or dissolved at T_new",
     "not_unique": "the answer is not the only one at T_new",
-    "not_before": "a premise or condition does not hold at T_old",
+    "not_before": "a premise or condition does not hold at T_old, or not at T_new any more",
     "contradicted": "the new dump states another value",
     "same_answer": "the answer would be the same with the obsolete object",
     "names_answer": "the prompt contains the answer's label or an alias",

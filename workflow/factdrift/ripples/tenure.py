@@ -35,9 +35,17 @@ class Window(NamedTuple):
 
 
 def month_of(
-    stated: Sequence[Stated], key: str, obsolete: str, new: str, window: Window, draw: str
+    stated: Sequence[Stated],
+    key: str,
+    obsolete: str,
+    new: str,
+    window: Window,
+    draw: str,
+    only: str | None = None,
 ) -> Month | None:
     """A month, drawn with `draw`, wholly in the tenure of `key` and in the window; None if there is none.
+
+    `only`: the statement whose tenure it must be; None for any of `key`.
 
     `obsolete` and `new` are the keys of the update's objects: where no end of the obsolete one is stated, it
     ended when the new one began.
@@ -52,7 +60,9 @@ def month_of(
     ]
     months: list[tuple[str, Month]] = []
     for each in known:
-        if each.key != key or not each.sound or each.snak != "value" or each.measured or each.several:
+        if each.key != key or only not in (None, each.statement):
+            continue
+        if not each.sound or each.snak != "value" or each.measured or each.several:
             continue
         tenure = _certain(each, window, each.key == obsolete, each.statement in at_old)
         if tenure is None:

@@ -65,6 +65,16 @@ class Words(NamedTuple):
         subject = subject._replace(usage=subject.usage._replace(plural=False))
         return Sentence(*dict.fromkeys(self._said(text, subject, answer) for text in dated_texts))
 
+    def besides(self, relation: int, subject: Name, answer: Name, others: Sequence[Name]) -> Sentence:
+        """`Besides PSG, Messi plays for ____`: the cloze of what holds beside others."""
+        names = [written(other.label, other.usage) for other in others]
+        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
+        texts = [
+            self._said(dated(text, f"Besides {listed}, "), subject, answer)
+            for text in self.templates[relation][:2]
+        ]
+        return Sentence(*dict.fromkeys(texts))
+
     def composed(self, relations: Sequence[int], subject: Name, answer: Name) -> Sentence | None:
         """`The spouse of the head of government of Germany is ____`; the innermost relation first."""
         if any(relation not in self.phrases for relation in relations):

@@ -45,6 +45,11 @@ class Fact(NamedTuple):
     sitelinks: int
 
     @property
+    def item(self) -> str | None:
+        """The id of its value; None for a literal."""
+        return None if self.object is None else f"Q{self.object}"
+
+    @property
     def stays(self) -> bool:
         """Whether it is the only value of its group at T_old and at T_new."""
         return bool(self.old_statement and self.new_statement) and self.old_values == self.new_values == 1
@@ -106,7 +111,8 @@ class World(NamedTuple):
 
     updates: Sequence[Update]
     about: Mapping[int, Mapping[int, Sequence[Fact]]]
-    """Subject -> relation -> facts, of the items of updates."""
+    """Subject -> relation -> facts, of the items of updates; of neighbours and of updates that are no
+    replacement only those of their relations."""
     pointing: Mapping[int, Sequence[Fact]]
     """Object -> facts of other subjects."""
     stated: Mapping[tuple[int, int], Sequence[Stated]]
@@ -124,6 +130,13 @@ class World(NamedTuple):
 
     def of(self, subject: int, relation: int) -> Sequence[Fact]:
         return self.about.get(subject, {}).get(relation, ())
+
+    def unchanged(self, subject: int, relation: int) -> Fact | str:
+        """The only value of a group at T_old and at T_new; else the reason why there is none."""
+        for fact in self.of(subject, relation):
+            if fact.new_values:
+                return "not_unique" if fact.new_values > 1 else fact if fact.stays else "not_before"
+        return "not_before"
 
     def value(self, fact: Fact) -> Name | None:
         """The name of a fact's value: an item, or a date in words; None if there is none."""
@@ -166,10 +179,16 @@ def _world(
 ) -> World:
     items = {update.subject for update in block}
     items |= {number_of(each) or 0 for update in block for each in update.objects}
-    _register(db, items)
+    neighbors = {
+        number_of(near["subject"]) or 0
+        for update in block
+        for near in (*(update.nearest or ()), *(update.random or ()))
+    }
+    _register(db, items | neighbors)
     about: dict[int, dict[int, list[Fact]]] = defaultdict(lambda: defaultdict(list))
     for fact in _facts(db, "id = subject WHERE about ORDER BY subject, property, key"):
         about[fact.subject][fact.property].append(fact)
+    _register(db, items)
     pointing: dict[int, list[Fact]] = defaultdict(list)
     chosen = f"NOT about QUALIFY {kept_objects(seed)}"
     for fact in _facts(db, f"id = object WHERE {chosen} ORDER BY property, subject, key"):
@@ -186,11 +205,7 @@ def _world(
     for facts in about.values():
         items |= {fact.object or 0 for each in facts.values() for fact in each}
     items |= {fact.subject for each in pointing.values() for fact in each}
-    for update in block:
-        for near in (*(update.nearest or ()), *(update.random or ())):
-            objects = (each["object"] for each in near["objects"])
-            items |= {number_of(each) or 0 for each in (near["subject"], *objects)}
-    _register(db, items)
+    _register(db, items | neighbors)
     gone = frozenset(item for (item,) in db.sql("SELECT id FROM gone SEMI JOIN items USING (id)").fetchall())
     names: dict[int, Name] = {}
     former = _former(about)

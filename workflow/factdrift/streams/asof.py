@@ -146,7 +146,7 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
             FROM objects GROUP BY ALL
         ) JOIN (
             SELECT subject, property, list(timelines ORDER BY value NULLS FIRST, possible_first NULLS FIRST,
-                possible_last, certain_first, certain_last, doubted) AS timeline
+                possible_last, certain_first, certain_last, doubted, dated) AS timeline
             FROM timelines GROUP BY ALL
         ) USING (subject, property) ORDER BY subject, property"""
     )
@@ -179,9 +179,12 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
     """The questions about one chain, by value, interval and precision.
 
     `pool`: the objects of its relation. A date is asked about if exactly one value certainly held then, and
-    every other value of the chain, with a name or not, certainly did not.
+    every other value of the chain, with a name or not, certainly did not. Nothing is asked of a chain without
+    a dated statement: what an album is does not depend on the date.
     """
     timeline, values = chain.timeline, chain.values
+    if not any(holding.dated and not holding.doubted for holding in timeline):
+        return
     newest = max((holding for holding in timeline if holding.certain), key=_end, default=None)
     if newest is None or newest.value not in values:
         return

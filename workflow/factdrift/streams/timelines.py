@@ -80,6 +80,8 @@ class Held(NamedTuple):
     possible: tuple[int, int]
     doubted: bool = False
     """The last dump that says so calls it false, or true in part only."""
+    dated: bool = True
+    """Its statement gives a start, an end or a point in time."""
 
 
 def day_number(packed: int) -> int:
@@ -102,6 +104,7 @@ def held_of(row: Mapping[str, Any]) -> Held:
         None if row["certain_first"] is None else (row["certain_first"], row["certain_last"]),
         (EVER if first is None else first, NEVER_ENDS if last is None else last),
         row["doubted"],
+        row["dated"],
     )
 
 
@@ -209,7 +212,7 @@ def held(history: Told, days: Sequence[int]) -> Held:
         # A dump knows no more than plans of the days after it.
         end = min(end, days[last.dump])
         certain = (begin, end) if begin <= end else None
-    return Held(last.value, certain, (possible_first, possible_last), doubted)
+    return Held(last.value, certain, (possible_first, possible_last), doubted, bool(last.starts or last.ends))
 
 
 def _end(
@@ -274,10 +277,10 @@ def _date(day: datetime.date, precision: Precision) -> Asked:
 
 TIMELINES = schema_of(
     "subject property value: int32, certain_first certain_last possible_first possible_last: int64",
-    "doubted: bool",
+    "doubted dated: bool",
 )
 """One row a statement: the days on which its value held for certain, and those on which it possibly did. Null
-where nothing limits what is possible; no `value`: it names no item. `doubted`: as of Held."""
+where nothing limits what is possible; no `value`: it names no item. `doubted`, `dated`: as of Held."""
 
 ITEM = "wikibase-item"
 
@@ -355,12 +358,13 @@ def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended)
             flags = start_unknown, end_unknown, measured
             statements.append(Stated(dump, name, value, standing, starts, ends, *flags))
         for history in follow(statements, days, ended.get(group, {})):
-            value, certain, (first, last), doubted = held(history, days)
+            value, certain, (first, last), doubted, dated = held(history, days)
             told = (
                 None if value == UNNAMED else value,
                 *(certain or (None, None)),
                 None if first == EVER else first,
                 None if last == NEVER_ENDS else last,
                 doubted,
+                dated,
             )
             yield dict(zip(TIMELINES.names, (*group, *told), strict=True))

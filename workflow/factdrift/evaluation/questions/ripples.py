@@ -12,8 +12,6 @@ from factdrift.words.templates import before_blank
 
 CONDITION = "condition"
 """The role of a condition; that of a probe is its criterion."""
-MOST = 5
-"""Of several right answers, the labels whose likelihoods are asked for."""
 
 
 def condition_id(condition: Row) -> str:
@@ -51,7 +49,7 @@ def _question(name: str, role: str, row: Row, edit: str = "", context: str = "")
         role,
         prompt=before_blank(row["prompt"]) or "",
         context=context,
-        targets=tuple(labels)[:MOST],
+        targets=tuple(labels),
         accepted=_names(row["answers"]),
         stale=_names(row.get("stale") or ()),
         several=role == "preserve",

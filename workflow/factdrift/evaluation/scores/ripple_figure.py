@@ -28,7 +28,8 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """Draws a part for each model and way; bars are shares of all probes with 95 % intervals.
 
     Criteria whose answers must change come first, in the colour of what is new; those that must stay have
-    another one. A dot is the share among probes with known conditions.
+    another one. A dot is the share among probes with known conditions. Probes of which the old dump does not
+    show whether their answer must change are left out.
     """
     found_in: list[tuple[str, str]] = [(row["model"], row["way"]) for row in rows]
     groups = list(dict.fromkeys(found_in)) or [("", "")]
@@ -41,7 +42,11 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     figure, found = parts(messages, [len(CRITERIA)] * len(groups), 5, size, sharey=True, sharex=True)
     for axes, rows_of in zip(found, owns, strict=True):
         for axis, criterion in zip(axes, CRITERIA, strict=True):
-            own = {row["method"]: row for row in rows_of if row["criterion"] == criterion}
+            own = {
+                row["method"]: row
+                for row in rows_of
+                if row["criterion"] == criterion and row["must_change"] is not None
+            }
             for place, state in enumerate(states):
                 _bar(axis, place, own.get(state))
             if not own:  # or it would look like 0 %

@@ -22,7 +22,12 @@ RIPPLE_SCORES = schema_of(
     "right low high: float64, known_updates known: int32, known_right known_low known_high: float64",
     "kept lost gained: int32",
 )
-"""One row for each model, state, way and criterion with an answer."""
+"""One row for each model, state, way, criterion and `must_change` with an answer."""
+
+COLUMNS = [(name, must) for name in CRITERIA for must in (True, None, False)]
+"""Criterion and `must_change` of the rows in their order."""
+
+Column = tuple[str, bool | None]
 
 
 class Judged(NamedTuple):
@@ -45,26 +50,26 @@ def write_scores(probes: Path, answers: Sequence[Path], seed: int, output: Path)
     """
     about = {row["probe_id"]: row for row in pq.read_table(probes).to_pylist()}
     said = _said(answers)
-    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
-    unanswered: dict[tuple[str, str, str, str], int] = defaultdict(int)
+    groups: dict[tuple[str, str, str], dict[Column, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    unanswered = Counter[tuple[str, str, str, Column]]()
     for (model, method, way, question), right in said.items():
         probe = about.get(question)
         if probe is None:
             continue
+        column = probe["criterion"], probe["must_change"]
         if right is None:
-            unanswered[model, method, way, probe["criterion"]] += 1
+            unanswered[model, method, way, column] += 1
             continue
         conditions = [said.get((model, "none", way, condition_id(each))) for each in probe["conditions"]]
         before = said.get((model, "none", way, question))
-        groups[model, method, way][probe["criterion"]].append(
+        groups[model, method, way][column].append(
             Judged(probe["update"], right, all(each is True for each in conditions), before)
         )
-    must = {row["criterion"]: row["must_change"] for row in about.values()}
     rows = [
-        _row((*key, name), must[name], found[name], unanswered[(*key, name)], seed)
+        _row((*key, column[0]), column[1], found[column], unanswered[(*key, column)], seed)
         for key, found in groups.items()
-        for name in CRITERIA
-        if name in found
+        for column in COLUMNS
+        if column in found
     ]
     write_parquet(pa.Table.from_pylist(rows, schema=RIPPLE_SCORES), output)
     return rows
@@ -86,7 +91,11 @@ def _said(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | Non
 
 
 def _row(
-    key: tuple[str, str, str, str], must_change: bool, found: Sequence[Judged], unanswered: int, seed: int
+    key: tuple[str, str, str, str],
+    must_change: bool | None,
+    found: Sequence[Judged],
+    unanswered: int,
+    seed: int,
 ) -> Row:
     known = [each for each in found if each.known]
     changes = Counter((each.before, each.right) for each in found)
@@ -101,9 +110,9 @@ def _row(
         "known_updates": len({each.update for each in known}),
         "known": len(known),
         **dict(zip(("known_right", "known_low", "known_high"), of_known, strict=True)),
-        "kept": None if must_change else changes[True, True],
-        "lost": None if must_change else changes[True, False],
-        "gained": None if must_change else changes[False, True],
+        "kept": changes[True, True] if must_change is False else None,
+        "lost": changes[True, False] if must_change is False else None,
+        "gained": changes[False, True] if must_change is False else None,
     }
 
 
@@ -121,21 +130,33 @@ def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     pairs = dict.fromkeys((row["model"], row["way"]) for row in rows)
     for model, way in sorted(pairs, key=lambda pair: pair[1] != "written"):
         own = [row for row in rows if (row["model"], row["way"]) == (model, way)]
-        names = [name for name in CRITERIA if any(row["criterion"] == name for row in own)]
+        columns = [column for column in COLUMNS if any(_column(row) == column for row in own)]
         yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"
-        yield f"{'':16}" + "".join(f"{name:>18}" for name in names)
+        yield f"{'':16}" + "".join(f"{_heading(column):>18}" for column in columns)
         for method in dict.fromkeys(row["method"] for row in own):
-            cells = {row["criterion"]: row for row in own if row["method"] == method}
-            yield f"{method:16}" + "".join(f"{_cell(cells.get(name)):>18}" for name in names)
-        counts = {row["criterion"]: row for row in own if row["method"] == own[0]["method"]}
+            cells = {_column(row): row for row in own if row["method"] == method}
+            yield f"{method:16}" + "".join(f"{_cell(cells.get(column)):>18}" for column in columns)
+        counts = {_column(row): row for row in own if row["method"] == own[0]["method"]}
         yield f"{'probes / known':16}" + "".join(
-            f"{counts[name]['probes']:,} / {counts[name]['known']:,}".rjust(18)
-            if name in counts
+            f"{counts[column]['probes']:,} / {counts[column]['known']:,}".rjust(18)
+            if column in counts
             else " " * 18
-            for name in names
+            for column in columns
         )
         yield ""
+    if any(row["must_change"] is None for row in rows):
+        yield "?: the old dump does not show that the answer was another; it may have been right before."
     yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
+
+
+def _column(row: Mapping[str, Any]) -> Column:
+    return row["criterion"], row["must_change"]
+
+
+def _heading(column: Column) -> str:
+    """The criterion; with a question mark where the old dump does not show that the answer must change."""
+    criterion, must_change = column
+    return f"{criterion} ?" if must_change is None else criterion
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:

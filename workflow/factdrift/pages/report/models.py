@@ -109,8 +109,10 @@ def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     path = build.product("ripples.parquet")
     if path is not None:
         counts = db.sql(
-            f"""SELECT criterion, count(*), count(DISTINCT update), if(first(must_change), 'yes', 'no')
-            FROM read_parquet({sql(path)}) GROUP BY criterion ORDER BY criterion"""
+            f"""SELECT criterion, count(*), count(DISTINCT update),
+                CASE must_change WHEN TRUE THEN 'yes' WHEN FALSE THEN 'no' ELSE 'not known' END
+            FROM read_parquet({sql(path)}) GROUP BY criterion, must_change
+            ORDER BY criterion, must_change DESC"""
         ).fetchall()
         kinds = {"criterion": "text", "probes": "number", "updates": "number"}
         kinds["an edit must change it"] = "text"

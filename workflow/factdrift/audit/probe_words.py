@@ -1,0 +1,121 @@
+"""The sentences of probes once more: templates, noun phrases, dates and names, filled in by plain code."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from factdrift.audit.of_updates import Dumps
+from factdrift.audit.phrases import MONTHS
+from factdrift.audit.sentences import BLANK, singular_forms
+from factdrift.audit.values import plain
+from factdrift.core.columns import Row
+from factdrift.core.files import read_tsv
+from factdrift.core.paths import RESOURCES
+
+_PASTS = {present: past for past, present in singular_forms("past").items()}
+_PHRASES = {row["property"]: row for row in read_tsv(RESOURCES / "words" / "noun_phrases.tsv")}
+_REVERSE = {row["property"]: row for row in read_tsv(RESOURCES / "ripples" / "reverse.tsv")}
+
+Wording = tuple[str, str, str]
+"""Prompt, rewording and question; empty where there is none."""
+
+
+def name_of(item: str, dumps: Dumps) -> tuple[str, set[str]]:
+    """The label and the aliases of an item: the new dump's, else the old one's, else a supplied label."""
+    for side in (dumps.new, dumps.old):
+        if (line := side.get(item)) is not None and line.label:
+            return plain(line.label), {*map(plain, line.aliases)} - {""}
+    return plain(dumps.supplied.get(item)), set()
+
+
+def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
+    """What is wrong with prompt, rewording, question and the prompts of the conditions of a probe.
+
+    They are compared without articles, with verbs in the singular. `updated`: the update in the dataset.
+    """
+    templates = dumps.templates
+    own = (row["prompt"], row["rewording"] or "", row["question"] or "")
+    if row["criterion"] == "neighbor":
+        yield from _of_neighbour(row, dumps)
+    else:
+        due = [tuple(map(templates.bare, each)) for each in _wordings(row, updated, dumps)]
+        if tuple(map(templates.bare, own)) not in due and (due or templates.are_known):
+            yield f"{own} are not the sentences of {row['criterion']}, such as {due[:1]}"
+    for each in row["conditions"]:
+        step, prompt = each["step"], templates.bare(each["prompt"])
+        texts = templates.filled(step["relation"], name_of(step["subject"], dumps)[0])[:1]
+        if row["criterion"] in ("specific", "neighbor", "history_old"):
+            texts = [row["prompt"]]
+        if texts and prompt != templates.bare(texts[0]):
+            yield f"the condition {each['prompt']!r} does not ask for {step['relation']} of {step['subject']}"
+
+
+def _of_neighbour(row: Row, dumps: Dumps) -> Iterator[str]:
+    lines = [side[row["asked_subject"]] for side in (dumps.new, dumps.old) if row["asked_subject"] in side]
+    relation = {"id": row["asked_relation"], "label": name_of(row["asked_relation"], dumps)[0]}
+    reasons = [
+        dumps.templates.misfit(
+            row["prompt"], relation, {"label": line.label, "description": line.description}
+        )
+        for line in lines
+        if line.label
+    ]
+    if reasons and all(reasons):
+        yield str(reasons[0])
+    if row["rewording"] is not None or row["question"] is not None:
+        yield f"a fact of a neighbour has one wording, not {row['rewording']!r} and {row['question']!r}"
+
+
+def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
+    """The sentences that a probe may have; none where the templates of the build are not known."""
+    templates, criterion = dumps.templates, row["criterion"]
+    label = name_of(row["asked_subject"], dumps)[0]
+    if criterion.startswith("compose"):
+        first, last = row["path"][0], row["path"][-1]
+        relations, start = [first["relation"], last["relation"]], name_of(first["subject"], dumps)[0]
+        yield f"{_phrase(relations, start)} is {BLANK}", "", _question(relations, start)
+    elif row["kind"] == "reverse" and row["relation"] in _REVERSE:
+        texts = [_REVERSE[row["relation"]][name] for name in ("sentence", "rewording")]
+        prompt, rewording = (text.replace("{object}", label).replace("{subject}", BLANK) for text in texts)
+        yield prompt, rewording, ""
+    elif not templates.are_known:
+        return
+    elif criterion.startswith("history") and row["date"]:
+        year, month = map(int, row["date"].split("-"))
+        when = f"In {MONTHS[month - 1]} {year}, "
+        said = [[when + text for text in _past(each)] for each in templates.filled(row["relation"], label)]
+        said = [each for each in said if each]
+        for place, prompts in enumerate(said):
+            others = [text for each in said[place + 1 : place + 2] for text in each]
+            yield from ((prompt, other, "") for prompt in prompts for other in (*others, ""))
+    elif criterion == "preserve":
+        names = [each["label"] for each in updated["objects"] if each["decision"] == "new"]
+        texts = templates.filled(row["relation"], label)[:2]
+        if names and texts:
+            listed = " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])
+            texts = [f"Besides {listed}, {text}" for text in texts]
+        if not names:
+            texts = texts[1:]
+        yield texts[0] if texts else "", "".join(texts[1:]), ""
+    else:
+        subjects = sorted(name_of(row["subject"], dumps)[1]) if criterion == "alias" else [label]
+        for name in subjects:
+            texts = [*templates.filled(row["asked_relation"], name)[:2], "", ""]
+            yield texts[0], texts[1], _question([row["asked_relation"]], name)
+
+
+def _phrase(relations: Sequence[str], name: str) -> str:
+    for each in relations:
+        name = _PHRASES[each]["phrase"].replace("{x}", name) if each in _PHRASES else ""
+    return name
+
+
+def _question(relations: Sequence[str], name: str) -> str:
+    if any(each not in _PHRASES for each in relations):
+        return ""
+    return f"{_PHRASES[relations[-1]]['wh']} is {_phrase(relations, name)}?"
+
+
+def _past(text: str) -> Iterator[str]:
+    """The sentence with one or more of its verbs in the past, whichever of its words are verbs."""
+    forms = [[word, _PASTS[word]] if word in _PASTS else [word] for word in text.split(" ")]
+    yield from (" ".join(words) for words in product(*forms) if words != tuple(text.split(" ")))
