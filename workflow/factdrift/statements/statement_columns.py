@@ -4,6 +4,7 @@ Columns are Python lists; columns in which most rows have the default are stored
 Building rows and splitting them into columns afterwards would take twice the time.
 """
 
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -122,6 +123,9 @@ class StatementColumns:
                         oddities.unreadable_dates += 1
                     elif value[0] is None and kind == "wikibase-entityid":
                         oddities.unusable_entities += 1
+                    if value[1] is None:
+                        # Another counter, so that those of a line that fails can be taken back.
+                        oddities.raw_values = oddities.raw_values + Counter([snak.datatype or "unknown"])
                     if snak.datatype is None:
                         self._sparse["inferred"][row] = _inferred(datavalue)
                 written = statement.id

@@ -248,7 +248,7 @@ def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
             CASE
             WHEN rank = 'deprecated' THEN 'rank'
             WHEN snak <> 'value' THEN 'snak'
-            WHEN datatype IN ({datatypes}) THEN 'datatype'
+            WHEN datatype IN ({datatypes}) OR key IS NULL THEN 'datatype'
             WHEN NOT subject_relevant THEN 'subject'
             {objects}
             WHEN coalesce(r.meta, false) THEN 'meta_relation'

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from babel.numbers import format_compact_decimal
 
 from factdrift.wikidata.ids import entity_id, entity_number
-from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import parse_time
+from factdrift.wikidata.values import text_of
 from factdrift.words.dates import written_date
 
 Units = Mapping[int, tuple[str | None, str | None]]
@@ -58,26 +58,15 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
     raw, forms = value, None
     try:
         decoded: Any = json.loads(value)
-        raw = _raw(decoded, value)
+        raw = text_of(decoded) or value
         if datatype == "time":
             forms = _time(decoded)
         elif datatype == "quantity":
             forms = _quantity(decoded, units)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         pass
-    label, short = forms or (one_line(raw), one_line(raw))
+    label, short = forms or (raw, raw)
     return Shown(label, short, raw)
-
-
-def _raw(decoded: Any, value: str) -> str:
-    """The text that the value itself carries: a string, or the field that names it; else its JSON."""
-    if isinstance(decoded, str):
-        return decoded
-    if isinstance(decoded, dict):
-        for field in ("time", "amount", "text", "id"):
-            if isinstance(decoded.get(field), str):
-                return str(decoded[field])
-    return value
 
 
 def _time(decoded: Any) -> tuple[str, str] | None:
