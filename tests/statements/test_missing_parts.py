@@ -59,7 +59,9 @@ def read(tmp_path, take_snapshot):
     return run
 
 
-NOTICED = r"begin as one entity and end as another|lines .* cannot be used"
+NOTICED = (
+    r"begin as one entity and end as another|lines .* cannot be used|1 lines end with a statement whose id"
+)
 
 
 @pytest.mark.parametrize(("year", "shards"), [(2021, 1), (2023, 3)])
@@ -88,8 +90,11 @@ def test_holes_at_random_places(read, kind, year):
         behind = text.find(b'"id":"Q', stop) > text.find(b"\n", stop)
         if kind == "none" or year == 2023 or not behind:
             noticed += 1
-            with pytest.raises(InputError, match=NOTICED):
-                read(COMPRESS[kind](text[:start] + text[stop:]))
+            try:
+                notices = read(COMPRESS[kind](text[:start] + text[stop:]))
+            except InputError as error:
+                notices = [str(error)]
+            assert re.search(NOTICED, " ".join(notices))
     assert noticed > 5
 
 

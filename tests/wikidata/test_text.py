@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from factdrift.wikidata.text import clean, printable, sheet_cell
+from factdrift.wikidata.text import printable, sheet_cell
 
 
 def test_what_cannot_be_seen_is_not_shown():

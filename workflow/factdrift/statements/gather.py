@@ -364,7 +364,8 @@ def _oddities(reports: list[dict[str, Any]], totals: dict[str, int]) -> Iterator
         first = next(filter(None, (report["first_foreign_id"] for report in reports)))
         yield (
             f"{totals['foreign_ids']:,} lines end with a statement whose id names another entity, the first "
-            f"is {first}; they are whole and are read"
+            f"is {first}; they are read, but if the entities between the two are missing, download the "
+            "dump again"
         )
     raw = sum((Counter(report["oddities"]["raw_values"]) for report in reports), Counter[str]())
     if raw:

@@ -10,7 +10,6 @@ carries what the table holds besides. A file a bucket would make hundreds of tho
 Parquet, each bucket's job would parse the descriptions of all row groups.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -77,7 +76,7 @@ _SINGLE_VALUE_CONSTRAINTS = frozenset((19474404, 52060874))
 
 _SYMMETRIC_CONSTRAINT = 21510862
 
-UNREAD = Value(None, None, canonical_json(None), None)
+UNREAD = Value(None, canonical_json(None), canonical_json(None), None)
 """The value of a snak of type `value` without a datavalue."""
 
 
@@ -92,8 +91,8 @@ class Oddities:
     """Values and qualifiers of type time without a readable date."""
     unusable_entities: int = 0
     """Entity values that are neither an item nor a property, such as lexemes."""
-    raw_values: Counter[str] = field(default_factory=Counter)
-    """Datatype -> values that no text names; filter 2 drops them."""
+    raw_values: dict[str, int] = field(default_factory=dict)
+    """Datatype -> values of no known form that no text names; filter 2 drops them."""
 
 
 def is_whole(entity: Entity | Outline, scope: str) -> bool:

@@ -4,7 +4,6 @@ Columns are Python lists; columns in which most rows have the default are stored
 Building rows and splitting them into columns afterwards would take twice the time.
 """
 
-from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +16,7 @@ from factdrift.wikidata.entity import DataValue, Entity, Statement, snaks, state
 from factdrift.wikidata.ids import entity_number, property_number
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time
-from factdrift.wikidata.values import read_time, read_value
+from factdrift.wikidata.values import read_time, read_value, text_of
 
 _DATATYPES = {
     "string": "string",
@@ -123,11 +122,13 @@ class StatementColumns:
                         oddities.unreadable_dates += 1
                     elif value[0] is None and kind == "wikibase-entityid":
                         oddities.unusable_entities += 1
-                    if value[1] is None:
-                        # Another counter, so that those of a line that fails can be taken back.
-                        oddities.raw_values = oddities.raw_values + Counter([snak.datatype or "unknown"])
                     if snak.datatype is None:
                         self._sparse["inferred"][row] = _inferred(datavalue)
+                # Read as no known kind, the key is the JSON.
+                if value is UNREAD or (value[1] is value[2] is not None and datavalue and _is_raw(datavalue)):
+                    counts, name = oddities.raw_values, snak.datatype or "unknown"
+                    # A copy, so that those of a line that fails can be taken back.
+                    oddities.raw_values = {**counts, name: counts.get(name, 0) + 1}
                 written = statement.id
                 if written is not None and written[:1] != "Q":
                     written = statement_id(written)
@@ -219,6 +220,11 @@ def _dates(qualifier: msgspec.Raw, oddities: Oddities) -> tuple[list[Time], bool
             else:
                 dated.append(time)
     return dated, unknown
+
+
+def _is_raw(value: DataValue) -> bool:
+    """Whether a value that could not be read has no text either; coordinates have none by their nature."""
+    return value.type != "globecoordinate" and text_of(value.value) is None
 
 
 def _inferred(datavalue: DataValue) -> str | None:

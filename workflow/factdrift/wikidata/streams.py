@@ -284,11 +284,11 @@ class ZstandardFrames:
             start = self._text_frame(file, start)
             yield Chunk(start, b"")
             while start < self._size:
-                self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
                 checked = bool(_at(file, start, len(ZSTANDARD) + 1)[-1] & _HAS_CHECKSUM)
                 stop = self._end(file, start)
                 if stop is None or not self._may_follow(file, stop):
                     raise damage(self._path, start, self._first(file, start + 1), "no whole frame")
+                self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
                 with pa.CompressedInputStream(source.get_stream(start, stop - start), "zstd") as stream:
                     try:
                         while text := stream.read(READ_SIZE):
@@ -300,8 +300,6 @@ class ZstandardFrames:
 
     def _check_readable(self, header: bytes) -> None:
         """Raises InputError for a frame with a dictionary, or with a window that the reader does not take."""
-        if len(header) < _LARGEST_FRAME_HEADER or not header.startswith(ZSTANDARD):
-            return
         described = header[4]
         first = len(ZSTANDARD) + 1 + (not described & _SINGLE_SEGMENT)
         stop = first + _dictionary_size(described)

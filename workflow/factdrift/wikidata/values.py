@@ -31,13 +31,12 @@ _NAMING = ("time", "amount", "text", "id")
 class Value(NamedTuple):
     """A datavalue in the forms that the tables hold.
 
-    `object`: the number of an entity (`factdrift.wikidata.ids`), else None. `key`: the canonical key, None if
-    no text names the value. `json`: the canonical JSON, None for entities with a number. `time`: the date, if
-    it is one and can be read.
+    `object`: the number of an entity (`factdrift.wikidata.ids`), else None. `key`: the canonical key. `json`:
+    the canonical JSON, None for entities with a number. `time`: the date, if it is one and can be read.
     """
 
     object: int | None
-    key: str | None
+    key: str
     json: str | None
     time: Time | None
 
@@ -50,21 +49,19 @@ def canonical_json(value: object) -> str:
 def read_value(kind: str, value: object) -> Value:
     """Reads the `type` (`kind`) and `value` of a datavalue; never fails.
 
-    The key of an unknown kind, and of a value that is not of its kind's form (an impossible date), is its
-    canonical JSON, if a text names the value (`text_of`); else None.
+    The key of an unknown kind, and of a value that is not of its kind's form (an impossible date, an entity
+    without a usable id), is its canonical JSON.
     """
     if kind == "wikibase-entityid" and (entity := _entity(value)):
         return entity
     value = clean_value(value)
     json = canonical_json(value)
     if kind == "time":
-        time, date = _dated(value) or (None, json if text_of(value) is not None else None)
+        time, date = _dated(value) or (None, json)
         return Value(None, date, json, time)
     reader = _KEYS.get(kind)
     key = reader(value) if reader is not None else None
-    if key is None and text_of(value) is not None:
-        key = json
-    return Value(None, key, json, None)
+    return Value(None, json if key is None else key, json, None)
 
 
 def clean_value(value: Any) -> Any:

@@ -11,10 +11,13 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from babel.numbers import format_compact_decimal
 
+from factdrift.core.paths import PLURALS
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import entity_id, entity_number
 from factdrift.wikidata.time import parse_time
 from factdrift.wikidata.values import text_of
@@ -29,11 +32,6 @@ PERCENT = 11229
 _AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)
 _GLUED = frozenset("%‰°′″'\"")
 _SHORT_FROM, _SHORT_BELOW = Decimal(10**6), Decimal(10**15)
-_SAME_IN_PLURAL = frozenset(
-    {"baht", "dalasi", "dong", "hertz", "kip", "lux", "old", "rand", "renminbi", "ringgit", "rupiah"}
-    | {"siemens", "tenge", "won", "yen", "yuan", "złoty"}
-)
-_IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people", "man": "men", "child": "children"}
 
 
 class Shown(NamedTuple):
@@ -133,22 +131,33 @@ def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
 def plural(label: str) -> str:
     """The plural of a unit's label: `kilometre per hour` -> `kilometres per hour`.
 
-    Names that do not change (yen, hertz) and those that are plural already stay as they are.
+    `resources/words/plurals.tsv` has the words that follow no rule or do not change (yen, hertz). Others in
+    -s, but for -ss and -us, are plural already. Of hyphenated words the last changes: `light-years`.
     """
     head, separator, rest = label, "", ""
     for mark in (" per ", " of ", " (", " sterling", " Celsius", " Fahrenheit"):
         before, found, after = head.partition(mark)
         if found:
             head, separator, rest = before, found, after + separator + rest
-    first, blank, last = head.rpartition(" ")
-    if last in _IRREGULAR:
-        last = _IRREGULAR[last]
-    elif not last.isalpha() or last.lower() in _SAME_IN_PLURAL or last.endswith("s"):
-        pass
-    elif last.endswith(("x", "z", "ch", "sh")):
-        last += "es"
+    *_, last = re.split(r"[ -]", head)
+    irregular = _plurals()
+    whole = head.rpartition(" ")[2]
+    if whole in irregular:
+        last, changed = whole, irregular[whole]
+    elif last.lower() in irregular:
+        changed = irregular[last.lower()]
+    elif not last.isalpha() or (last.endswith("s") and not last.endswith(("ss", "us"))):
+        changed = last
+    elif last.endswith(("s", "x", "z", "ch", "sh")):
+        changed = f"{last}es"
     elif last.endswith("y") and last[-2:-1] not in tuple("aeiou"):
-        last = f"{last[:-1]}ies"
+        changed = f"{last[:-1]}ies"
     else:
-        last += "s"
-    return f"{first}{blank}{last}{separator}{rest}"
+        changed = f"{last}s"
+    return f"{head.removesuffix(last)}{changed}{separator}{rest}"
+
+
+@lru_cache(maxsize=1)
+def _plurals() -> dict[str, str]:
+    """Word -> its plural. Raises InputError that names the line of a row that is not formed as it should."""
+    return {singular: plural_ for _, (singular, plural_) in rows_of(PLURALS, ("singular", "plural"))}
