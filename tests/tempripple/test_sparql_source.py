@@ -86,13 +86,16 @@ DATES = [
     "2025-03-14/14",
     "2025-03-14/3",
 ]
+ODD = [Text(language, "y") for language in ("de_AT", "", "1de", "de-", "a b", 'de"@en')]
+"""Texts in what is no language: the server must load them."""
+
 VALUES = {
     HEAD: [2, 3, 4, 5, -31],
     CAPITAL: [6, 7, 8],
     26: [2, 3, 9],
     BIRTH: [Date(text) for text in DATES if text not in (None, UNKNOWN)],
     CODE: ["FR", 'a "quote" \\ and\nlines\r\t', "", "e\u0301", "\u00e9"],
-    NAME: [Text("pl", "Ma\u0142gorzata"), Text("zh-classical", "\u5b54\u5b50"), Text("be-x-old", "x")],
+    NAME: [Text("pl", "Ma\u0142gorzata"), Text("zh-classical", "\u5b54\u5b50"), Text("be-x-old", "x"), *ODD],
     INSTANCE: [HUMAN, COUNTRY, CITY, 10],
     SUBCLASS: [10, 11, COUNTRY],
     1082: [Amount("+1000000")],

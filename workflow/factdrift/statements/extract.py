@@ -199,6 +199,8 @@ class _Reading:
     def line(self, number: int, text: bytes) -> None:
         """Adds the rows of one line, or none of them and raises one of UNREADABLE."""
         self.counts["lines"] += 1
+        if not text.isascii():
+            text.decode()  # the fields that are skipped unparsed are not checked otherwise
         last = last_named(text)
         entity: Entity | Outline
         hinted = find(text, self._hint) >= 0
