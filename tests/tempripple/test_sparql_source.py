@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,16 +87,13 @@ DATES = [
     "2025-03-14/14",
     "2025-03-14/3",
 ]
-ODD = [Text(language, "y") for language in ("de_AT", "", "1de", "de-", "a b", 'de"@en')]
-"""Texts in what is no language: the server must load them."""
-
 VALUES = {
     HEAD: [2, 3, 4, 5, -31],
     CAPITAL: [6, 7, 8],
     26: [2, 3, 9],
     BIRTH: [Date(text) for text in DATES if text not in (None, UNKNOWN)],
     CODE: ["FR", 'a "quote" \\ and\nlines\r\t', "", "e\u0301", "\u00e9"],
-    NAME: [Text("pl", "Ma\u0142gorzata"), Text("zh-classical", "\u5b54\u5b50"), Text("be-x-old", "x"), *ODD],
+    NAME: [Text("pl", "Ma\u0142gorzata"), Text("zh-classical", "\u5b54\u5b50"), Text("be-x-old", "x")],
     INSTANCE: [HUMAN, COUNTRY, CITY, 10],
     SUBCLASS: [10, 11, COUNTRY],
     1082: [Amount("+1000000")],
@@ -160,6 +158,23 @@ def test_all_values_and_dates(tmp_path: Path) -> None:
         for end in [DATES[(place + shift) % len(DATES)]]
     ]
     check(World(new=[*values, *dated, *MENTIONED]), tmp_path)
+
+
+def test_the_server_loads_texts_in_what_is_no_language(tmp_path: Path) -> None:
+    tags = {
+        "de_AT": "@de-AT",
+        "": "",
+        "1de": "",
+        "de-": "",
+        "a b": "",
+        'de"@en': "",
+        "zh-classical": "@zh-classical",
+    }
+    names = [Fact(1, NAME, Text(tag, f"y{n}"), id=f"Q1$1-{n}") for n, tag in enumerate(tags)]
+    with source_of(World(new=[*names, *MENTIONED]), tmp_path):
+        database_of(tmp_path / "new")
+    text = gzip.decompress((tmp_path / "new" / "rdf.nt.gz").read_bytes()).decode()
+    assert all(f'"y{n}"{tag} .' in text for n, tag in enumerate(tags.values()))
 
 
 def test_the_stage_finds_something(tmp_path: Path) -> None:
