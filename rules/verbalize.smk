@@ -153,6 +153,7 @@ rule translated_templates:
 rule literals:
     """Dates, quantities and texts of the facts as written in a sentence."""
     input:
+        resources("words"),
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         neighbors=NEIGHBOR_FACTS,
         new=side_buckets("entities", "new"),

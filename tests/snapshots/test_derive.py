@@ -200,9 +200,11 @@ def test_dump_to_dump(tmp_path):
 
 def test_bad_input(tmp_path):
     dump = tmp_path / "new.json.gz"
-    dump.write_bytes(gzip.compress(b"[\n" + php_json(entity()))[:-9])
-    with pytest.raises(InputError, match="truncated"):
-        derive_dump(dump, DAY, tmp_path / "old.json.gz")
+    array = b"[\n" + php_json(entity())
+    for data in (gzip.compress(array)[:-9], gzip.compress(array + b",\n")):  # cut as archive, and as text
+        dump.write_bytes(data)
+        with pytest.raises(InputError, match="truncated"):
+            derive_dump(dump, DAY, tmp_path / "old.json.gz")
     with pytest.raises(InputError, match=r"old\.json: a derived dump is written as"):
         derive_dump(dump, DAY, tmp_path / "old.json")
     assert [path.name for path in tmp_path.iterdir()] == ["new.json.gz"]

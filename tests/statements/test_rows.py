@@ -110,7 +110,9 @@ def test_oddities_are_counted():
         claim(snak("P9", "time", date("+2001-00-00T00:00:00Z", 99))),
         oddities=oddities,
     )
-    assert oddities == Oddities(several_starts=1, unreadable_dates=2, unusable_entities=1)
+    raw = {"wikibase-item": 1}
+    counts = Oddities(several_starts=1, unreadable_dates=2, unusable_entities=1, raw_values=raw)
+    assert oddities == counts
 
 
 @pytest.mark.parametrize(

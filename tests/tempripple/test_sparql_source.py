@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,6 +158,23 @@ def test_all_values_and_dates(tmp_path: Path) -> None:
         for end in [DATES[(place + shift) % len(DATES)]]
     ]
     check(World(new=[*values, *dated, *MENTIONED]), tmp_path)
+
+
+def test_the_server_loads_texts_in_what_is_no_language(tmp_path: Path) -> None:
+    tags = {
+        "de_AT": "@de-AT",
+        "": "",
+        "1de": "",
+        "de-": "",
+        "a b": "",
+        'de"@en': "",
+        "zh-classical": "@zh-classical",
+    }
+    names = [Fact(1, NAME, Text(tag, f"y{n}"), id=f"Q1$1-{n}") for n, tag in enumerate(tags)]
+    with source_of(World(new=[*names, *MENTIONED]), tmp_path):
+        database_of(tmp_path / "new")
+    text = gzip.decompress((tmp_path / "new" / "rdf.nt.gz").read_bytes()).decode()
+    assert all(f'"y{n}"{tag} .' in text for n, tag in enumerate(tags.values()))
 
 
 def test_the_stage_finds_something(tmp_path: Path) -> None:

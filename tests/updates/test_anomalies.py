@@ -50,7 +50,9 @@ GROUPS = {
         ([(6, IGNORE), (7, OBSOLETE), (7, NEW)], ["ignore", "anomaly", "anomaly"]),
     "same label": ([(11, OBSOLETE), (12, NEW)], ["ReplaceObject*"] * 2, ["anomaly"] * 2),
     "same amount of another unit":
-        ([(Amount("10"), OBSOLETE), (Amount("10", "5"), NEW)], ["ReplaceObject*"] * 2, ["anomaly"] * 2),
+        ([(Amount("10"), OBSOLETE), (Amount("10", "5"), NEW)], ["Other"] * 2, ["anomaly"] * 2),
+    "another amount of another unit":
+        ([(Amount("10"), OBSOLETE), (Amount("20", "5"), NEW)], ["Other"] * 2, ["ReplaceObject*"] * 2),
     # In `reference` is_replace is computed while there are two new ones; the scenario comes last.
     "replaced and repeated":
         ([(7, OBSOLETE), (8, NEW), (8, NEW)],

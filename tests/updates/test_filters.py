@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -46,6 +47,19 @@ KEPT = {
     "tie: smallest id": ([("b", "2022", N), ("a", "2022", N)], {"a"}),
     "none dated": ([("a", None, N), ("b", None, N)], {"a", "b"}),
 }
+
+
+RAW = [{"a": [2]}, [1, "x"], 5.5, None, {"value": "x"}]
+NAMED = [{"text": "x", "b": 1}, {"id": "M5"}, {"time": "about 1900"}]
+
+
+def test_values_that_only_json_could_show_are_dropped(tmp_path):
+    facts = [
+        Fact(1, PLAIN, value, datatype="new-kind", key=json.dumps(value), id=json.dumps(value))
+        for value in [*RAW, *NAMED]
+    ]
+    filtered = {row["statement"]: row["dropped_by"] for row in World([], facts).filtered(tmp_path, "new")}
+    assert filtered == dict.fromkeys(map(json.dumps, RAW), "datatype") | dict.fromkeys(map(json.dumps, NAMED))
 
 
 @pytest.mark.parametrize("dates", ["first_day", "interval"])

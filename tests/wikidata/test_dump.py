@@ -142,5 +142,5 @@ def test_missing_and_empty_files(write, tmp_path):
     [(lzma.compress(b"[\n]\n"), "xz"), (b"PK\3\4 and so on", "zip"), (b"7z\xbc\xaf\x27", "7z")],
 )
 def test_archives_that_are_not_read(write, data, kind):
-    with pytest.raises(InputError, match=rf"dump: is a {kind} archive, which is not read; unpack it"):
+    with pytest.raises(InputError, match=rf"dump: is an? {kind}.* archive, which is not read; unpack it"):
         texts(write(data))

@@ -1,5 +1,6 @@
 """Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
 
+import bz2
 import contextlib
 import gzip
 import json
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import DamagedDump, InputError
 from factdrift.statements.extract import NeedlessItems
 from factdrift.wikidata import streams
 from factdrift.wikidata.entity import UNREADABLE, read_outline
@@ -127,3 +128,16 @@ def test_text_that_is_cut_off_or_zeroed_is_noticed(write, monkeypatch, damage, o
         with contextlib.suppress(InputError):
             entities, bad = read(path, shards)
             assert bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize(("zeros", "whole"), [(512, True), (513, False), (70_000, False)])
+def test_zeros_between_pieces_are_padding_up_to_a_record_of_a_tape(tmp_path, compress, zeros, whole):
+    path = tmp_path / "dump"
+    middle = len(DUMP) // 2
+    path.write_bytes(compress(DUMP[:middle]) + bytes(zeros) + compress(DUMP[middle:]) + bytes(70_000))
+    if whole:
+        assert read(path)[1] == 0
+    else:
+        with pytest.raises(DamagedDump, match=f"{zeros:,} zeros in the place of text"):
+            read(path)

@@ -7,8 +7,9 @@ import duckdb
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import SAMPLE
+from factdrift.core.paths import NAMES, SAMPLE
 from factdrift.core.tables import rows_of
+from factdrift.wikidata.ids import entity_number
 from factdrift.words.names import COLUMNS, PLAIN, Names, Usage, create_usages, read_names, written
 
 RIVER, FILM, SERIES = 4022, 11424, 5398426
@@ -120,3 +121,16 @@ def test_rows_that_cannot_be_used(tmp_path: Path, row: str, message: str) -> Non
         read_names("en", table(tmp_path, row))
     with pytest.raises(InputError, match="line 3: 'Hague' is empty or has a row already"):
         read_names("en", table(tmp_path, *2 * ("en|name|Hague|the|singular|",)))
+
+
+def test_every_row_of_the_table_holds_for_some_label(english: Names) -> None:
+    examples = {"name": "{}", "end": "Aa {}", "start": "{} aa", "part": "Aa {} aa"}
+    for line, (code, match, text, article, number, _) in rows_of(NAMES, COLUMNS):
+        if code != "en":
+            continue
+        usage = Usage(article, number == "plural")
+        if match == "class":
+            assert english.usage("Aa", [entity_number(text) or 0]) == usage, line
+        else:
+            labels = [examples[match].format(text), text, f"Aa {text}"]
+            assert usage in [english.usage(label) for label in labels], (line, text)

@@ -41,11 +41,26 @@ def one_new_one_obsolete(group: Group) -> bool:
     return sorted(triple.label for triple in group) == ["new", "obsolete"]
 
 
+def unit(triple: Triple) -> str | None:
+    """The unit of an amount, an empty text if it has none; None for a value that is no amount."""
+    content = json.loads(triple.any.json or "null")
+    if triple.any.datatype != "quantity" or not isinstance(content, dict):
+        return None
+    name = str(content.get("unit", "1")).rpartition("/")[2]
+    return "" if name == "1" else name
+
+
+def replaces(group: Group, how: How) -> bool:
+    """Whether one object replaces another; amounts in two units do only in the released code."""
+    units = {unit(each) for each in group} - {None}
+    return one_new_one_obsolete(group) and (how.variant == "reference" or len(units) < 2)
+
+
 def scenario(group: Group, how: How) -> str:
     labels = [triple.label for triple in group]
     if group[0].subject_is_ph_new:
         return "AddEntity"
-    if one_new_one_obsolete(group):
+    if replaces(group, how):
         return "ReplaceObject"
     if set(labels) == {"obsolete"} and (how.variant != "reference" or len(labels) == 1):
         return "Archive"
@@ -108,7 +123,7 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     if how.variant != "reference":
         if all(each.label == "static" for each in left):
             return drop(left, "static")
-        is_replace = one_new_one_obsolete(left)
+        is_replace = replaces(left, how)
     name_of_scenario = scenario(left, how)
     for each in left:
         each.scenario, each.is_replace = name_of_scenario, is_replace

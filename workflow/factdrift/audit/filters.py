@@ -4,6 +4,7 @@ A dump is a `Dump` of dataclasses. Everything is decided by if and else, with th
 again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -170,6 +171,16 @@ def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: Ho
     return latest(each for each in dated if each.pit is not None and not each.pit.after(day))
 
 
+def has_text(statement: Statement) -> bool:
+    """Whether a value can be written otherwise than as JSON: an entity, a text, or a field that names it."""
+    if statement.object is not None:
+        return True
+    content = json.loads(statement.json or "null")
+    if isinstance(content, dict):
+        return any(isinstance(content.get(name), str) for name in ("time", "amount", "text", "id"))
+    return isinstance(content, str)
+
+
 def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> dict[str, str | None]:
     """Statement id -> the first filter that drops it, None if it is kept."""
     dropped: dict[str, str | None] = {}
@@ -188,7 +199,7 @@ def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> 
             reason = "rank"
         elif statement.snak in ("somevalue", "novalue"):
             reason = "snak"
-        elif statement.datatype in datatypes:
+        elif statement.datatype in datatypes or not has_text(statement):
             reason = "datatype"
         elif not is_relevant(statement.subject):
             reason = "subject"

@@ -16,6 +16,7 @@ from qwikidata.claim import WikidataClaim
 from qwikidata.entity import WikidataItem
 
 from factdrift.audit.filters import PAPER_DATATYPES
+from factdrift.audit.visible import seen
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 
@@ -46,14 +47,17 @@ class Entity:
         item = WikidataItem({**line, "type": "item"})
         self.id: str = line["id"]
         self.revision: int | None = line.get("lastrevid")
-        self.label: str | None = item.get_label("en") or item.get_label("mul") or None
-        self.description: str | None = item.get_description("en") or item.get_description("mul") or None
-        self.aliases: list[str] = [*item.get_aliases("en"), *item.get_aliases("mul")]
+        self.label: str | None = seen(item.get_label("en")) or seen(item.get_label("mul")) or None
+        self.description: str | None = (
+            seen(item.get_description("en")) or seen(item.get_description("mul")) or None
+        )
+        aliases = map(seen, [*item.get_aliases("en"), *item.get_aliases("mul")])
+        self.aliases: list[str] = [alias for alias in aliases if alias]
         self.has_article = "enwiki" in line["sitelinks"]
         self.sitelinks = len(line["sitelinks"])
         self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
         self.symbols = {
-            claim["mainsnak"]["datavalue"]["value"]["text"]
+            seen(claim["mainsnak"]["datavalue"]["value"]["text"])
             for claim in line["claims"].get("P5061", [])
             if stated(claim) and isinstance(claim["mainsnak"].get("datavalue", {}).get("value"), dict)
         }

@@ -26,6 +26,7 @@ from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
+from factdrift.audit.visible import seen
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
@@ -299,6 +300,6 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for path in tables:
         for row in read_tsv(path):
-            if (row["label"] or "").strip():
-                labels.setdefault(row["id"], row["label"])
+            if label := seen(row["label"] or ""):
+                labels.setdefault(row["id"], label)
     return labels

@@ -23,6 +23,7 @@ from factdrift.audit.lines import (
     lines_of,
     stated,
 )
+from factdrift.audit.visible import seen
 
 SINGLE = {19474404, 52060874}
 """Single-value and single-best-value constraint."""
@@ -148,8 +149,9 @@ def _relation(line: dict[str, Any]) -> Relation:
             numbers = (item_number(snak.get("datavalue", {}).get("value")) for snak in snaks)
             separators |= {-number for number in numbers if number is not None}
     labels = line["labels"] if isinstance(line.get("labels"), dict) else {}
-    label = next((labels[name]["value"] for name in ("en", "mul") if labels.get(name)), None)
+    names = (seen(labels[name]["value"]) for name in ("en", "mul") if labels.get(name))
+    label = next(filter(None, names), None)
     aliases = line["aliases"] if isinstance(line.get("aliases"), dict) else {}
-    others = tuple(alias["value"] for name in ("en", "mul") for alias in aliases.get(name) or [])
+    others = (seen(alias["value"]) for name in ("en", "mul") for alias in aliases.get(name) or [])
     classes = tuple(items_of(line, "P31"))
-    return Relation(single, frozenset(separators), classes, label, line.get("datatype"), others)
+    return Relation(single, frozenset(separators), classes, label, line.get("datatype"), tuple(others))

@@ -13,6 +13,7 @@ from qwikidata.snak import WikidataSnak
 
 from factdrift.audit.dates import Day, Span, packed, span
 from factdrift.audit.lines import Entity
+from factdrift.audit.visible import seen
 
 START, END, POINT = "P580", "P582", "P585"
 DATES = frozenset({START, END, POINT})
@@ -37,15 +38,16 @@ def raw_of(snak: WikidataSnak) -> str | None:
         return None
     value = snak.datavalue.value
     if isinstance(value, str):
-        return value
+        return seen(value)
     if entity := entity_of(snak):
         return entity
-    return next((value[name] for name in ("time", "amount", "text", "id") if name in value), None)
+    raw = next((value[name] for name in ("time", "amount", "text", "id") if name in value), None)
+    return seen(raw) if isinstance(raw, str) else raw
 
 
 def identity(snak: WikidataSnak) -> Hashable:
-    """Equal for equal values: amounts as decimals without bounds, dates by the days that they cover, texts in
-    NFC."""
+    """Equal for equal values: amounts as decimals without bounds, dates by the days that they cover, texts by
+    what is seen of them."""
     if snak.snaktype != "value":
         return str(snak.snaktype)
     value: Any = snak.datavalue.value
@@ -53,7 +55,7 @@ def identity(snak: WikidataSnak) -> Hashable:
     if entity := entity_of(snak):
         return kind, entity
     if isinstance(value, str):
-        return kind, _nfc(value)
+        return kind, seen(value)
     if kind == "quantity":
         amount = decimal(value.get("amount"))
         if amount is not None:
@@ -61,7 +63,7 @@ def identity(snak: WikidataSnak) -> Hashable:
     if kind == "time" and (covered := span(value)):
         return kind, covered.first, covered.last, value.get("precision"), value.get("calendarmodel")
     if kind == "monolingualtext":
-        return kind, value.get("language"), _nfc(str(value.get("text")))
+        return kind, value.get("language"), seen(str(value.get("text")))
     return kind, json.dumps(value, sort_keys=True)
 
 
@@ -75,10 +77,6 @@ def decimal(text: Any) -> Decimal | None:
 def close(value: float | None, due: float) -> bool:
     """Whether two numbers are equal to the nine decimals that are written."""
     return value is not None and math.isclose(value, due, rel_tol=0, abs_tol=TOLERANCE)
-
-
-def _nfc(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
 
 
 def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
@@ -151,8 +149,8 @@ def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
 
 
 def plain(text: str | None) -> str:
-    """A text with single blanks for white space and control characters."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", " ", text or "").split())
+    """What a reader sees of a text, with single blanks."""
+    return " ".join(seen(text or "").split())
 
 
 def words(text: str) -> str:

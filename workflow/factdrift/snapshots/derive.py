@@ -67,7 +67,7 @@ def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
             if derived is not None:
                 writer.write(derived)
             progress.advance(share.passed / 1e6 - progress.done, beside=1)
-    check_shares(share.path, [share.account])
+        check_shares(share.path, [share.account])  # before the file has its name
     progress.done = share.size / 1e6
     progress.say()
     return counts

@@ -44,6 +44,7 @@ from factdrift.wikidata.entity import (
     UNREADABLE,
     Entity,
     Outline,
+    is_joined,
     last_named,
     read_entity,
     read_outline,
@@ -68,7 +69,7 @@ BAD_LINES_NAMED = 100
 
 _COUNTED = (
     *("lines", "items", "properties", "lexemes", "other", "rejected", "statements"),
-    *("bad_lines", "bad_bytes", "torn_lines"),
+    *("bad_lines", "bad_bytes", "torn_lines", "foreign_ids"),
 )
 
 _FIRST_ID = re.compile(rb'\{"(?:type": ?"[a-z]+", ?(?:"datatype": ?"[a-z-]+", ?)?")?id": ?"([QP]\d+)"')
@@ -184,6 +185,7 @@ class _Reading:
         self.counts: Counter[str] = Counter()
         self._oddities = Oddities()
         self._bad_lines: list[dict[str, Any]] = []
+        self._foreign: str | None = None
         self._scope, self._hint = job.scope, SITE_HINTS.get(job.scope, b"")
         self._all_names, self._buckets = job.names == "all", job.buckets
         self._languages = sorted(set(job.languages))
@@ -198,15 +200,20 @@ class _Reading:
     def line(self, number: int, text: bytes) -> None:
         """Adds the rows of one line, or none of them and raises one of UNREADABLE."""
         self.counts["lines"] += 1
+        if not text.isascii():
+            text.decode()  # the fields that are skipped unparsed are not checked otherwise
         last = last_named(text)
         entity: Entity | Outline
         hinted = find(text, self._hint) >= 0
         entity = read_entity(text) if hinted else read_outline(text)
         item_or_property = entity_number(entity.id)
         if item_or_property and last is not None and last != entity.id.encode():
-            raise ValueError(
-                f"begins as {entity.id} and ends as {last.decode()}: the text between them is missing"
-            )
+            if is_joined(text, entity.id.encode()):
+                raise ValueError(
+                    f"begins as {entity.id} and ends as {last.decode()}: the text between them is missing"
+                )
+            self.counts["foreign_ids"] += 1
+            self._foreign = self._foreign or f"one of {last.decode()} in {entity.id}"
         if not item_or_property:
             if entity.type in ("item", "property", ""):
                 raise ValueError(f"{entity.id!r} is no usable entity id")
@@ -270,6 +277,7 @@ class _Reading:
         self.counts["rejected"] += needless
         report |= {kind: self.counts[kind] for kind in _COUNTED}
         report |= {"oddities": asdict(self._oddities), "first_bad_lines": self._bad_lines}
+        report["first_foreign_id"] = self._foreign
         self._hold(at_end=True)
         properties = table_of(self._properties, SHARD_PROPERTIES).to_pylist()
         # What the table of entities carries besides.

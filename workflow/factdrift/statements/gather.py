@@ -8,6 +8,7 @@ which file a row is in.
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ class without a line in the dump has no label and no superclasses."""
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
 
-_COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
+_COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines", "foreign_ids")
 
 
 def gather_bucket(job: "Gather") -> None:
@@ -112,7 +113,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         shares = shares[:1]
     text_bytes = sum(share["text_bytes"] for share in shares)
     _check_bad_lines(dump, totals, bad, text_bytes, job.max_bad_lines)
-    warnings = list(_warnings(totals, bad, shares))
+    warnings = [*_warnings(totals, bad, shares), *_oddities(reports, totals)]
     with database(job.memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
@@ -144,7 +145,9 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         "warnings": warnings,
         "statements": counts["statements"],
         "oddities": {
-            kind: sum(report["oddities"][kind] for report in reports) for kind in reports[0]["oddities"]
+            kind: sum(report["oddities"][kind] for report in reports)
+            for kind in reports[0]["oddities"]
+            if kind != "raw_values"
         },
     }
     for warning in warnings:
@@ -334,3 +337,18 @@ def _warnings(
             f"the numbers of the items jump from Q{jump.before} to Q{jump.after} before line {line:,}: some "
             f"{missing:,} entities may be missing there, unless they were deleted from Wikidata"
         )
+
+
+def _oddities(reports: list[dict[str, Any]], totals: dict[str, int]) -> Iterator[str]:
+    """Yields a warning for statements with the id of another entity, and one for values of unknown forms."""
+    if totals["foreign_ids"]:
+        first = next(filter(None, (report["first_foreign_id"] for report in reports)))
+        yield (
+            f"{totals['foreign_ids']:,} lines end with a statement whose id names another entity, the first "
+            f"is {first}; they are read, but if the entities between the two are missing, download the "
+            "dump again"
+        )
+    raw = sum((Counter(report["oddities"]["raw_values"]) for report in reports), Counter[str]())
+    if raw:
+        named = ", ".join(f"{datatype} ({number:,})" for datatype, number in sorted(raw.items()))
+        yield f"{raw.total():,} values are in no form that is known, and are in no dataset: {named}"

@@ -12,7 +12,7 @@ Parquet, each bucket's job would parse the descriptions of all row groups.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from factdrift.wikidata.entity import (
     term,
 )
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
-from factdrift.wikidata.values import Value, canonical_json, read_value
+from factdrift.wikidata.values import Value, canonical_json, clean_value, read_value
 
 BUFFERED_ROWS = 65_536
 """Rows kept as Python objects before they are written."""
@@ -91,6 +91,8 @@ class Oddities:
     """Values and qualifiers of type time without a readable date."""
     unusable_entities: int = 0
     """Entity values that are neither an item nor a property, such as lexemes."""
+    raw_values: dict[str, int] = field(default_factory=dict)
+    """Datatype -> values of no known form that no text names; filter 2 drops them."""
 
 
 def is_whole(entity: Entity | Outline, scope: str) -> bool:
@@ -196,8 +198,8 @@ def _symbol(statements: list[Statement]) -> str | None:
     best: tuple[int, bool] | None = None
     symbol = None
     for statement in _valid(statements):
-        value = statement.mainsnak.datavalue.value if statement.mainsnak.datavalue is not None else None
-        if not (isinstance(value, dict) and isinstance(value.get("text"), str)):
+        value = clean_value(statement.mainsnak.datavalue.value if statement.mainsnak.datavalue else None)
+        if not (isinstance(value, dict) and isinstance(value.get("text"), str) and value["text"]):
             continue
         language = {"en": 0, "mul": 1}.get(str(value.get("language")), 2)
         merit = (language, statement.rank != "preferred")
@@ -218,7 +220,7 @@ def _examples(entity: Entity) -> list[Row]:
             if snak.datatype is not None:
                 parts["datatype"] = snak.datatype
             if snak.datavalue is not None:
-                parts["datavalue"] = {"type": snak.datavalue.type, "value": snak.datavalue.value}
+                parts["datavalue"] = {"type": snak.datavalue.type, "value": clean_value(snak.datavalue.value)}
             examples.append((subject, canonical_json(parts)))
     return examples
 

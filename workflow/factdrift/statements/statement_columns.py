@@ -16,7 +16,7 @@ from factdrift.wikidata.entity import DataValue, Entity, Statement, snaks, state
 from factdrift.wikidata.ids import entity_number, property_number
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time
-from factdrift.wikidata.values import read_time, read_value
+from factdrift.wikidata.values import read_time, read_value, text_of
 
 _DATATYPES = {
     "string": "string",
@@ -124,6 +124,11 @@ class StatementColumns:
                         oddities.unusable_entities += 1
                     if snak.datatype is None:
                         self._sparse["inferred"][row] = _inferred(datavalue)
+                # Read as no known kind, the key is the JSON.
+                if value is UNREAD or (value[1] is value[2] is not None and datavalue and _is_raw(datavalue)):
+                    counts, name = oddities.raw_values, snak.datatype or "unknown"
+                    # A copy, so that those of a line that fails can be taken back.
+                    oddities.raw_values = {**counts, name: counts.get(name, 0) + 1}
                 written = statement.id
                 if written is not None and written[:1] != "Q":
                     written = statement_id(written)
@@ -215,6 +220,11 @@ def _dates(qualifier: msgspec.Raw, oddities: Oddities) -> tuple[list[Time], bool
             else:
                 dated.append(time)
     return dated, unknown
+
+
+def _is_raw(value: DataValue) -> bool:
+    """Whether a value that could not be read has no text either; coordinates have none by their nature."""
+    return value.type != "globecoordinate" and text_of(value.value) is None
 
 
 def _inferred(datavalue: DataValue) -> str | None:

@@ -106,6 +106,10 @@ _MACROS = f"""
     CREATE TEMP MACRO typed(text, kind) AS '"' || text || '"^^' || xsd(kind);
     CREATE TEMP MACRO quoted(text) AS '"' || replace(replace(replace(replace(
         text, '\\', '\\\\'), '"', '\\"'), chr(10), '\\n'), chr(13), '\\r') || '"';
+    -- `de_AT` is `de-AT`; a text in what is no language by the grammar of RDF is written without.
+    CREATE TEMP MACRO tag(language) AS CASE
+        WHEN regexp_full_match(replace(language, '_', '-'), '[A-Za-z]+(-[A-Za-z0-9]+)*')
+        THEN '@' || replace(language, '_', '-') ELSE '' END;
     CREATE TEMP MACRO genid(text) AS iri({sql(GENID)} || md5(text));
     -- The first dollar sign parts item and statement; ids of Wikibase hold nothing that must be encoded.
     CREATE TEMP MACRO node(statement) AS wds(url_encode(regexp_replace(statement, '\\$', '-')));
@@ -146,7 +150,7 @@ def _statements() -> str:
                 WHEN datatype = 'time' THEN genid(statement)
                 WHEN json_type(json) = 'VARCHAR' THEN quoted(json ->> '$')
                 WHEN json_type(json, '$.text') = 'VARCHAR'
-                THEN quoted(json ->> '$.text') || '@' || (json ->> '$.language')
+                THEN quoted(json ->> '$.text') || tag(json ->> '$.language')
                 ELSE genid(statement) END AS value
             FROM ranked
         )

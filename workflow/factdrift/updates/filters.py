@@ -5,6 +5,7 @@ need to know about classes, properties and other items is written to two small t
 """
 
 import functools
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.tables import STATEMENTS, TIME
+from factdrift.wikidata.values import text_of
 
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Context, Preprocess
@@ -143,7 +145,7 @@ def preprocess(job: "Preprocess") -> int:
             first = 0
             for table in in_blocks(job.statements, STATEMENTS.names):
                 table = _chosen_dates(db, table, method)
-                db.register("block", _block(table, known))
+                db.register("block", _block(table, known, method))
                 for step in steps:
                     db.execute(step)
                 dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
@@ -213,17 +215,30 @@ def kept_rows(
     )
 
 
-def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
-    """The columns that the filters use, the row number, and whether subject and object are relevant."""
+def _block(table: pa.Table, known: NDArray[np.int32], method: Method) -> pa.Table:
+    """The columns that the filters use, the row number, whether no text names the value, and whether subject
+    and object are relevant."""
     names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "pit", "qualifiers"]
     subjects = table["subject"].to_numpy()
     objects = pc.fill_null(table["object"], 0).to_numpy()
     return (
         table.select(names)
         .append_column("line", pa.array(np.arange(table.num_rows)))
+        .append_column("unnamed", pa.array(_unnamed(table, method)))
         .append_column("subject_relevant", pa.array(_among(known, subjects)))
         .append_column("object_relevant", pa.array(_among(known, objects)))
     )
+
+
+def _unnamed(table: pa.Table, method: Method) -> NDArray[np.bool_]:
+    """[n] True for values of no known form that no text names: a sentence would show their JSON."""
+    unread = pc.fill_null(pc.equal(table["key"], table["json"]), False)
+    others = pc.invert(pc.is_in(table["datatype"], pa.array(method.dropped_datatypes, pa.string())))
+    rows = np.flatnonzero(pc.and_(unread, others).to_numpy())
+    unnamed = np.zeros(table.num_rows, bool)
+    values = table["json"].take(pa.array(rows)).to_pylist()
+    unnamed[rows] = [text_of(json.loads(value)) is None for value in values]
+    return unnamed
 
 
 def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -248,7 +263,7 @@ def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
             CASE
             WHEN rank = 'deprecated' THEN 'rank'
             WHEN snak <> 'value' THEN 'snak'
-            WHEN datatype IN ({datatypes}) THEN 'datatype'
+            WHEN datatype IN ({datatypes}) OR unnamed THEN 'datatype'
             WHEN NOT subject_relevant THEN 'subject'
             {objects}
             WHEN coalesce(r.meta, false) THEN 'meta_relation'

@@ -153,11 +153,17 @@ def _text(json: str) -> str:
 _SCENARIO = """CASE
     WHEN dropped_by IS NOT NULL THEN NULL
     WHEN subject_new THEN 'AddEntity'
-    WHEN news = 1 AND obsoletes = 1 AND statics = 0 THEN 'ReplaceObject'
+    WHEN {replaced} THEN 'ReplaceObject'
     WHEN news = 0 AND statics = 0 AND {archive} THEN 'Archive'
     WHEN news > 0 AND statics > 0 AND obsoletes = 0 THEN 'AddObject'
     WHEN news > 0 AND statics = 0 AND obsoletes = 0 THEN 'AddRelation'
     ELSE 'Other' END"""
+
+
+_REPLACED = "news = 1 AND obsoletes = 1 AND statics = 0"
+
+# Amounts in two units (currencies, say) are no update of one another. A canonical amount ends with its unit.
+_ONE_UNIT = "len(list_distinct(list_filter(units, lambda unit: unit IS NOT NULL))) <= 1"
 
 
 def _tally(source: str) -> str:
@@ -166,6 +172,8 @@ def _tally(source: str) -> str:
         f"count(*) FILTER (dropped_by IS NULL AND label = '{label}') OVER grp AS {name}"
         for name, label in (("news", "new"), ("obsoletes", "obsolete"), ("statics", "static"))
     )
+    units = "CASE WHEN dropped_by IS NULL AND datatype = 'quantity' THEN regexp_extract(key, ' .*') END"
+    counts += f", list({units}) OVER grp AS units"
     return f"(SELECT *, {counts} FROM {source} WINDOW grp AS (PARTITION BY subject, property))"
 
 
@@ -187,7 +195,7 @@ def _anomalies(source: str, same: str, order: str, static_group: bool) -> str:
                 WHEN times > 1 AND choice > 1 THEN 'duplicate' END) AS dropped_by
             FROM repeated
         )
-        SELECT * EXCLUDE (dropped_by, news, obsoletes, statics),
+        SELECT * EXCLUDE (dropped_by, news, obsoletes, statics, units),
             coalesce(dropped_by, CASE WHEN false THEN NULL {drop_static} END) AS dropped_by
         FROM {_tally("resolved")}"""
 
@@ -199,8 +207,8 @@ def _end() -> list[str]:
     return [
         f"CREATE OR REPLACE TEMP TABLE resolved AS {resolved}",
         f"""CREATE OR REPLACE TEMP TABLE final AS
-        SELECT *, {_SCENARIO.format(archive="obsoletes > 0")} AS scenario FROM (
-            SELECT *, dropped_by IS NULL AND news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace
+        SELECT *, {_SCENARIO.format(replaced="is_replace", archive="obsoletes > 0")} AS scenario FROM (
+            SELECT *, dropped_by IS NULL AND {_REPLACED} AND {_ONE_UNIT} AS is_replace
             FROM {_tally("resolved")})""",
     ]
 
@@ -213,14 +221,13 @@ def _reference_end() -> list[str]:
     display = f"coalesce(object_name, {fields}, json_extract_string(json, '$'))"
     return [
         f"""CREATE OR REPLACE TEMP TABLE changed AS
-        SELECT * EXCLUDE (news, obsoletes, statics, dropped_by),
-            news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace,
+        SELECT * EXCLUDE (news, obsoletes, statics, units, dropped_by), {_REPLACED} AS is_replace,
             coalesce(dropped_by, CASE WHEN news = 0 AND obsoletes = 0 THEN 'static' END) AS dropped_by
         FROM {_tally("step1")}""",
         f"""CREATE OR REPLACE TEMP TABLE resolved AS
         {_anomalies("changed", display, "line", static_group=False)}""",
         f"""CREATE OR REPLACE TEMP TABLE final AS
         SELECT * EXCLUDE (is_replace), dropped_by IS NULL AND is_replace AS is_replace,
-            {_SCENARIO.format(archive="obsoletes = 1")} AS scenario
+            {_SCENARIO.format(replaced=_REPLACED, archive="obsoletes = 1")} AS scenario
         FROM {_tally("resolved")}""",
     ]

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from stringzilla import find
 
-from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size
+from factdrift.wikidata.streams import DAMAGED, Chunk, check_padding, damage, file_size
 
 _BLOCK, _END = 0x314159265359, 0x177245385090
 _MAGIC_BITS, _CHECKSUM_BITS = 48, 32
@@ -101,7 +101,7 @@ class Bzip2Blocks:
         yield Chunk(self._size, b"")
 
     def _check_end(self, file: BinaryIO, mark: _Mark) -> None:
-        """Raises InputError unless another stream or nothing follows, perhaps after zeros."""
+        """Raises InputError unless another stream or nothing follows, perhaps after padding."""
         after = -(-(mark.bit + _MAGIC_BITS + _CHECKSUM_BITS) // 8)
         file.seek(after)
         next_ = b""
@@ -110,6 +110,7 @@ class Bzip2Blocks:
         if after > self._size or not next_.startswith(_STREAM_HEADER[: len(next_)]):
             stop = min(file.tell(), self._size)
             raise damage(self._path, mark.bit // 8, stop, "what follows a stream is no stream")
+        check_padding(self._path, after, file.tell() - len(next_), at_end=not next_)
 
     def _marks(self, file: BinaryIO, at: int) -> Iterator[_Mark]:
         """The magic numbers that begin in byte `at` or later, in ascending order."""

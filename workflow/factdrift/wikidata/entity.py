@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from factdrift.wikidata.text import one_line
+from factdrift.wikidata.text import clean
 
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
 """An empty map as PHP writes it. A list with elements makes the line unreadable."""
@@ -113,7 +113,8 @@ class _Line(msgspec.Struct, gc=False):
     def article(self) -> str | None:
         """The title of the English article. Raises one of UNREADABLE for a link that cannot be read."""
         link = self.sites.get("enwiki")
-        return _SITE_LINK.decode(link).title if link is not None else None
+        title = _SITE_LINK.decode(link).title if link is not None else None
+        return clean(title) if title is not None else None
 
 
 class Entity(_Line, gc=False):
@@ -158,6 +159,9 @@ _STATEMENT_ID = re.compile(rb'"id": ?"([QqPp]\d+)$')
 
 _STATEMENT_PREFIX = 24
 
+_OWNER = re.compile(rb'"id": ?"([QqPp]\d+)\$')
+_BEGINNING = re.compile(rb'\{"(?:type": ?"(?:item|property)", ?")?id": ?"[QP]\d+"')
+
 UNREADABLE = (ValueError, RecursionError)
 """The errors of decoding a line that is not JSON, not UTF-8, or not an entity."""
 
@@ -180,8 +184,7 @@ def snaks(qualifier: msgspec.Raw) -> list[Snak]:
 def last_named(line: bytes, start: int = 0, stop: int | None = None) -> bytes | None:
     """The id of the entity that is named last in a line, by its page's title or by a statement's id.
 
-    None if neither is there. A line whose first and last ids differ is made of two: what was between them is
-    missing.
+    None if neither is there.
     """
     stop = len(line) if stop is None else stop
     title = _PAGE_TITLE.search(line, max(start, stop - _PAGE_FIELDS), stop)
@@ -196,6 +199,18 @@ def last_named(line: bytes, start: int = 0, stop: int | None = None) -> bytes | 
     return None
 
 
+def is_joined(line: bytes, name: bytes) -> bool:
+    """Whether the line of an entity, which ends as another one and can be parsed, is made of two lines.
+
+    It is if its page has another title, if another entity begins in it, or if several statements up to its
+    end, without any of its own among them, are of others. A single statement may have a foreign id.
+    """
+    if _PAGE_TITLE.search(line, max(0, len(line) - _PAGE_FIELDS)) or len(_BEGINNING.findall(line)) > 1:
+        return True
+    owners = [owner.upper() == name for owner in _OWNER.findall(line)]
+    return len(owners) > 1 and not any(owners[-2:])
+
+
 def statement_id(written: str) -> str:
     """The id of a statement with its entity prefix in upper case, `q42$F078...` -> `Q42$F078...`.
 
@@ -206,12 +221,8 @@ def statement_id(written: str) -> str:
 
 
 def term(*texts: Text | None) -> str | None:
-    """The first label, description or alias of which not only blanks are left, on one line, without control
-    characters; None if there is none."""
-    for text in texts:
-        if text is not None and (value := one_line(text.value)).strip():
-            return value
-    return None
+    """The first label, description or alias that is not blank when it is clean; None if there is none."""
+    return next((value for text in texts if text is not None and (value := clean(text.value))), None)
 
 
 def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:

@@ -22,6 +22,7 @@ from factdrift.core.errors import DamagedDump
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.course import Course, Reader
 from factdrift.wikidata.entity import UNREADABLE
+from factdrift.wikidata.forms import check_form
 from factdrift.wikidata.streams import (
     GzipMembers,
     Pieces,
@@ -113,10 +114,12 @@ class Share:
     """The part of a dump that is one shard's; `account` is complete when `lines` has ended."""
 
     def __init__(self, path: str | Path, shard: int = 0, shards: int = 1) -> None:
-        """Raises InputError if the file is missing, unreadable or empty."""
+        """Raises InputError if the file is missing, unreadable or empty, or begins as no lines of JSON do."""
         self.path, self._shard, self._shards = Path(path), shard, shards
         size = file_size(self.path)
         self._pieces, divided = _pieces(self.path, shards)
+        if shard == 0 or not divided or isinstance(self._pieces, PlainPieces):
+            check_form(self.path, self._pieces, size)
         begin, self._end = (size * shard // shards, size * (shard + 1) // shards) if divided else (0, size)
         self.size, self._begin = self._end - begin, begin
         self.passed = 0
@@ -126,7 +129,6 @@ class Share:
         opened = False if begin == 0 and not self._is_empty else None
         self.account = Account(divided, first, first, opened=opened)
         self._awaits_bracket = opened is False
-        self._is_archive = compression(self.path) != "none"
         self._after_comma = False
         """Whether a comma is the last that came, apart from white space."""
         self._blank: tuple[int, int, int] | None = None
@@ -262,7 +264,7 @@ class Share:
         beyond = 0  # bytes that have been read after it
         rest: list[bytes] = []  # of a line whose end has not come yet
         rest_offset = rest_piece = 0
-        for piece, data in self._pieces.chunks(account.first, self._end):
+        for piece, data, is_checked in self._pieces.chunks(account.first, self._end):
             self.passed = min(max(piece - self._begin, 0), self.size)
             if not data and (ended or piece < self._end):
                 continue
@@ -293,7 +295,7 @@ class Share:
                     self._after_comma = data[:start].rstrip().endswith(b",")
                 else:
                     line = b"".join((*rest, data[:start]))
-                    checked = self._is_archive and (not rest or rest_piece == piece)
+                    checked = is_checked and (not rest or rest_piece == piece)
                     yield _Block(number, rest_offset if rest else offset, line, 0, len(line), checked)
                     rest = []
                 dropping = False
@@ -301,7 +303,7 @@ class Share:
                     return
             stop = data.rfind(b"\n") + 1
             if stop > start:
-                yield _Block(number + 1, offset + start, data, start, stop, self._is_archive)
+                yield _Block(number + 1, offset + start, data, start, stop, is_checked)
             if max(stop, start) < len(data):
                 rest = [data[max(stop, start) :]]
                 rest_offset, rest_piece = offset + max(stop, start), piece

@@ -25,19 +25,24 @@ _GZIP, _BZIP2, ZSTANDARD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 1 to 3 of a skippable frame of Zstandard, with which parallel compressors begin a file."""
 
-_OTHERS = {b"\xfd7zX": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"\x04\x22\x4d\x18": "lz4"}
-"""First bytes of archives that are not read."""
-
 _ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stubs call the class an instance
 DAMAGED = (EOFError, OSError, ValueError, zlib.error, _ISAL_ERROR)
 """What decompression raises for an archive that is truncated or corrupt."""
 
 
+PADDING = 512
+"""Zeros between two pieces that count as padding, a record of a tape; more have replaced a piece."""
+
+
 class Chunk(NamedTuple):
-    """The text of one piece or of a part of it. `piece`: the byte of the file at which the piece begins."""
+    """The text of one piece or of a part of it. `piece`: the byte of the file at which the piece begins.
+
+    `checked`: a checksum covers the whole piece, so that none of its text is missing.
+    """
 
     piece: int
     text: bytes
+    checked: bool = True
 
 
 class Pieces(Protocol):
@@ -70,7 +75,7 @@ def file_size(path: Path) -> int:
 def compression(path: Path) -> str:
     """`gzip`, `bzip2`, `zstd` or `none`, by the first bytes of the file.
 
-    Raises InputError if the file is missing, unreadable, empty or an archive of another kind.
+    Raises InputError if the file is missing, unreadable or empty.
     """
     file_size(path)
     with path.open("rb") as file:
@@ -81,11 +86,6 @@ def compression(path: Path) -> str:
         return "bzip2"
     if magic == ZSTANDARD or (magic[0] & 0xF0 == 0x50 and magic[1:] == _SKIPPABLE):
         return "zstd"
-    if magic in _OTHERS:
-        raise InputError(
-            f"{path}: is a {_OTHERS[magic]} archive, which is not read; unpack it, or compress it with gzip, "
-            "bzip2 or zstd"
-        )
     return "none"
 
 
@@ -97,6 +97,12 @@ def damage(path: Path, start: int, end: int, error: object) -> DamagedDump:
         f"{path}: the archive is truncated or corrupt {place} ({error}); download it again and compare its "
         "checksum"
     )
+
+
+def check_padding(path: Path, start: int, end: int, at_end: bool) -> None:
+    """Raises DamagedDump if more zeros are before another piece than any program writes as padding."""
+    if not at_end and end - start > PADDING:
+        raise damage(path, start, end, f"{end - start:,} zeros in the place of text")
 
 
 def places(file: BinaryIO, magic: bytes, at: int, end: int | None = None) -> Iterator[int]:
@@ -125,7 +131,7 @@ class PlainPieces:
                 text = file.read(min(READ_SIZE, end - start) if start < end else READ_SIZE)
                 if not text:
                     return
-                yield Chunk(start, text)
+                yield Chunk(start, text, checked=False)
                 start += len(text)
 
 
@@ -188,16 +194,19 @@ class GzipMembers:
         with self._path.open("rb", buffering=0) as file:
             file.seek(start)
             waiting = b""
+            ended = start  # the end of the member before
             while True:
                 read = waiting or file.read(_COMPRESSED_READ)
                 waiting = read.lstrip(b"\0")  # some programs pad members with zeros
                 if read and not waiting:
                     continue
                 start = file.tell() - len(waiting)
+                check_padding(self._path, ended, start, at_end=not waiting)
                 yield Chunk(start, b"")
                 if not waiting:
                     return
                 waiting = yield from self._member(file, start, waiting)
+                ended = file.tell() - len(waiting)
 
     def _member(self, file: BinaryIO, start: int, waiting: bytes) -> Generator[Chunk, None, bytes]:
         """Yields the text of the member at byte `start`; returns what was read beyond its end."""
@@ -235,7 +244,10 @@ _RLE, _RESERVED = 1, 3
 """Types of blocks: one byte, repeated as often as the size says; and one that is invalid."""
 
 _CHECKSUM = 4
+_HAS_CHECKSUM = 0x04
 _SKIPPABLE_HEADER = 8
+_WIDEST_WINDOW = 1 << 27
+"""Bytes to which a frame may refer back; the reader takes no more (`zstd` neither, without `--long`)."""
 
 ONE_FRAME_UP_TO = 1 << 30
 """A file whose first frame is longer than this counts as a file of one frame."""
@@ -272,17 +284,40 @@ class ZstandardFrames:
             start = self._text_frame(file, start)
             yield Chunk(start, b"")
             while start < self._size:
+                checked = bool(_at(file, start, len(ZSTANDARD) + 1)[-1] & _HAS_CHECKSUM)
                 stop = self._end(file, start)
                 if stop is None or not self._may_follow(file, stop):
                     raise damage(self._path, start, self._first(file, start + 1), "no whole frame")
+                self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
                 with pa.CompressedInputStream(source.get_stream(start, stop - start), "zstd") as stream:
                     try:
                         while text := stream.read(READ_SIZE):
-                            yield Chunk(start, text)
+                            yield Chunk(start, text, checked)
                     except DAMAGED as error:
                         raise damage(self._path, start, stop, error) from error
                 start = self._text_frame(file, stop)
                 yield Chunk(start, b"")
+
+    def _check_readable(self, header: bytes) -> None:
+        """Raises InputError for a frame with a dictionary, or with a window that the reader does not take."""
+        described = header[4]
+        first = len(ZSTANDARD) + 1 + (not described & _SINGLE_SEGMENT)
+        stop = first + _dictionary_size(described)
+        if any(header[first:stop]):
+            raise InputError(
+                f"{self._path}: was compressed with a Zstandard dictionary, which is not in the file; "
+                "decompress it with `zstd -d -D DICTIONARY`"
+            )
+        if described & _SINGLE_SEGMENT:
+            window = int.from_bytes(header[stop : stop + _content_size(described)], "little")
+        else:
+            window = (1 << 10 + (header[5] >> 3)) * (8 + (header[5] & 7)) // 8
+        if window > _WIDEST_WINDOW:
+            raise InputError(
+                f"{self._path}: has a Zstandard window of {window:,} bytes, and {_WIDEST_WINDOW:,} are the "
+                "most that is read; the file is not damaged: recompress it with "
+                f"`zstd -dc --long=31 {self._path.name} | zstd -o NEW.zst`"
+            )
 
     def _first(self, file: BinaryIO, at: int) -> int:
         """The place of the first frame of text at byte `at` or later; the size of the file without one."""
@@ -329,7 +364,7 @@ class ZstandardFrames:
             whole = place <= self._size and (limit is None or place <= start + limit)
             if not whole or kind == _RESERVED or size > _LARGEST_BLOCK:
                 return None
-        place += _CHECKSUM if described & 0x04 else 0
+        place += _CHECKSUM if described & _HAS_CHECKSUM else 0
         return place if place <= self._size else None
 
 
@@ -342,9 +377,18 @@ def _is_skippable(header: bytes) -> bool:
     return len(header) == _SKIPPABLE_HEADER and header[0] & 0xF0 == 0x50 and header[1:4] == _SKIPPABLE
 
 
+_SINGLE_SEGMENT = 0x20
+
+
+def _content_size(described: int) -> int:
+    return (int(bool(described & _SINGLE_SEGMENT)), 2, 4, 8)[described >> 6]
+
+
+def _dictionary_size(described: int) -> int:
+    return (0, 1, 2, 4)[described & 0x03]
+
+
 def _header_size(described: int) -> int:
     """Bytes of a frame before its first block, by the descriptor byte that follows the magic number."""
-    is_single = bool(described & 0x20)
-    content_size = (int(is_single), 2, 4, 8)[described >> 6]
-    dictionary = (0, 1, 2, 4)[described & 0x03]
-    return len(ZSTANDARD) + 1 + (not is_single) + dictionary + content_size
+    window = int(not described & _SINGLE_SEGMENT)
+    return len(ZSTANDARD) + 1 + window + _dictionary_size(described) + _content_size(described)

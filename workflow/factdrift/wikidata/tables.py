@@ -9,7 +9,7 @@ from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.wikidata.ids import entity_number
-from factdrift.wikidata.text import one_line
+from factdrift.wikidata.text import clean
 from factdrift.wikidata.time import YEAR
 
 TIME = struct_of("year: int64, month day precision: int8, julian: bool, written first last: int64")
@@ -84,7 +84,7 @@ def supplied_labels(paths: Sequence[Path]) -> pa.Table:
             entity = entity_number(row.get("id", ""))
             if not entity:
                 raise InputError(f"{path}, line {number}: {row.get('id', '')!r} is no id such as Q30 or P6")
-            if (label := one_line(row.get("label", ""))).strip():
+            if label := clean(row.get("label", "")):
                 labels.setdefault(entity, label)
     columns = {"id": list(labels), "label": list(labels.values())}
     return pa.table(columns, schema=schema_of("id: int32, label: string"))

@@ -1,12 +1,11 @@
 """Values of snaks: when two are equal, and which entity or date they name.
 
 Two identities exist. The canonical key is the paper's: amounts as decimals without their bounds, dates
-truncated to their precision, texts in NFC. Canonical JSON is the reference code's: the datavalue's `value`
-with sorted keys and no white space. Both hold within one datatype only.
+truncated to their precision, texts as they are. Canonical JSON is the reference code's: the datavalue's
+`value` with sorted keys and no white space. Both hold within one datatype only, and of clean texts.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from factdrift.wikidata.ids import entity_id, entity_number
+from factdrift.wikidata.text import clean
 from factdrift.wikidata.time import DAY, MONTH, YEAR, Time, covered, parse_time
 
 _AMOUNT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
@@ -23,6 +23,9 @@ _FURTHEST_YEAR = 10**14
 """Years beyond it (the universe is 10**10 old) would not fit the packed 64-bit form of a date."""
 
 _MOST_PRECISE = 14
+
+_NAMING = ("time", "amount", "text", "id")
+"""Fields of a value that name it."""
 
 
 class Value(NamedTuple):
@@ -51,6 +54,7 @@ def read_value(kind: str, value: object) -> Value:
     """
     if kind == "wikibase-entityid" and (entity := _entity(value)):
         return entity
+    value = clean_value(value)
     json = canonical_json(value)
     if kind == "time":
         time, date = _dated(value) or (None, json)
@@ -60,9 +64,20 @@ def read_value(kind: str, value: object) -> Value:
     return Value(None, json if key is None else key, json, None)
 
 
-def nfc(text: str) -> str:
-    """The text in Unicode's normal form C."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+def clean_value(value: Any) -> Any:
+    """The `value` of a datavalue with clean texts: of a string, and of a text in a language."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        return {**value, "text": clean(value["text"])}
+    return value
+
+
+def text_of(value: Any) -> str | None:
+    """The text that a value itself carries: a string, or the field that names it; None if it is JSON only."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in _NAMING if isinstance(value.get(name), str)), None)
+    return value if isinstance(value, str) else None
 
 
 def decimal_key(amount: str) -> str | None:
@@ -153,11 +168,11 @@ def _monolingual(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     language, text = value.get("language"), value.get("text")
-    return f"{language}:{nfc(text)}" if isinstance(language, str) and isinstance(text, str) else None
+    return f"{language}:{text}" if isinstance(language, str) and isinstance(text, str) else None
 
 
 def _string(value: Any) -> str | None:
-    return nfc(value) if isinstance(value, str) else None
+    return value if isinstance(value, str) else None
 
 
 def _last_segment(uri: str) -> str:

@@ -11,13 +11,16 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from babel.numbers import format_compact_decimal
 
+from factdrift.core.paths import PLURALS
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import entity_id, entity_number
-from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import parse_time
+from factdrift.wikidata.values import text_of
 from factdrift.words.dates import written_date
 
 Units = Mapping[int, tuple[str | None, str | None]]
@@ -29,11 +32,6 @@ PERCENT = 11229
 _AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)
 _GLUED = frozenset("%‰°′″'\"")
 _SHORT_FROM, _SHORT_BELOW = Decimal(10**6), Decimal(10**15)
-_SAME_IN_PLURAL = frozenset(
-    {"baht", "dalasi", "dong", "hertz", "kip", "lux", "old", "rand", "renminbi", "ringgit", "rupiah"}
-    | {"siemens", "tenge", "won", "yen", "yuan", "złoty"}
-)
-_IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people", "man": "men", "child": "children"}
 
 
 class Shown(NamedTuple):
@@ -58,26 +56,15 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
     raw, forms = value, None
     try:
         decoded: Any = json.loads(value)
-        raw = _raw(decoded, value)
+        raw = text_of(decoded) or value
         if datatype == "time":
             forms = _time(decoded)
         elif datatype == "quantity":
             forms = _quantity(decoded, units)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         pass
-    label, short = forms or (one_line(raw), one_line(raw))
+    label, short = forms or (raw, raw)
     return Shown(label, short, raw)
-
-
-def _raw(decoded: Any, value: str) -> str:
-    """The text that the value itself carries: a string, or the field that names it; else its JSON."""
-    if isinstance(decoded, str):
-        return decoded
-    if isinstance(decoded, dict):
-        for field in ("time", "amount", "text", "id"):
-            if isinstance(decoded.get(field), str):
-                return str(decoded[field])
-    return value
 
 
 def _time(decoded: Any) -> tuple[str, str] | None:
@@ -144,22 +131,33 @@ def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
 def plural(label: str) -> str:
     """The plural of a unit's label: `kilometre per hour` -> `kilometres per hour`.
 
-    Names that do not change (yen, hertz) and those that are plural already stay as they are.
+    `resources/words/plurals.tsv` has the words that follow no rule or do not change (yen, hertz). Others in
+    -s, but for -ss and -us, are plural already. Of hyphenated words the last changes: `light-years`.
     """
     head, separator, rest = label, "", ""
     for mark in (" per ", " of ", " (", " sterling", " Celsius", " Fahrenheit"):
         before, found, after = head.partition(mark)
         if found:
             head, separator, rest = before, found, after + separator + rest
-    first, blank, last = head.rpartition(" ")
-    if last in _IRREGULAR:
-        last = _IRREGULAR[last]
-    elif not last.isalpha() or last.lower() in _SAME_IN_PLURAL or last.endswith("s"):
-        pass
-    elif last.endswith(("x", "z", "ch", "sh")):
-        last += "es"
+    *_, last = re.split(r"[ -]", head)
+    irregular = _plurals()
+    whole = head.rpartition(" ")[2]
+    if whole in irregular:
+        last, changed = whole, irregular[whole]
+    elif last.lower() in irregular:
+        changed = irregular[last.lower()]
+    elif not last.isalpha() or (last.endswith("s") and not last.endswith(("ss", "us"))):
+        changed = last
+    elif last.endswith(("s", "x", "z", "ch", "sh")):
+        changed = f"{last}es"
     elif last.endswith("y") and last[-2:-1] not in tuple("aeiou"):
-        last = f"{last[:-1]}ies"
+        changed = f"{last[:-1]}ies"
     else:
-        last += "s"
-    return f"{first}{blank}{last}{separator}{rest}"
+        changed = f"{last}s"
+    return f"{head.removesuffix(last)}{changed}{separator}{rest}"
+
+
+@lru_cache(maxsize=1)
+def _plurals() -> dict[str, str]:
+    """Word -> its plural. Raises InputError that names the line of a row that is not formed as it should."""
+    return {singular: plural_ for _, (singular, plural_) in rows_of(PLURALS, ("singular", "plural"))}

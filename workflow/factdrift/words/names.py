@@ -10,9 +10,10 @@ of these that holds:
 3. `class` with an article: all its instances take it ("the euro");
 4. `end`, `start`, `part`: the label ends with, begins with or contains these words; the first row counts.
 
-Patterns hold for labels that do not begin with a small letter ("political party" is no name). A label that
-begins with `The` takes no second article. A language whose articles have several forms has names only, each
-with its form as a subject (`die Niederlande`).
+Of labels that begin with a small letter ("political party" is no name) only a `start` can hold, which then
+has a small letter too ("state funeral of"). A label that begins with `The` takes no second article. A
+language whose articles have several forms has names only, each with its form as a subject (`die
+Niederlande`).
 """
 
 import re
@@ -52,7 +53,8 @@ class Names(NamedTuple):
 
     labels: dict[str, Usage]
     classes: dict[int, Usage]
-    patterns: list[tuple[re.Pattern[str], Usage]]
+    patterns: list[tuple[re.Pattern[str], Usage, bool]]
+    """With whether it may hold for a label that begins with a small letter."""
 
     def usage(self, label: str, classes: Collection[int] | None = ()) -> Usage:
         """How a name is used; `classes`: numbers of the classes (P31) of its item, empty if not known."""
@@ -63,9 +65,11 @@ class Names(NamedTuple):
             return named
         if of_class:
             return PLAIN if label.startswith("The ") else of_class[0]
-        if label[:1].islower():
-            return PLAIN
-        match = next((usage for pattern, usage in self.patterns if pattern.fullmatch(label)), PLAIN)
+        small = label[:1].islower()
+        usages = (
+            usage for pattern, usage, also in self.patterns if also >= small and pattern.fullmatch(label)
+        )
+        match = next(usages, PLAIN)
         return match._replace(article="") if label.startswith("The ") else match
 
 
@@ -104,7 +108,7 @@ def read_names(language: str = "en", path: Path = NAMES) -> Names:
         else:
             patterns.append((match, usage, re.escape(text)))
     compiled = [
-        (re.compile(_PATTERNS[match].format("|".join(text for *_, text in alike))), usage)
+        (re.compile(_PATTERNS[match].format("|".join(text for *_, text in alike))), usage, match == "start")
         for (match, usage), alike in groupby(patterns, key=lambda row: row[:2])
     ]
     return Names(labels, classes, compiled)

@@ -2,6 +2,8 @@
 
 import re
 
+from factdrift.wikidata.text import clean
+
 SUBJECT, OBJECT, RELATION = "{subject}", "{object}", "{relation}"
 
 BLANK = "____"
@@ -25,6 +27,8 @@ def problem(template: str, generic: bool = False) -> str | None:
         return "it must end with {object}, without a period"
     if template != " ".join(template.split()):
         return "it has blanks at an end or in a row"
+    if template != clean(template):
+        return "it holds control characters or characters that are not seen; write it without them"
     # `{subject}'s` and `"{subject}"` are words of a sentence, `non{subject}` is not.
     if re.search(r"[^\s(\"“‘]\{", template) or re.search(r"\}[^\s'’,;:.)\"”!?]", template):
         return "a word is glued to a blank"
