@@ -295,7 +295,7 @@ class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
         return f"{self.output}: {rows:,} requests"
 
 
-class JudgedAnswers(Printed, command="answer judged"):
+class JudgedAnswers(Printed, command="answer judged", beside="words"):
     """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
