@@ -36,11 +36,22 @@ class Source(msgspec.Struct, frozen=True):
 class Made(Source, frozen=True, forbid_unknown_fields=True):
     """The source of a model; SHA-256 of the rows of all epochs (`train.rows_of`), as the code of then made
     them; versions of the packages that trained it; SHA-256 of each of its files.
+
+    `later`: sentences of later builds for which the model is taken, too.
     """
 
     rows: str
     versions: dict[str, str]
     files: dict[str, str]
+    later: list["Later"] = []
+
+
+class Later(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """SHA-256 of sentences and of the rows made of them; how the sentences differ from the model's own."""
+
+    sentences: str
+    rows: str
+    difference: str
 
 
 def source_of(sentences: Path, recipe: Recipe, seed: int) -> Source:
@@ -73,7 +84,12 @@ def read_made(path: Path) -> Made:
 
 def differences(made: Source, wanted: Source) -> list[str]:
     """In what a model's source is not the wanted one: sentences, recipe, seed; empty if it is."""
-    return [key for key in Source.__struct_fields__ if getattr(made, key) != getattr(wanted, key)]
+    accepted = {"sentences": [made.sentences, *(later.sentences for later in made.later)]}
+    return [
+        key
+        for key in Source.__struct_fields__
+        if getattr(wanted, key) not in accepted.get(key, [getattr(made, key)])
+    ]
 
 
 def copy_shipped(folder: Path, output: Path) -> dict[str, Any]:
