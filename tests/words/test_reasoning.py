@@ -10,7 +10,6 @@ from factdrift.core.paths import PACKAGE, PROMPTS, REASONING
 from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.asked import verdict
-from factdrift.evaluation.ways.cutoff_chat import _choice
 from factdrift.evaluation.ways.cutoff_rows import holder_named
 from factdrift.verbalize.language import read_language
 from factdrift.verbalize.sentences import parse
@@ -82,7 +81,6 @@ def test_forms_of_their_own(text: str, answer: str) -> None:
 @pytest.mark.parametrize(("before", "end"), BEFORE)
 def test_all_that_read_answers_read_the_same(before: str, end: str) -> None:
     assert chosen(f"{before}B{end}", ("Rome", "Paris")) == 1
-    assert _choice(f"{before}B{end}", (0, 1)) == 1
     assert word_of(f"{before}correct{end}") == "correct"
     assert judged(Case(f"{before}It is Paris.{end}", ("Paris",), ("Rome",))).verdict == "correct"
     judgement = verdict(Question("q", accepted=("Paris",)), f"{before}Paris.{end}", "The capital is")

@@ -82,7 +82,7 @@ def read_made(path: Path) -> Made:
         raise InputError(f"{path}: {error}; get the file again (git checkout), or train the model") from None
 
 
-def differences(made: Source, wanted: Source) -> list[str]:
+def differences(made: Made, wanted: Source) -> list[str]:
     """In what a model's source is not the wanted one: sentences, recipe, seed; empty if it is."""
     accepted = {"sentences": [made.sentences, *(later.sentences for later in made.later)]}
     return [
