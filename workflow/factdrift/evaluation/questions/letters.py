@@ -155,7 +155,7 @@ def orders(number: int, key: str) -> list[list[int]]:
 def chosen(output: str, options: Sequence[str]) -> int | None:
     """The index of the option whose letter a model has chosen in its output; None if there is none.
 
-    Reasoning in `<think>` is left out. Of two stated answers the later one counts if a word between them
+    Reasoning is left out. Of two stated answers the later one counts if a word between them
     corrects the former; else there is none. Several letters, an option's text without its letter, a letter
     with the text of another option, and one that no option has are none. Letters in full width, those of
     other alphabets that look like ours, and small ones where nothing else can be meant, are read.
