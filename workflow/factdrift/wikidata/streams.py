@@ -221,7 +221,9 @@ class GzipMembers:
                 if not inflate.eof:
                     waiting = file.read(_COMPRESSED_READ)
         except DAMAGED as error:
-            raise damage(self._path, start, self._first(start + 1, self._size), error) from error
+            # Where the next member begins says how much is lost; far behind it is not looked for.
+            end = self._first(start + 1, min(self._size, start + ONE_MEMBER_UP_TO))
+            raise damage(self._path, start, end, error) from error
         return bytes(inflate.unused_data)
 
 
@@ -287,7 +289,12 @@ class ZstandardFrames:
                 checked = bool(_at(file, start, len(ZSTANDARD) + 1)[-1] & _HAS_CHECKSUM)
                 stop = self._end(file, start)
                 if stop is None or not self._may_follow(file, stop):
-                    raise damage(self._path, start, self._first(file, start + 1), "no whole frame")
+                    raise damage(
+                        self._path,
+                        start,
+                        self._first(file, start + 1, start + ONE_MEMBER_UP_TO),
+                        "no whole frame",
+                    )
                 self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
                 with pa.CompressedInputStream(source.get_stream(start, stop - start), "zstd") as stream:
                     try:
@@ -319,9 +326,9 @@ class ZstandardFrames:
                 f"`zstd -dc --long=31 {self._path.name} | zstd -o NEW.zst`"
             )
 
-    def _first(self, file: BinaryIO, at: int) -> int:
-        """The place of the first frame of text at byte `at` or later; the size of the file without one."""
-        frames = (place for place in places(file, ZSTANDARD, at) if self._is_frame(file, place))
+    def _first(self, file: BinaryIO, at: int, end: int | None = None) -> int:
+        """The place of the first frame of text from byte `at` to `end`; the size of the file without one."""
+        frames = (place for place in places(file, ZSTANDARD, at, end) if self._is_frame(file, place))
         return next(frames, self._size)
 
     def _is_frame(self, file: BinaryIO, start: int) -> bool:
