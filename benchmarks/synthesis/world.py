@@ -203,7 +203,7 @@ class World:
             rng.choice(self.words.descriptions[NAMED_KINDS[kind]]),
             groups,
             self.words.sitelinks(name, rng.randrange(3, 25), True),
-            f'{{"en":[{{"language":"en","value":"{name.split()[-1]}"}}]}}',
+            f'{{"en":[{{"language":"en","value":"{name} too"}}]}}',
         )
 
     def statement(self, number: int, property_: int, value: str, rng: random.Random, quals: str = "") -> str:

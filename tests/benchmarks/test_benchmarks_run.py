@@ -98,9 +98,10 @@ def test_every_command_is_run_here() -> None:
     source = Path(__file__).read_text("utf-8")
     # labels.py is run on the labels of a whole build, in test_synthesize.py, structure.py in
     # tests/core/test_layout.py; released_tracing.py needs a checkout of the released program, and only its
-    # error without one is tested. What screenshots.py drives Chromium with is run in tests/pages/report/.
+    # error without one is tested. What screenshots.py drives Chromium with is run in tests/pages/report/,
+    # wrong_inputs.py in test_wrong_inputs.py.
     given = set(re.findall(r'"(\w+)\.py[" ]', source))
-    assert commands - given == {"labels", "released_tracing", "screenshots", "structure"}
+    assert commands - given == {"labels", "released_tracing", "screenshots", "structure", "wrong_inputs"}
 
 
 MODULE = '''"""A module: 1 < 2."""
