@@ -84,8 +84,9 @@ class Candidates:
         for start, token in enumerate(found):
             for name in self._beginning(token.key) if self._may_begin(found, start) else ():
                 end = self._match(found, start, name)
+                small = name.part and token.text.islower() and not text.islower() and len(name.keys) == 1
                 digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
-                if end and not digits and not (name.capital and not self._in_capitals(token)):
+                if end and not (digits or small) and not (name.capital and not self._in_capitals(token)):
                     matches.append((start, end, name))
                     break
         matches.sort(key=lambda match: (-(len(match[2].keys)), match[0]))

@@ -33,9 +33,9 @@ PLAIN = (
 )
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
-    *("place", "particle", "direction", "tenure", "from", "to", "talk", "doubt"),
+    *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt"),
 )
-VALUES = ("number", "ordinal", "scale", "month", "unit", "event")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
 
 
@@ -79,6 +79,17 @@ class Cues:
     def phrases(self, kind: str) -> frozenset[tuple[str, ...]]:
         """The phrases of a row of words."""
         return self._words[kind]
+
+    def valued(self, kind: str, keys: Sequence[str]) -> dict[int, str]:
+        """The place of the first word of each phrase of a row with values, the longest ones -> its value."""
+        table, found, place = self.values[kind], {}, 0
+        while place < len(keys):
+            phrases = {size: " ".join(keys[place : place + size]) for size in (3, 2, 1)}
+            size = next((size for size, phrase in phrases.items() if phrase in table), 0)
+            if size:
+                found[place] = table[phrases[size]]
+            place += size or 1
+        return found
 
     def find(self, keys: Sequence[str]) -> list[Cue]:
         """The cues in a sequence of words, the longest at each place; they do not overlap."""

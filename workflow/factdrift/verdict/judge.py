@@ -264,17 +264,20 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
     if (clash := _contradiction(reading, said)) is not None:
         return clash
     right = [each for each in said if each.kind == ACCEPTED]
-    if several and right:
+    if several and any(each.start not in reading.doubts for each in right):
         return "correct", "an accepted answer is asserted, of several that hold together"
     if right and not several:
         for other in [*said, *(each for each in reading.unknown if reading.role(each) != Role.BESIDE)]:
             if other.kind not in (ACCEPTED, SHARED) and any(
                 side_by_side(reading, *sorted((one, other)))
                 for one in right
+                if not (_contains(reading, one, other) or (candidates.of_values and not other.value))
                 if other.kind != UNKNOWN or _ends_list(reading, one, other, candidates)
             ):
                 return "both", f"an accepted answer and {other.name!r} are asserted side by side"
     first = said[0]
+    if first.kind == ACCEPTED and first.start in reading.doubts:
+        return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     if first.kind == ACCEPTED:
         return "correct", "an accepted answer is the first candidate that is asserted"
     if first.kind == STALE:
@@ -282,6 +285,12 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
     if first.kind == SHARED:
         return "unclear", "the name that is asserted belongs to an accepted and to a stale answer"
     return "wrong", "another object is asserted"
+
+
+def _contains(reading: Reading, one: Mention, other: Mention) -> bool:
+    """Whether a place only says where the one before it is: `Marylebone, London`."""
+    between = [token.text for token in reading.tokens[one.end : other.start]]
+    return between == [","] and reading.asked[:1] in (("where",), ("wo",))
 
 
 def _of_past(reading: Reading) -> list[Mention]:
@@ -321,7 +330,8 @@ def _ends_list(reading: Reading, one: Mention, other: Mention, candidates: Candi
     joins = [cue for cue in reading.of("or", "and") if first.end <= cue.start and cue.end <= second.start]
     if not joins:
         return False
-    ended = second.end >= len(reading.tokens) or not reading.tokens[second.end].is_word
+    after = reading.tokens[second.end : second.end + 1]
+    ended = not after or not after[0].is_word or after[0].key in ("are", "were", "sind", "waren")
     full = other.end - other.start > 1 or candidates.of_values or one.end - one.start == 1
     return full and (joins[-1].kind == "or" or ended)
 

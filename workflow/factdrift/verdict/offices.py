@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.reading import Reading, Role
+from factdrift.verdict.reading import STOPS, Reading, Role
 
 _PAST = frozenset(("was", "were", "war", "waren"))
 _UNDER = frozenset(("vice", "deputy", "vizeprasident", "vizeprasidentin", "vizekanzler", "vizekanzlerin"))
@@ -23,9 +23,98 @@ def read_offices(reading: Reading) -> None:
         office = held[each.start]
         verb = each.end < len(reading.tokens) and reading.words.has("verb", reading.tokens[each.end].key)
         behind = _behind(reading, each.end)[:1] if verb else []
+        clause = [token.key for token in reading.tokens[each.end : _clause_end(reading, each)]]
+        if verb and other_office(reading, clause):
+            reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
+        doubt = _other_body(reading, each) if verb else ""
+        if each is named[0] and not doubt and not reading.of("former"):
+            doubt = _titled(reading, each)
+        if doubt:
+            reading.doubts[each.start] = f"is said to hold {doubt}"
         under = bool(behind) and behind[0] in _UNDER and behind[0] not in reading.asked
-        if under or (asked and office and not _is_asked(reading, office)):
+        if under or (
+            asked and office and not _is_asked(reading, office) and not office_fits(reading, office)
+        ):
             reading.put(each, Role.BESIDE)
+
+
+def _titled(reading: Reading, mention: Mention) -> str:
+    """`another office` if the first name has only such a one beside it: `CFO X`, `X, CFO`; else empty."""
+    led, behind = reading.tokens[: mention.start], reading.tokens[mention.end :]
+    before, after = [token.key for token in led], [token.key for token in behind]
+    said = any(reading.has(kind, mention.end, len(reading.tokens)) for kind in ("verb", "holds"))
+    apposed = _behind(reading, mention.end) if behind and not (led or said) else []
+    titled = other_office(reading, before) or other_office(reading, apposed)
+    return "another office" if titled and other_office(reading, [*before, *after]) else ""
+
+
+_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")}
+"""What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
+
+
+def asked_office(reading: Reading) -> bool:
+    return bool(reading.words.valued("office", reading.asked))
+
+
+def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
+    """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
+    held = set(reading.words.valued("office", keys).values()) - {"any"}
+    asked = reading.words.valued("office", reading.asked).values()
+    fitting = {kind for each in asked for kind in _FITS.get(each, (each,))}
+    return bool(held & {*fitting, "head"}) if held and fitting else None
+
+
+def other_office(reading: Reading, keys: Sequence[str]) -> bool:
+    """Whether words name offices, and none of the kind that is asked for."""
+    return office_fits(reading, keys) is False
+
+
+_OF = frozenset(("of", "at", "des", "der", "von", "bei"))
+
+
+def _other_body(reading: Reading, mention: Mention) -> str:
+    """`an office of Z` where a name is said to hold one, `X is president of Z`, and the question has no Z."""
+    for each in reading.unknown:
+        said = [token for token in reading.tokens[mention.end : each.start] if token.is_word]
+        while (
+            said
+            and said[-1].key not in _OF
+            and (
+                said[-1].key in reading.asked
+                or any(reading.words.has(kind, said[-1].key) for kind in ("article", "title"))
+            )
+        ):
+            said.pop()
+        keys = [token.key for token in said]
+        if not 3 <= len(keys) <= _WORDS + 3 or keys[-1] not in _OF or any(key in _OF for key in keys[:-1]):
+            continue
+        office = reading.words.valued("office", keys)
+        if not office or reading.stopped(mention.end, each.start) or not asked_office(reading):
+            continue
+        body = reading.tokens[each.start : each.end]
+        common = all(
+            any(reading.words.has(kind, t.key) for kind in ("thing", "place", "suffix")) for t in body
+        )
+        common |= all(token.text.isupper() for token in body)
+        party = any(token.key in ("party", "partei") for token in reading.tokens[mention.end : each.end])
+        if party or not common:
+            return f"an office of {each.name}"
+    return ""
+
+
+def _clause_end(reading: Reading, mention: Mention) -> int:
+    """Where what is said of a name ends: at a sign, at another name, or before what it was once."""
+    ends = [at for at in range(mention.end, len(reading.tokens)) if reading.tokens[at].text in STOPS]
+    ends += [
+        at for at in (*_names(reading), *(cue.start for cue in reading.of("former"))) if at >= mention.end
+    ]
+    return min(ends, default=len(reading.tokens))
+
+
+def _names(reading: Reading) -> set[int]:
+    """Where names begin; the capitals of an office, `CEO` or `Finanzminister`, make none."""
+    offices = reading.words.values["office"]
+    return {each.start for each in reading.named() if reading.tokens[each.start].key not in offices}
 
 
 def _office(reading: Reading, mention: Mention) -> list[str]:
@@ -46,6 +135,13 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
     return [token.key for token in found[place + 1 : end + 1]]
 
 
+def held_office(reading: Reading, mention: Mention) -> bool:
+    """Whether a name is said to have held an office: `X was president`."""
+    past = reading.tokens[mention.end : mention.end + 1]
+    office = _behind(reading, mention.end) if past and past[0].key in _PAST else []
+    return bool(office) and bool(reading.words.valued("office", office))
+
+
 def _behind(reading: Reading, place: int) -> list[str]:
     """The words of `P` in `X is P`, `X, P`, `X (P)`, where `place` is behind X."""
     found, words = reading.tokens, reading.words
@@ -57,7 +153,7 @@ def _behind(reading: Reading, place: int) -> list[str]:
         start in skipped or found[start].kind == "number" or words.has("article", found[start].key)
     ):
         start += 1
-    starts, ends, end = {each.start for each in reading.named()}, {cue.start for cue in reading.cues}, start
+    starts, ends, end = _names(reading), {cue.start for cue in reading.cues}, start
     while end < len(found) and found[end].kind == "word" and end not in starts | ends:
         if words.has("starter", found[end].key) or words.has("verb", found[end].key):
             break

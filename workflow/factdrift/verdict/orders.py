@@ -34,7 +34,10 @@ def read_order(reading: Reading) -> None:
             reading.put(holds, Role.NOW)
             reading.put(comes, Role.BESIDE)
             continue
-        if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
+        late = keys[0] in ("abloste", "ersetzte") or (
+            keys[0] == "abgelost" and first and first.end == cue.start
+        )
+        if then is None and late and len(reading.named()) > 1:
             reading.put(first, Role.BEFORE)
             continue
         if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:

@@ -47,6 +47,8 @@ class Reading:
     cues: list[Cue] = field(default_factory=list)
     roles: dict[int, Role] = field(default_factory=dict)
     """Place of a mention -> its role, if another than ASSERTED."""
+    doubts: dict[int, str] = field(default_factory=dict)
+    """Place of a mention -> why it may not answer the question although it is asserted."""
 
     def __post_init__(self) -> None:
         taken = {place for each in self.mentions for place in range(each.start, each.end)}

@@ -11,7 +11,10 @@ from factdrift.verdict.clauses import (
     read_attempts,
     read_conditions,
     read_events,
+    read_future,
     read_gifts,
+    read_subjects,
+    read_verbs,
 )
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
@@ -33,6 +36,7 @@ def read_roles(reading: Reading) -> None:
     read_attempts(reading)
     _beside(reading)
     read_events(reading)
+    read_subjects(reading)
     read_offices(reading)
     _opinions(reading)
     _concessions(reading)
@@ -40,6 +44,11 @@ def read_roles(reading: Reading) -> None:
     _corrections(reading)
     read_present(reading)
     read_conditions(reading)
+    for mention in reading.mentions:
+        if reading.role(mention) == Role.NOW:
+            reading.doubts.pop(mention.start, None)
+    read_verbs(reading)
+    read_future(reading)
 
 
 _LIMITS = frozenset(("after", "before", "nach", "vor", "under", "unter"))
@@ -102,7 +111,8 @@ def _spread(reading: Reading) -> None:
 
 def _denials(reading: Reading) -> None:
     for cue in reading.of("not"):
-        end = _scope(reading, cue.end)
+        colon = reading.tokens[cue.end : cue.end + 1]  # Incorrect: X
+        end = _scope(reading, cue.end + bool(colon and colon[0].text == ":"))
         inside = [each for each in reading.mentions if cue.end <= each.start < end]
         if inside and reading.tokens[cue.start].key in _INSTEAD:
             verbs = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import of_asked_event
+from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates
+from factdrift.verdict.offices import abbreviates, held_office
 from factdrift.verdict.orders import adjacent, before_articles
 from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
 from factdrift.verdict.text import Token
@@ -54,7 +54,9 @@ def read_times(reading: Reading) -> None:
             whole = named in reading.asked and reading.words.has("title", named)
             whole |= abbreviates(named, reading.asked) or keys[0] in ("used", "ad")
             reading.put(before, Role.BEFORE if whole and keys[0] != "outgoing" else Role.ONCE)
-    for cue in (each for each in reading.of("until") if not of_asked_event(reading, each.start)):
+    for cue in reading.of("until"):
+        if asked_events(reading) and reading.tokens[cue.start].key in reading.words.values["event"]:
+            continue  # born in X, died in Y
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
         if not dated and keys[-1] in _DATED:
@@ -66,12 +68,26 @@ def read_times(reading: Reading) -> None:
         if then is not None and any(t.key in ("when", "als") for t in reading.tokens[cue.end : then.start]):
             apart = False  # until March 2023, when X came
         if before is not None and not (apart and then is not None):
-            over = not dated and keys[-1] not in _UNTIL
+            over = keys[-1] not in (*_UNTIL, *_DATED)
             reading.put(before, Role.BEFORE if over else Role.ONCE, (Role.ASSERTED, Role.NOW))
+            _ended(reading, before)
         elif then is not None:
             reading.put(then, Role.ONCE)
     _spans(reading)
     _series(reading)
+
+
+_PAST = frozenset(("was", "were", "did", "war", "waren", "wurde", "wurden"))
+
+
+_LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
+"""Events that last: an answer to them has a term."""
+
+
+def _ended(reading: Reading, mention: Mention | None) -> None:
+    """A term with an end, or told in the past, may be over: that does not answer a question of now."""
+    if mention and not (mention.value or asked_events(reading) - _LASTING or _PAST & set(reading.asked)):
+        reading.doubts[mention.start] = "is said to have held until a date, or in the past"
 
 
 _UNTIL = frozenset(("until", "till", "til", "bis"))
@@ -154,6 +170,7 @@ def _spans(reading: Reading) -> None:
         )
         if _is_year(last):
             reading.put(before, Role.ONCE)
+            _ended(reading, before)
         elif last.kind != "number" and dash.text in "-–—":
             reading.put(before, Role.NOW)
 
@@ -192,6 +209,9 @@ def read_present(reading: Reading) -> None:
         for each in reading.mentions
         if reading.role(each) in (Role.ASSERTED, Role.NOW)
     }
+    if not reading.of("now", "disclaimer", "hedge") and not any(map(_is_year, reading.tokens)):
+        for each in reading.mentions:
+            _ended(reading, each if held_office(reading, each) else None)
     if {"past", "present"} <= set(tenses.values()):
         for each in reading.mentions:
             if tenses.get(each.start) == "past":
