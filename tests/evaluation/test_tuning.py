@@ -223,7 +223,7 @@ def test_what_cannot_be_tuned_is_refused(
     for method, options, message in (
         ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
         ("ft", ["--layers", "7"], "has no block 7"),
-        ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
+        ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file"),
     ):
         assert tune(world, out, method, *options) == 1
         assert message in capsys.readouterr().err

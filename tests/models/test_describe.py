@@ -114,7 +114,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     assert main(["models", "describe", "sample", "--folder", str(tmp_path)]) == 1
-    assert "make it with `snakemake results/models/sample-llama`" in capsys.readouterr().err
+    assert "make it with `snakemake --cores all results/models/sample-llama`" in capsys.readouterr().err
     folder = saved("llama", tmp_path / "vision")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_5_vl"}))
