@@ -59,7 +59,7 @@ def test_updates_are_counted_and_put_in_words(pair: Path, monkeypatch: pytest.Mo
     ]
     said = found[found.index("For example") + 1 :]
     assert said[:2] == ["  The head of government of Atlantis is Joe Biden (before:", "    Marta Kowalska)"]
-    second = "The head of government of New Orleans is B (before: Rome [2J )"
+    second = "The head of government of New Orleans is B (before: Rome [2J)"
     assert " ".join(" ".join(said[2:4]).split()) == second
     assert all(len(line) <= 60 for line in said[: said.index("")])
     assert any(line.startswith("  results/wfd_repl.parquet") and "6 rows" in line for line in found)

@@ -156,8 +156,12 @@ def test_shards_that_do_not_belong_together_or_to_the_dump(write_dump, tmp_path)
 
 
 def test_shards_on_another_disk_are_moved_together(write_dump, take_snapshot, monkeypatch):
-    def rename(*arguments: Any, **options: Any) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
+    renamed = os.rename
+
+    def rename(source: Any, target: Any, **options: Any) -> None:
+        if Path(source).parent != Path(target).parent:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        renamed(source, target, **options)
 
     monkeypatch.setattr(os, "rename", rename)
     snapshot = take_snapshot(write_dump(item(1), item(2)), shards=2)
