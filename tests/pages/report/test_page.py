@@ -282,7 +282,8 @@ def test_a_file_elsewhere_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.M
         build.source(tmp_path / "stream.parquet")
 
 
-def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
+def test_without_a_dataset_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a build beside the tests would be meant instead
     build = Build(tmp_path, tmp_path / "2021-01-04_2023-02-27", tmp_path)
     with pytest.raises(InputError, match=r"manifest\.json: no such file; build it with `snakemake"):
         write_page(build, tmp_path / "report.html")
