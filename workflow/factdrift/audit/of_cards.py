@@ -286,14 +286,16 @@ def flat(path: Path, product: Path) -> Iterator[str]:
                 yield f"updates.parquet and updates.csv differ from {product.name} in their number of rows"
                 return
             due = _flat_row(row)
-            different = next((name for name in due.keys() | cells if cells.get(name) != due.get(name)), None)
-            if different:
-                yield f"updates.parquet: row {number:,}: {different} is not that of {product.name}"
-            different = next((name for name in due if not _same(line.get(name), due[name])), None)
-            if different:
-                yield f"updates.csv: row {number:,}: {different} is not that of {product.name}"
-            if different:
-                return
+            columns = sorted(due.keys() | cells.keys())
+            wrong = {
+                "updates.parquet": [name for name in columns if cells.get(name) != due.get(name)],
+                "updates.csv": [name for name in due if not _same(line.get(name), due[name])],
+            }
+            for copy, names in wrong.items():
+                if names:
+                    yield f"{copy}: row {number:,}: {', '.join(names)} is not that of {product.name}"
+            if any(wrong.values()):
+                return  # one row shows it
 
 
 def _same(cell: str | None, value: Any) -> bool:
