@@ -18,10 +18,7 @@ makes our tables: what differs is decompression and how a line is found to be ke
 The dump is written anew before as Wikidata's own are, by `gzip -9` in members, since decompression takes less
 time the better a text is compressed: a member every 64 MB of text, so that two cores get about as much.
 
-    python benchmarks/replicate.py --text-mb 1600 -o dump.json.gz tests/data/real-excerpt.json.bz2
-    python benchmarks/reading.py dump.json.gz --record benchmarks/RESULTS.md
-
-Or of entities whose sizes, languages and claims are spread as in Wikidata:
+Entities have sizes, languages and claims that are spread as in Wikidata:
 
     python benchmarks/synthesize.py --entities 110000 -o pair
     python benchmarks/reading.py pair/2023-02-27.json.gz --record benchmarks/RESULTS.md

@@ -1,4 +1,4 @@
-"""The structure of the project in numbers: lines, rooms, floors, long signatures, records, rules.
+"""The structure of the project in numbers: lines, rooms, floors, circles, functions, names, words.
 
 A room is a folder of the package with all that is in it, or a module beside these folders. An import counts
 wherever it stands, also in a function or for type checkers only; the modules that the command line names as
@@ -10,14 +10,14 @@ texts do not. tests/core/test_layout.py holds the numbers to their bars.
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from factdrift.cli import parser
 from factdrift.core.jobs import JOBS, fields
@@ -26,39 +26,10 @@ from factdrift.core.paths import PACKAGE
 ROOT = Path(__file__).resolve().parents[1]
 PARAMETERS = 7
 """Of a function at most; the object whose method it is does not count."""
-
-NEWER = {
-    "date of a model": "*cutoff* */questions/successions.py */questions/tenures.py */models/options.py",
-    "written answers and their verdict": """*written* */verdict/* */ways/asked.py *judged.py
-        */scores/verdicts.py */models/writing.py */test_writing.py */support/writing.py */inspect_tasks.py""",
-    "ripples": """*/factdrift/ripples/* tests/ripples/* rules/ripples.smk */evaluation/*/ripple*
-        *rippleedits.py */scores/test_ripples.py */scores/conditions.py
-        */audit/*ripple* */workflow/test_ripples.py""",
-    "one grid of benchmarks, states and ways": """*/scores/grid.py */test_grid.py
-        */tools/cell.py */test_cell.py""",
-    "more methods, models and tools": """*wise.py *merge.py */methods/*replay.py *quantized.py
-        */models/memories.py *fitting.py */tools/compare.py */evaluation/test_compare.py
-        */bundled/shipped.py */test_resume.py *pretended.py */test_on_gpu.py""",
-    "explorer: why, spelling; site, notebooks": """*why.py */browse/spelling.py */test_docs_site.py
-        *notebook*.py */test_tutorials.py""",
-    "audit by a second implementation": """*/audit/conclusions.py */audit/documents.py
-        */audit/expected.py */audit/filters.py */audit/phrases.py */audit/reading.py */audit/sentences.py
-        */audit/survey.py */audit/world.py */audit/of_[dfklnst]*.py */audit/of_rules.py *audit_plants.py""",
-    "refusals of what was wrong without a word": "*/wikidata/course.py",
-    "first minute: names, messages, Python, help": "",
-    "clusters: estimate, submissions": "",
-}
-"""What came after 2026-11-23 (commit 2bf5b39), when the bars on lines were set: feature -> patterns of the
-files that serve nothing else. DEFINITIONS are in files from before; all else that features added to these
-counts as from before."""
-
-DEFINITIONS = ROOT / "benchmarks" / "newer.tsv"
-"""Feature, module of the package, and its functions, classes and constants that serve only the feature."""
-
-LATER = ("date of a model", "written answers and their verdict", "ripples")
-"""Of these, what is no part of the rebuilding of the evaluation."""
-REBUILT = 15_171
-"""Lines of edit, answer and locate before they became `evaluation` (commit c262f7c1)."""
+BODY = 85
+"""Lines of a function at most."""
+GLUE = re.compile(r"(?<![a-z])(?:found|each|one|said|told|given|place|put|held|seen)s?(?![a-z])")
+"""Words that name nothing: in names and docstrings, a noun of the field says more."""
 
 Imports = dict[tuple[str, str], list[str]]
 """(room, room that it imports) -> the imports between them, each as `MODULE imports MODULE`."""
@@ -131,16 +102,65 @@ def lines(rooms: Sequence[str], imports: Imports) -> str:
     return "\n".join(f"{' -> '.join(pair)}: {line}" for pair in pairwise(rooms) for line in imports[pair])
 
 
-def long_signatures(package: Path) -> list[str]:
-    """Module, line and name of each function that has more than PARAMETERS parameters."""
-    found = []
+def functions(package: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Module, line and name, and syntax tree, of all functions."""
     for module, path in modules_of(package).items():
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                if len([each for each in given if each.arg not in ("self", "cls")]) > PARAMETERS:
-                    found.append(f"{module}, line {node.lineno}: {node.name}")
-    return found
+                yield f"{module}, line {node.lineno}: {node.name}", node
+
+
+def long_signatures(package: Path) -> list[str]:
+    """The functions that have more than PARAMETERS parameters."""
+    signatures = {
+        name: [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        for name, node in functions(package)
+    }
+    return [
+        name
+        for name, parameters in signatures.items()
+        if sum(parameter.arg not in ("self", "cls") for parameter in parameters) > PARAMETERS
+    ]
+
+
+def long_functions(package: Path) -> list[str]:
+    """The functions that have more than BODY lines."""
+    return [name for name, node in functions(package) if (node.end_lineno or 0) - node.lineno >= BODY]
+
+
+def circles(package: Path) -> list[list[str]]:
+    """The modules of each circle: each of them imports all others of it, directly or through them."""
+    modules = modules_of(package)
+    number = {module: row for row, module in enumerate(modules)}
+    arrows = np.zeros((len(modules), len(modules)), bool)
+    for module, path in modules.items():
+        for name in imported_names(path):
+            imported = name if name in modules else name.rpartition(".")[0]
+            if imported in modules:
+                arrows[number[module], number[imported]] = True
+    _, circle = connected_components(arrows, connection="strong")
+    members: dict[int, list[str]] = {}
+    for module, of in zip(modules, circle, strict=True):
+        members.setdefault(of, []).append(module)
+    return [names for names in members.values() if len(names) > 1]
+
+
+def names_and_docstrings(path: Path) -> Iterator[str]:
+    """Every use of a name in a file, and its docstrings."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.keyword):
+            name = getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None)))
+            yield name or ""
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+            yield ast.get_docstring(node) or ""
+
+
+def glue_words(package: Path) -> Counter[str]:
+    """Word of GLUE -> how often names and docstrings of a package use it."""
+    texts = (text for path in package.rglob("*.py") for text in names_and_docstrings(path))
+    return Counter(word for text in texts for word in GLUE.findall(text.lower().replace("_", " ")))
 
 
 def size(path: Path) -> int:
@@ -153,80 +173,35 @@ def count(paths: Iterable[Path]) -> str:
     return f"{sum(sizes):,} lines in {len(sizes)} files"
 
 
-@cache
-def newer(path: Path) -> str:
-    """The feature of NEWER of which a file is; empty if it was there before or serves others too."""
-    name = path.relative_to(ROOT).as_posix()
-    return next((feature for feature, of in NEWER.items() if any(fnmatch(name, p) for p in of.split())), "")
-
-
-@cache
-def definitions() -> dict[Path, dict[str, str]]:
-    """Module -> name -> feature, by DEFINITIONS."""
-    found: dict[Path, dict[str, str]] = {}
-    for feature, module, names in pd.read_csv(DEFINITIONS, sep="\t").itertuples(index=False):
-        found.setdefault(PACKAGE / module, {}).update(dict.fromkeys(names.split(), feature))
-    return found
-
-
-@cache
-def lines_of(path: Path) -> Counter[str]:
-    """Feature of NEWER -> lines of a file that serve it alone; the other lines have the feature "".
-
-    Raises KeyError if the file has no definition that DEFINITIONS names.
-    """
-    found = Counter({newer(path): size(path)})
-    if named := definitions().get(path):
-        body = ast.parse(path.read_bytes()).body
-        inner = [(f"{node.name}.", node.body) for node in body if isinstance(node, ast.ClassDef)]
-        places = {}
-        for prefix, nodes in (("", body), *inner):
-            for node, after in zip_longest(nodes, nodes[1:]):
-                target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
-                # What explains a constant stands below it.
-                last = after if isinstance(after, ast.Expr) and target is not node else node
-                name = getattr(target, "name", getattr(target, "id", ""))
-                places[prefix + name] = last.end_lineno - node.lineno + 1
-        for name, feature in named.items():
-            found[feature] += places[name]
-            found[""] -= places[name]
-    return found
-
-
-def features(files: Mapping[str, Sequence[Path]]) -> Iterator[str]:
-    """Lines of a table: of each feature of NEWER, and of all else, the lines of package, rules and tests."""
-    yield f"{'':42}" + "".join(f"{part:>10}" for part in files)
-    counts = [sum((lines_of(path) for path in paths), Counter()) for paths in files.values()]
-    for feature in (*NEWER, ""):
-        row = f"{feature or 'what was there on 2026-11-23':42}"
-        yield row + "".join(f"{of[feature]:10,}" for of in counts)
+def words(paths: Iterable[Path]) -> str:
+    """Words and files."""
+    sizes = [len(path.read_text("utf-8").split()) for path in paths]
+    return f"{sum(sizes):,} words in {len(sizes)} pages"
 
 
 def main() -> None:
     parser()  # which imports all records
     rules = [*(ROOT / "rules").rglob("*.smk"), ROOT / "Snakefile"]
-    files = {
-        "package": [*PACKAGE.rglob("*.py")],
-        "rules": rules,
-        "tests": [*(ROOT / "tests").rglob("*.py")],
-        "evaluation": [*(PACKAGE / "evaluation").rglob("*.py")],
-    }
     named = re.findall(
         r"^ *(?:use )?rule \w+", "".join(path.read_text("utf-8") for path in rules), re.MULTILINE
     )
     chain = longest_chain(imports_between(PACKAGE))
-    print(f"package: {count(files['package'])}")
+    print(f"package: {count(PACKAGE.rglob('*.py'))}")
+    print(f"evaluation: {count((PACKAGE / 'evaluation').rglob('*.py'))}")
     print(f"rules: {count(rules)}, {len(named)} rules")
-    print(f"tests: {count(files['tests'])}")
+    print(f"tests: {count((ROOT / 'tests').rglob('*.py'))}")
+    print(f"docs: {words((ROOT / 'docs').glob('*.md'))}, and the dictionary of tables")
     print(f"README.md: {count([ROOT / 'README.md'])}; CHANGELOG.md: {count([ROOT / 'CHANGELOG.md'])}")
     print(f"rooms: {len(rooms_of(PACKAGE))}; floors: {len(chain)} ({' -> '.join(chain)})")
     inside = longest_chain(imports_between(PACKAGE / "evaluation"))
     rooms = len(rooms_of(PACKAGE / "evaluation"))
     print(f"rooms of evaluation: {rooms}; floors: {len(inside)} ({' -> '.join(inside)})")
+    print(f"circles of files: {len(circles(PACKAGE))}")
     print(f"functions with more than {PARAMETERS} parameters: {len(long_signatures(PACKAGE))}")
-    print("\n".join(features(files)))
-    own = sum(lines_of(path)[feature] for path in files["evaluation"] for feature in {*NEWER, ""} - {*LATER})
-    print(f"evaluation without {', '.join(LATER)}: {own:,} lines, {own / REBUILT:.0%} of {REBUILT:,} before")
+    print(f"functions of more than {BODY} lines: {len(long_functions(PACKAGE))}")
+    glue = glue_words(PACKAGE)
+    counts = ", ".join(f"{word} {number:,}" for word, number in glue.most_common())
+    print(f"words that name nothing: {glue.total():,} ({counts})")
     print(f"commands: {len(JOBS)}, with {sum(len(fields(job)) for job in JOBS.values()):,} fields")
 
 

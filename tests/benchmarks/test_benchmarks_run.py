@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import itertools
 import json
 import re
 import shutil
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,21 +16,14 @@ from typing import NamedTuple
 import changes
 import mutants
 import neighbors
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import reading
-import yaml
 from costs import PARTS
 from support import forked
-from support.updates import CLOZES, RULERS, dataset, edits
 from support.workflow import ROOT
 from workflow import measure
 
-from factdrift.core.paths import CONFIG, COSTS, CUTOFF_CHAINS
-from factdrift.evaluation.methods.record import records
-from factdrift.evaluation.questions.cutoff import read_chains
-from factdrift.models.bundled.corpus import SENTENCES
+from factdrift.core.paths import COSTS
 from factdrift.runs.estimate import read_costs
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -97,11 +88,10 @@ def test_every_command_is_run_here() -> None:
     commands = {path.stem for path in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
     source = Path(__file__).read_text("utf-8")
     # labels.py is run on the labels of a whole build, in test_synthesize.py, structure.py in
-    # tests/core/test_layout.py; released_tracing.py needs a checkout of the released program, and only its
-    # error without one is tested. What screenshots.py drives Chromium with is run in tests/pages/report/,
+    # tests/core/test_layout.py. What screenshots.py drives Chromium with is run in tests/pages/report/,
     # wrong_inputs.py in test_wrong_inputs.py.
     given = set(re.findall(r'"(\w+)\.py[" ]', source))
-    assert commands - given == {"labels", "released_tracing", "screenshots", "structure", "wrong_inputs"}
+    assert commands - given == {"labels", "screenshots", "structure", "wrong_inputs"}
 
 
 MODULE = '''"""A module: 1 < 2."""
@@ -151,33 +141,10 @@ def test_changes_without_effect_that_do_not_fit_the_code_are_named(tmp_path: Pat
         mutants.read_equivalent(table)
 
 
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dump") / "dump.json.gz"
-    run("replicate.py", "--text-mb", 3, "--member-mb", 1, "--article-share", 0.25, "-o", path, EXCERPT)
-    return path
-
-
-def test_a_replicated_dump_holds_copies_under_other_ids_in_several_members(dump: Path) -> None:
-    entities = json.loads(gzip.decompress(dump.read_bytes()))
-    items = [entity for entity in entities if entity["type"] == "item"]
-    ids = [entity["id"] for entity in entities]
-    assert len(set(ids)) == len(ids) > len(items) > 100
-    assert all(int(item["id"][1:]) >= 200_000_000 for item in items)
-    for item in items:
-        statements = [each["id"] for group in item["claims"].values() for each in group]
-        assert all(statement.upper().startswith(f"{item['id']}$") for statement in statements)
-    assert 0.1 < sum("enwiki" in item["sitelinks"] for item in items) / len(items) < 0.4
-    packed, members = dump.read_bytes(), 0
-    while packed:
-        reader = zlib.decompressobj(31)
-        assert reader.decompress(packed)
-        packed, members = reader.unused_data, members + 1
-    assert members >= 3
-
-
 @pytest.mark.slow
-def test_reading(tmp_path: Path, dump: Path) -> None:
+def test_reading(tmp_path: Path) -> None:
+    run("synthesize.py", "--entities", 1500, "-o", tmp_path / "pair")
+    dump = max((tmp_path / "pair").glob("*.json.gz"))
     [entry] = recorded(tmp_path, "reading.py", dump, "--repeats", 1, "--bzip2-mb", 1)
     rows = [row for table in entry.tables for row in table if "ratio" in row]
     measured = {row["ratio"]: number(row["measured"]) for row in rows}
@@ -186,11 +153,6 @@ def test_reading(tmp_path: Path, dump: Path) -> None:
 
 
 REPORTS = [
-    (
-        "difference.py --rows 2e4 --buckets 1 --items 1e4",
-        "what was found is what was made",
-        ("join", "triples written", "`preprocess`", "`classify`"),
-    ),
     (
         "neighbors.py --queries 40 --entities 2000 --every 4",
         "Nearest entities, 40 queries x 2,000 entities; All found the same",
@@ -202,21 +164,6 @@ REPORTS = [
         ("search, one letter", "a subject with an update", "a relation, the largest first"),
     ),
     (
-        "klob.py --size 300 20 1000",
-        "all ways but `approximate` found the same",
-        ("exact", "approximate", "product", "pairs"),
-    ),
-    (
-        "tempripple.py --people 2000",
-        "TempRIPPLE over tables; TempRIPPLE over the local SPARQL server; times as long",
-        ("rows of the snapshot", "3 facts, related by hop "),  # one town of 200 has another mayor
-    ),
-    (
-        "chat.py --requests 20 --turns 1 --answers 50 --concurrency 8",
-        "Asking a chat model; --concurrency 8; Keeping answers; 50 of about",
-        ("20", "the store", "lines of JSON"),
-    ),
-    (
         "editing.py --device cpu --edits 2 --alone 1 --probes 2 --steps 3",
         "Editing (small); in float32 on the CPU; 2 facts batched, 1 in the other ways",
         ("rome", "memit", "ft", "ft_l", "mend"),
@@ -226,11 +173,6 @@ REPORTS = [
         "causal_tracing_mlp knowledge_neurons gradient_x_input",
         "Locating (small); in float32 on the CPU; 2 sentences of ",
         ("causal_tracing", "causal_tracing_mlp", "knowledge_neurons", "gradient_x_input"),
-    ),
-    (
-        "fitting.py --architectures small --device cpu --edits 2 --steps 2",
-        "Memory and speed (small)",
-        ("asked", *(name for name, each in records().items() if each.changes in ("weights", "codebook"))),
     ),
     (
         "lifelong.py --device cpu --rounds 2 --edits 2 --methods ft ultraedit rag",
@@ -250,49 +192,6 @@ def test_report(line: str, said: str, first: tuple[str, ...], tmp_path: Path) ->
     assert [part for part in said.split("; ") if part not in text] == []
     cells = [cell for entry in found for table in entry.tables for row in table for cell in row.values()]
     assert [begin for begin in first if not any(cell.startswith(begin) for cell in cells)] == []
-
-
-def test_pat_questions(tmp_path: Path) -> None:
-    [entry] = recorded(tmp_path, "pat_questions.py", "--misses")
-    [table] = entry.tables
-    asked = {(row["date"], row["holder"]): number(row["asked"]) for row in table}
-    agreed = {(row["date"], row["holder"]): number(row["agree"]) for row in table}
-    # What was measured when the table was made; facts that are added or corrected must not lower it.
-    least = {"2021-12-31": {"current": 80, "previous": 71}, "2023-12-30": {"current": 76, "previous": 72}}
-    for date, holders in least.items():
-        for which, answers in holders.items():
-            assert answers <= agreed[date, which] <= asked[date, which]
-
-
-@pytest.mark.slow
-def test_trainings(tmp_path: Path) -> None:
-    pair = tmp_path / "pair"
-    (pair / "edit").mkdir(parents=True)
-    edits(pair / "edit")
-    (pair / "models").mkdir()
-    told = [
-        {"fact": fact, "kind": "update", "subject": subject, "relation": "P6", "object": old}
-        | {"new_object": new, "template": place + 1, "held_out": place == fact % 3}
-        | {"prompt": cloze.format(subject).removesuffix(" ____")}
-        for fact, (subject, (old, new)) in enumerate(RULERS.items())
-        for place, cloze in enumerate(CLOZES)
-    ]
-    pq.write_table(pa.Table.from_pylist(told, SENTENCES), pair / "models" / "sentences.parquet")
-    recipe = yaml.safe_load((CONFIG / "models" / "sample-llama.yaml").read_text("utf-8"))
-    recipe["model"] |= {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    recipe |= {"vocabulary": 400, "fact_epochs": 4, "context_epochs": 1, "batch": 2, "warmup": 2}
-    (tmp_path / "sample-llama.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
-    command = [
-        "trainings.py", pair, "--dataset", pair / "edit" / "dataset.parquet", "--parts", tmp_path / "parts",
-        "--recipe", tmp_path / "sample-llama.yaml", "--seeds", 2, "--methods", "none", "prompt", "ft",
-    ]  # fmt: skip
-    (entry,) = recorded(tmp_path, *command)
-    first, second = sorted((tmp_path / "parts").iterdir())
-    assert first.read_text() != second.read_text(), "both seeds gave the same model"
-    assert entry.title == "Editing after 2 trainings of sample-llama (`trainings.py`)"
-    assert re.search(r"kept back: [\d.]+ \([\d.]+ to [\d.]+\) %", entry.text)
-    assert [row["method"] for row in entry.tables[0]] == ["no edit", "PROMPT", "FT"]
-    assert entry.tables[0][0]["Bleed. nearest"] == "0.0 (0.0 to 0.0)"
 
 
 @pytest.fixture
@@ -368,67 +267,3 @@ def test_dates_of_simulated_models(tmp_path: Path) -> None:
     said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
     assert "| all | 30 | 1.0 | 1 | - |" in said
     assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
-
-
-def test_a_date_is_read_off_a_curve(tmp_path: Path) -> None:
-    """Of a model that names the later holder of each change before 2010, but for every seventh subject."""
-    rows = []
-    for number, year in enumerate([*range(1995, 2025)] * 4):
-        tenures = (
-            {"first": None, "last": year * 10_000 - 8769},
-            {"first": year * 10_000 + 101, "last": None},
-        )
-        holders = [{"tenures": [{**tenure, "share": 1.0}]} for tenure in tenures]
-        choice = int((year < 2010) ^ (number % 7 == 0))
-        rows.append({"subject": f"Q{number}", "died": None, "choice": choice, "holders": holders})
-    schema = pa.Table.from_pylist([row | {"died": "2010-01-01"} for row in rows]).schema
-    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "answers.parquet")
-    found = re.match(
-        r"(\d{4})-.*asymptotes 0\.1\d and 0\.8\d, 120 changes",
-        run("cutoff_logistic.py", tmp_path / "answers.parquet"),
-    )
-    assert found is not None
-    assert found[1] in ("2009", "2010")
-
-
-@pytest.mark.slow
-def test_asking_who_holds_is_timed(tmp_path: Path, patched: Callable[..., str]) -> None:
-    from support.tiny_models import tiny_tokenizer
-
-    tiny_tokenizer().save_pretrained(tmp_path / "tokenizer")
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    given = ("--tokenizer", tmp_path / "tokenizer", "--every", 4, "--shape", json.dumps(shape))
-    chains = read_chains(CUTOFF_CHAINS)[::20]
-    said = patched(
-        "cutoff_speed.py", tmp_path / "model", *given, "--threads", 1, read_chains=lambda _: chains
-    )
-    found = json.loads(said.splitlines()[-1])
-    assert found["chains"] == len(chains)
-    assert 0 < found["share_timed"] < 0.5
-    assert found["tokens"] < found["tokens_unshared"] / 2
-
-
-@pytest.mark.slow
-def test_writing_is_timed_beside_likelihood(tmp_path: Path) -> None:
-    import torch
-    from support.tiny_models import tiny_model
-
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(tmp_path / "model")
-    loaded.tokenizer.save_pretrained(tmp_path / "model")
-    table = dataset(tmp_path / "wfd_repl.parquet")
-    said = run(
-        "written.py", "--model", tmp_path / "model", "--dataset", table, "--tokens", 4, 2, "--pairs", 1
-    )
-    found = [json.loads(line) for line in said.splitlines()]
-    assert [row["most_tokens"] for row in found] == [4, 2]
-    # Each cloze is scored for the old object and for the new one.
-    assert {row["updates"] for row in found} == {len(RULERS)}
-    assert {row["targets"] for row in found} == {found[0]["clozes"] * 2}
-
-
-@pytest.mark.slow
-def test_the_date_of_a_model_that_was_taught_as_of_a_day(tmp_path: Path) -> None:
-    said = run("cutoff_trained.py", tmp_path / "model", "--dates", "2018-06-15", "--chains", 15)
-    assert "(likelihood): " in said
-    assert (tmp_path / "model.svg").is_file()

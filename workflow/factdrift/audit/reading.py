@@ -194,22 +194,7 @@ def read(
             side[name] = frozenset()
     method = configuration["method"]
     birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
-    for side in wanted:
-        for row in updates:
-            _want(side, of_updates.named_entities(row, frozenset(birth)))
-        for row in samples.get(ASOF, ()):
-            _want(side, of_dated.named_entities(row))
-        for row in samples.get(RIPPLES, ()):
-            _want(side, of_ripples.named_entities(row))
-    for row in updates:
-        _want(wanted[0], of_neighbours.named(row))
-        _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
-    for row in samples.get(KLOB, ()):
-        _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
-    for row in samples.get(QUESTIONS, ()):
-        options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
-        _want(wanted[1], ((name, frozenset()) for name in options))
-        _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])
+    _want_of_samples(wanted, samples, configuration, frozenset(birth))
     lines = [
         read_entities(path, {name: each for name, each in side.items() if name not in known})
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
@@ -253,6 +238,31 @@ def read(
         nearby,
         samples.get(QUESTIONS, []),
     )
+
+
+def _want_of_samples(
+    wanted: list[Wanted],
+    samples: Mapping[str, Sequence[Row]],
+    configuration: Mapping[str, Any],
+    birth: frozenset[str],
+) -> None:
+    """Adds what the sampled rows name to the entities that are wanted of both dumps."""
+    for side in wanted:
+        for row in samples[UPDATES]:
+            _want(side, of_updates.named_entities(row, birth))
+        for row in samples.get(ASOF, ()):
+            _want(side, of_dated.named_entities(row))
+        for row in samples.get(RIPPLES, ()):
+            _want(side, of_ripples.named_entities(row))
+    for row in samples[UPDATES]:
+        _want(wanted[0], of_neighbours.named(row))
+        _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
+    for row in samples.get(KLOB, ()):
+        _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
+    for row in samples.get(QUESTIONS, ()):
+        options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
+        _want(wanted[1], ((name, frozenset()) for name in options))
+        _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])
 
 
 def _objects(line: Entity) -> Iterator[str]:
