@@ -36,11 +36,8 @@ def test_readme_and_changelog_are_read_in_a_minute() -> None:
 
 
 def test_each_fault_has_its_tests() -> None:
-    page = (ROOT / "docs" / "faults.md").read_text("utf-8").splitlines()
-    faults = [row.split(" | ")[0].removeprefix("| ") for row in page if row.startswith("| ")]
     with (ROOT / "tests" / "faults.tsv").open(encoding="utf-8", newline="") as lines:
         tests = {row["fault"]: row["tests"].split() for row in csv.DictReader(lines, delimiter="\t")}
-    assert [fault for fault in faults if fault != "fault"] == list(tests)
     assert all(tests.values())
     for path, test in (name.split("::") for named in tests.values() for name in named):
         assert f"def {test}(" in (ROOT / path).read_text("utf-8"), f"{path}::{test}"
