@@ -20,6 +20,9 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchma
 BUILT = {"The sample's report": "report.html", "The sample's explorer": "explorer/index.html"}
 """What `make site` adds to the pages, from the folder that FACTDRIFT_RESULTS names."""
 
+GLOSSARY = "resources/glossary.tsv"
+"""Term and meaning of each line; on the site it is a page, docs/glossary.md."""
+
 _LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"#]+)""")
 
 
@@ -41,10 +44,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             text, _ = MarkdownExporter().from_notebook_node(nbformat.reads(text, as_version=4))
             target = target.with_suffix(".md")
         if text:
-            target.write_text(text.replace(".ipynb)", ".md)"), "utf-8")
+            page = text.replace(".ipynb)", ".md)").replace(f"../{GLOSSARY})", "glossary.md)")
+            target.write_text(page, "utf-8")
         else:
             shutil.copyfile(ROOT / name, target)
         wanted += linked(name, text)
+    (folder / "docs" / "glossary.md").write_text(glossary(), "utf-8")
     built = os.environ.get("FACTDRIFT_RESULTS")
     if built:
         for path in BUILT.values():
@@ -55,6 +60,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         config.nav[1:1] = [{"The sample": [{title: path} for title, path in BUILT.items()]}]
     config.docs_dir = str(folder)
     return config
+
+
+def glossary() -> str:
+    """The glossary as a page: a table of terms and meanings."""
+    header, *rows = (line.split("\t") for line in (ROOT / GLOSSARY).read_text("utf-8").splitlines())
+    lines = (f"| {term} | {meaning} |" for term, _, meaning in (header, ["---"] * 3, *rows))
+    return "\n".join(["# Glossary", "", *lines, ""])
 
 
 def linked(name: str, text: str) -> list[str]:
