@@ -143,7 +143,7 @@ def test_sheets_that_are_not_there_or_none(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([], AUDIT), tmp_path / "audit.parquet")
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; .* with --audit"):
         Sheet(audit=tmp_path, output=tmp_path / "sheet.csv").run()
-    with pytest.raises(InputError, match="factdrift audit sheet"):
+    with pytest.raises(InputError, match="factdrift audit --sheet"):
         judged(tmp_path / "sheet.csv", FINDINGS)
     (tmp_path / "sheet.csv").write_text("a,b\n")
     with pytest.raises(InputError, match="columns dataset, row and judgement"):

@@ -12,7 +12,6 @@ from factdrift.audit import (
     of_dated,
     of_folders,
     of_klob,
-    of_layouts,
     of_neighbours,
     of_questions,
     of_ripples,
@@ -28,7 +27,6 @@ from factdrift.audit.kinds import (
     FOLDERS,
     KINDS,
     KLOB,
-    LAYOUTS,
     PASSED,
     QUESTIONS,
     REPLACEMENTS,
@@ -99,9 +97,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
             )
             outcome = FAILED if guessed.leaks else PASSED
             findings += _named(name, "", "", "", [("surface", outcome, reason)])
-    # How many rows the checks of whole tables looked at; of layouts and folders the number of files.
-    files = {LAYOUTS: source.layouts(), FOLDERS: source.folders()}
-    sizes = samples.sizes | {name: len(paths) for name, paths in files.items() if paths}
+    # How many rows the checks of whole tables looked at, and how many folders.
+    sizes = samples.sizes | ({FOLDERS: len(source.folders())} if source.folders() else {})
     whole = {
         (dataset, kind): sizes[dataset]
         for kind, each in KINDS.items()
@@ -116,7 +113,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         "drawn": reading.drawn_account(),
         "kinds": rates(findings, whole),
         "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
-        "unchecked": _unseen([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
+        "unchecked": _unseen(samples.sizes, reading),
     }
     return findings, summary
 
@@ -251,16 +248,6 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
         yield from rows(
             RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
-    replaced: list[Row] = []
-    if any(path.suffix == ".json" for path in source.layouts()):
-        replaced = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
-    for path in source.layouts():
-        faults = (
-            of_layouts.lines(path, source.pair)
-            if path.suffix == ".jsonl"
-            else of_layouts.layout(path, replaced, source.pair / "tempripple")
-        )
-        yield from _faults(LAYOUTS, "layout", of_tables.until_damage(faults, path.name))
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
     if source.folders():

@@ -38,8 +38,7 @@ Wanted = dict[str, frozenset[str] | None]
 class Source(NamedTuple):
     """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
 
-    `beside`: products outside that folder: stream.parquet, asof.parquet, files in `layouts`, the folder
-    `publish`.
+    `beside`: products outside that folder: stream.parquet, asof.parquet, the folder `publish`.
     """
 
     pair: Path
@@ -65,10 +64,6 @@ class Source(NamedTuple):
     def klob(self) -> list[Path]:
         """The parts of KLoB that have been built."""
         return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
-
-    def layouts(self) -> list[Path]:
-        """The files in layouts of other projects."""
-        return [path for path in self.beside if path.suffix in (".json", ".jsonl") and path.is_file()]
 
     def folders(self) -> list[Path]:
         """The published folders."""

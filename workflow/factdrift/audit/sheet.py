@@ -13,6 +13,8 @@ from factdrift.audit.account import is_of_a_row, share
 from factdrift.audit.kinds import FAILED, KINDS, QUESTIONS, UPDATES
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path, check_unchanged
+from factdrift.wikidata.text import sheet_cell
 
 COLUMNS = (
     *("dataset", "row", "question", "answer", "before", "unchanged", "dates", "options", "as_of"),
@@ -56,6 +58,26 @@ def rows_at(path: Path, places: Sequence[int]) -> Iterator[dict[str, Any]]:
         if inside:
             yield from batch.take(inside).to_pylist()
         begin = end
+
+
+def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path], rows: int, seed: int) -> int:
+    """Writes audited rows as CSV, to be judged by hand; returns their number.
+
+    Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
+    """
+    check_unchanged(sheet, is_blank)
+    if UPDATES not in files:
+        raise InputError(
+            f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "
+            "not there; name the folder of a pair with --pair"
+        )
+    lines = list(sheet_rows(findings, files, rows, seed))
+    with atomic_path(sheet) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        # Labels come from dumps that anybody can edit.
+        writer.writerows([sheet_cell(str(line.get(name) or "")) for name in COLUMNS] for line in lines)
+    return len(lines)
 
 
 def sheet_rows(
@@ -131,6 +153,14 @@ def is_blank(sheet: Path) -> bool:
         return False
 
 
+def has_judgements(sheet: Path) -> bool:
+    """Whether a file is a sheet into which somebody has written a judgement."""
+    try:
+        return any((row["judgement"] or "").strip() for _, row in _lines(sheet))
+    except InputError:
+        return False
+
+
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
     """What people say of the rows of a sheet: shares of invalid rows, and how far they agree with the audit.
 
@@ -181,7 +211,7 @@ def _lines(sheet: Path) -> Iterator[tuple[int, dict[str, str]]]:
             for row in reader:
                 yield reader.line_num, row
     except FileNotFoundError:
-        raise InputError(f"{sheet}: no such file; write it with `factdrift audit sheet`") from None
+        raise InputError(f"{sheet}: no such file; write it with `factdrift audit --sheet`") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{sheet}: not UTF-8 ({error}); save it as CSV in UTF-8") from None
 
