@@ -47,7 +47,7 @@ from factdrift.audit.kinds import (
     UPDATES,
 )
 from factdrift.audit.of_tables import Shared
-from factdrift.audit.reading import Reading, Source, read
+from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.cli import main
 
 pytestmark = pytest.mark.slow
@@ -56,10 +56,10 @@ PAIR = "2021-01-04_2023-02-27"
 ROWS = 250
 
 
-def source(results: Path) -> Source:
+def source(results: Path) -> AuditedBuild:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
     beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    return Source(results / PAIR, *dumps, beside=beside)
+    return AuditedBuild(results / PAIR, *dumps, beside=beside)
 
 
 class Checks(NamedTuple):

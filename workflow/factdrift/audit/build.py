@@ -37,7 +37,7 @@ from factdrift.audit.kinds import (
 )
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
-from factdrift.audit.reading import Reading, Source, read
+from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.columns import Row
@@ -65,7 +65,7 @@ class Samples(NamedTuple):
     lengths: Mapping[str, int]
 
 
-def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
+def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
     """The findings, as rows of AUDIT, and a summary: sizes, rates by kind, guesses from the surface.
 
     `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
@@ -121,7 +121,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
 # --- samples --------------------------------------------------------------------------------------------
 
 
-def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
+def samples_of(source: AuditedBuild, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
     """Samples of the products that have been built; of each part of KLoB a third of `rows`."""
     files = source.files()
     samples: dict[str, list[Row]] = {}
@@ -151,14 +151,16 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         examples = pq.read_table(path, columns=["example_id", "p1", "p2", "sentences"]).to_pylist()
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
-        lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
+        lengths |= {
+            sentence["sentence_id"]: sentence["n_tokens"] for row in examples for sentence in row["sentences"]
+        }
     for dataset, columns in STRATA.items():
         if dataset in files:
             found = pq.read_table(files[dataset], columns=columns).to_pylist()
             of_rows = [["" if row[name] is None else row[name] for name in columns] for row in found]
             take(dataset, files[dataset], of_rows)
     probed = {row["update"] for row in samples.get(RIPPLES, ())}
-    places = [place for place, row in enumerate(updates) if _update_of(row) in probed]
+    places = [index for index, row in enumerate(updates) if _update_of(row) in probed]
     about = {_update_of(row): row for row in rows_at(files[UPDATES], places)}
     return Samples(samples, sizes, updates, about, items, lengths)
 
@@ -186,7 +188,7 @@ SAID_OF: dict[str, Callable[[Row], tuple[str, str, str]]] = {
 """Dataset -> name, relation and rule of a row in the findings."""
 
 
-def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Iterator[Row]:
     """Yields the findings about the sampled rows and the whole tables, but those from the surface."""
     files, configuration, dumps = source.files(), reading.configuration, reading.dumps
 

@@ -54,7 +54,7 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
 
         from factdrift.audit.account import AUDIT, text_of
         from factdrift.audit.build import audit
-        from factdrift.audit.reading import Source
+        from factdrift.audit.reading import AuditedBuild
         from factdrift.core.owned import claim
         from factdrift.core.tables import write_parquet
 
@@ -70,7 +70,7 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
         old, new = self.old_dump or dumps[0], self.new_dump or dumps[1]
         beside = _beside(pair) if self.beside_ is None else self.beside_
         claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
-        source = Source(pair, old, new, self.labels, beside)
+        source = AuditedBuild(pair, old, new, self.labels, beside)
         findings, summary = audit(source, self.settings.rows, self.settings.seed)
         text = "\n".join(text_of(summary, findings))
         write_text(text, folder / "audit.txt")
@@ -83,7 +83,7 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
     """Writes a sheet of audited rows, or reads the judgements of one. Raises InputError without an audit."""
     import pyarrow.parquet as pq
 
-    from factdrift.audit.reading import Source
+    from factdrift.audit.reading import AuditedBuild
     from factdrift.audit.sheet import has_judgements, judged, judged_text, write_sheet
 
     audit = folder / "audit.parquet"
@@ -94,7 +94,7 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
         account = judged(sheet, findings)
         write_json(account, folder / "judged.json")
         return "\n".join(judged_text(account))
-    number = write_sheet(sheet, findings, Source(folder.parent, Path(), Path()).files(), rows, seed)
+    number = write_sheet(sheet, findings, AuditedBuild(folder.parent, Path(), Path()).files(), rows, seed)
     return f"{sheet}: {number} rows; write valid, invalid or unsure into the column judgement"
 
 

@@ -87,7 +87,7 @@ def sheet_rows(
 
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
-    every = {(each["dataset"], each["row"]) for each in findings if is_of_a_row(each["kind"])}
+    every = {(finding["dataset"], finding["row"]) for finding in findings if is_of_a_row(finding["kind"])}
     of_people = sorted(each for each in every if each[0] in (UPDATES, QUESTIONS))
     wanted = set(sorted(of_people, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
@@ -96,7 +96,7 @@ def sheet_rows(
             continue
         columns, describe = (["subject", "relation"], _update) if dataset == UPDATES else (["item_id"], _item)
         names = (name_of(dataset, row) for row in pq.read_table(path, columns=columns).to_pylist())
-        places = [place for place, name in enumerate(names) if (dataset, name) in wanted]
+        places = [index for index, name in enumerate(names) if (dataset, name) in wanted]
         for row in rows_at(path, places):
             audited.append({"dataset": dataset, "row": name_of(dataset, row), **describe(row)})
     yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
@@ -194,7 +194,7 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
         "invalid": sum(people),
         **share(sum(people), len(sure)),
         "invalid_by_audit": sum(audit),
-        "agree": sum(one == other for one, other in zip(people, audit, strict=True)),
+        "agree": sum(person == other for person, other in zip(people, audit, strict=True)),
         "kappa": float(cohen_kappa_score(people, audit)) if sure and varied else None,
         "disagreements": [
             key[1] for key, one, other in zip(sure, people, audit, strict=True) if one != other
