@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place
 from factdrift.core.manifests import read_manifest
 from factdrift.core.products import no_file
+from factdrift.wikidata.text import sheet_cell
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,12 +43,12 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
     ] = None
     output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
     sheet: Annotated[
-        Path | None,
+        Place | None,
         "of the audit that is there: write audited rows to be judged by hand; of a sheet with judgements, "
         "print what people say and keep it for the page",
-        Flag("CSV"),
+        Flag("CSV", by_hand=True),
     ] = None
-    sheet_rows: Annotated[int, "rows of a sheet", Flag("N")] = 100
+    sheet_rows: Annotated[int, "rows of a sheet", Flag("N", by_hand=True)] = 100
     settings: Annotated[AuditSettings, Key("audit")]
 
     def run(self) -> str:
@@ -84,7 +86,7 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
     import pyarrow.parquet as pq
 
     from factdrift.audit.reading import AuditedBuild
-    from factdrift.audit.sheet import has_judgements, judged, judged_text, write_sheet
+    from factdrift.audit.sheet import has_judgements, judged, judged_text
 
     audit = folder / "audit.parquet"
     if not audit.is_file():
@@ -96,6 +98,34 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
         return "\n".join(judged_text(account))
     number = write_sheet(sheet, findings, AuditedBuild(folder.parent, Path(), Path()).files(), rows, seed)
     return f"{sheet}: {number} rows; write valid, invalid or unsure into the column judgement"
+
+
+def write_sheet(
+    sheet: Path, findings: Sequence[Mapping[str, Any]], files: Mapping[str, Path], rows: int, seed: int
+) -> int:
+    """Writes audited rows as CSV, to be judged by hand; returns their number.
+
+    Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
+    """
+    import csv
+
+    from factdrift.audit.kinds import UPDATES
+    from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
+    from factdrift.core.owned import atomic_path, check_unchanged
+
+    check_unchanged(sheet, is_blank)
+    if UPDATES not in files:
+        raise InputError(
+            f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "
+            "not there; name the folder of a pair with --pair"
+        )
+    lines = list(sheet_rows(findings, files, rows, seed))
+    with atomic_path(sheet) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        # Labels come from dumps that anybody can edit.
+        writer.writerows([sheet_cell(str(line.get(name) or "")) for name in COLUMNS] for line in lines)
+    return len(lines)
 
 
 def _beside(pair: Path) -> list[Path]:

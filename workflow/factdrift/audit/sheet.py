@@ -13,8 +13,6 @@ from factdrift.audit.account import is_of_a_row, share
 from factdrift.audit.kinds import FAILED, KINDS, QUESTIONS, UPDATES
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path, check_unchanged
-from factdrift.wikidata.text import sheet_cell
 
 COLUMNS = (
     *("dataset", "row", "question", "answer", "before", "unchanged", "dates", "options", "as_of"),
@@ -58,26 +56,6 @@ def rows_at(path: Path, places: Sequence[int]) -> Iterator[dict[str, Any]]:
         if inside:
             yield from batch.take(inside).to_pylist()
         begin = end
-
-
-def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path], rows: int, seed: int) -> int:
-    """Writes audited rows as CSV, to be judged by hand; returns their number.
-
-    Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
-    """
-    check_unchanged(sheet, is_blank)
-    if UPDATES not in files:
-        raise InputError(
-            f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "
-            "not there; name the folder of a pair with --pair"
-        )
-    lines = list(sheet_rows(findings, files, rows, seed))
-    with atomic_path(sheet) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        # Labels come from dumps that anybody can edit.
-        writer.writerows([sheet_cell(str(line.get(name) or "")) for name in COLUMNS] for line in lines)
-    return len(lines)
 
 
 def sheet_rows(
