@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from factdrift.audit.account import rates, share
 from factdrift.audit.jobs import _beside, write_sheet
-from factdrift.audit.sheet import VERDICTS, chosen, judged, judged_text, rows_at, write_sheet
+from factdrift.audit.sheet import VERDICTS, chosen, judged, judged_text, rows_at
 from factdrift.audit.surface import Question, guess
 from factdrift.core.errors import InputError
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place
@@ -100,9 +101,7 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
     return f"{sheet}: {number} rows; write valid, invalid or unsure into the column judgement"
 
 
-def write_sheet(
-    sheet: Path, findings: Sequence[Mapping[str, Any]], files: Mapping[str, Path], rows: int, seed: int
-) -> int:
+def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path], rows: int, seed: int) -> int:
     """Writes audited rows as CSV, to be judged by hand; returns their number.
 
     Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
