@@ -1,7 +1,7 @@
 """The audit: a sample of the datasets, checked against the dumps by code that shares nothing with the build's.
 
 Inputs: both dumps, wikifactdiff.parquet, wfd_repl.parquet, manifest.json and, if they have been built, TempRIPPLE,
-KLoB, the stream with its questions, and the layouts of other projects.
+KLoB, and the stream with its questions.
 """
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.audit.account import AUDIT, rates, share
-from factdrift.audit.jobs import Sheet, _beside
+from factdrift.audit.account import rates, share
+from factdrift.audit.jobs import _beside, write_sheet
 from factdrift.audit.sheet import VERDICTS, chosen, judged, judged_text, rows_at
 from factdrift.audit.surface import Question, guess
 from factdrift.core.errors import InputError
@@ -140,10 +140,9 @@ def test_products_of_another_pair_are_not_audited_with_this_one(tmp_path: Path) 
 
 
 def test_sheets_that_are_not_there_or_none(tmp_path: Path) -> None:
-    pq.write_table(pa.Table.from_pylist([], AUDIT), tmp_path / "audit.parquet")
-    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; .* with --audit"):
-        Sheet(audit=tmp_path, output=tmp_path / "sheet.csv").run()
-    with pytest.raises(InputError, match="factdrift audit sheet"):
+    with pytest.raises(InputError, match=r"wikifactdiff\.parquet beside the folder of the audit.* --pair"):
+        write_sheet(tmp_path / "sheet.csv", [], {}, 100, 0)
+    with pytest.raises(InputError, match="factdrift audit --sheet"):
         judged(tmp_path / "sheet.csv", FINDINGS)
     (tmp_path / "sheet.csv").write_text("a,b\n")
     with pytest.raises(InputError, match="columns dataset, row and judgement"):

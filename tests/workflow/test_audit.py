@@ -23,7 +23,6 @@ from factdrift.audit import (
     of_dated,
     of_folders,
     of_klob,
-    of_layouts,
     of_neighbours,
     of_questions,
     of_ripples,
@@ -40,7 +39,6 @@ from factdrift.audit.kinds import (
     FOLDERS,
     KINDS,
     KLOB,
-    LAYOUTS,
     QUESTIONS,
     REPLACEMENTS,
     RIPPLES,
@@ -49,9 +47,8 @@ from factdrift.audit.kinds import (
     UPDATES,
 )
 from factdrift.audit.of_tables import Shared
-from factdrift.audit.reading import Reading, Source, read
+from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.cli import main
-from factdrift.wikifactdiff.export import export
 
 pytestmark = pytest.mark.slow
 
@@ -59,14 +56,10 @@ PAIR = "2021-01-04_2023-02-27"
 ROWS = 250
 
 
-def source(results: Path) -> Source:
+def source(results: Path) -> AuditedBuild:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
     beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    return Source(
-        results / PAIR,
-        *dumps,
-        beside=[*beside, *(results / "layouts").glob("*.json"), *results.glob("*.jsonl")],
-    )
+    return AuditedBuild(results / PAIR, *dumps, beside=beside)
 
 
 class Checks(NamedTuple):
@@ -403,63 +396,6 @@ def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: P
     assert "2 rows" in reasons[1]
 
 
-LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
-    ("counterfact", lambda found: found.pop(3), "no record"),
-    ("counterfact", lambda found: found.append(found[3]), "2 records"),
-    ("counterfact", lambda found: found[0]["requested_rewrite"].update(subject="Utopia"), "subject is"),
-    (
-        "counterfact",
-        lambda found: found[0]["requested_rewrite"]["target_true"].update(str="x"),
-        "target_true is",
-    ),
-    ("counterfact", lambda found: found[0]["paraphrase_prompts"].pop(), "paraphrase_prompts is"),
-    ("counterfact", lambda found: found[0]["factdrift"]["neighborhood"].clear(), "factdrift.neighborhood"),
-    ("easyedit", lambda found: found[0].update(target_new="Utopia"), "target_new is"),
-    ("easyedit", lambda found: found[0]["locality"]["Relation_Specificity"].pop(), "locality is"),
-    ("easyedit", lambda found: found[0].pop("rephrase"), "rephrase is"),
-    ("rippleedits", lambda found: found[0]["edit"].update(prompt="Utopia is an island."), "edit is"),
-    ("rippleedits", lambda found: found[0]["edit"].update(subject_id="Q2"), "subject_id is"),
-    ("rippleedits", lambda found: found[0]["edit"]["original_fact"].update(prompt=""), "original_fact is"),
-    ("wikibigedit", lambda found: found[0].update(loc_ans="Utopia"), "loc is"),
-    ("wikibigedit", lambda found: found[0].pop("tag"), "lacks 'tag'"),
-    ("zsre", lambda found: found[0].update(answers=["Utopia"]), "answers is"),
-    ("zsre", lambda found: found[0].update(cond="x"), "cond is"),
-    ("mquake", lambda found: found[0]["orig"]["new_triples"][-1].__setitem__(0, "Q2"), "begins elsewhere"),
-    ("mquake", lambda found: found[0].update(new_answer="Utopia"), "are not the ends"),
-    ("mquake", lambda found: found[0]["orig"].update(edit_triples=[]), "edit_triples"),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "reason"),
-    [
-        ("wfd_repl", lambda found: found.pop(3), "is not that of"),
-        ("wfd_repl", lambda found: found.pop(), "there is no line"),
-        ("wfd_repl", lambda found: found.append(found[0]), "there are more than"),
-        ("wfd_repl", lambda found: found[0]["objects"][0].update(label="Utopia"), "objects.label is not"),
-        ("wfd_repl", lambda found: found[0].update(more=1), "more is not"),
-        ("KLoB-r", lambda found: found[0]["single_knowlege_prompts"].pop(), "no example has these"),
-        ("KLoB-c", lambda found: found.pop(), "1 examples have no line"),
-        ("KLoB-c", lambda found: found.append(found[0]), "no example has these"),
-    ],
-)
-def test_faults_of_json_lines_are_found(
-    name: str, change: Callable[[list[Row]], object], reason: str, few: Path, audited: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / f"{name}.jsonl"
-    if name == "wfd_repl":
-        pair = few
-        export(few / "wfd_repl.parquet", path)
-    else:
-        pair = audited / PAIR
-        shutil.copy(audited / path.name, path)
-    assert list(of_layouts.lines(path, pair)) == []
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    change(records)
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
-    assert any(reason in fault.reason for fault in of_layouts.lines(path, pair))
-
-
 @finds("ambiguous", UPDATES)
 def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
     path = few / "wikifactdiff.parquet"
@@ -474,26 +410,6 @@ def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_p
     written(given, path, tmp_path / "wikifactdiff.parquet")
     assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
     assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
-
-
-@pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
-@finds("layout", LAYOUTS)
-def test_faults_of_layouts_are_found(
-    name: str, change: Callable[[list[Row]], object], reason: str, audited: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / f"{name}.json"
-    records = json.loads((audited / f"layouts/{name}.json").read_text("utf-8"))
-    first = (
-        pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ)).slice(0, 20).to_pylist()
-    )
-    if name != "mquake":
-        records = records[:20]
-    path.write_text(json.dumps(records), "utf-8")
-    assert list(of_layouts.layout(path, first, audited / PAIR / "tempripple")) == []
-    change(records)
-    path.write_text(json.dumps(records), "utf-8")
-    faults = list(of_layouts.layout(path, first, audited / PAIR / "tempripple"))
-    assert any(reason in fault.reason for fault in faults), faults
 
 
 @pytest.fixture
@@ -615,8 +531,6 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     assert message in capsys.readouterr().err
     shutil.copy(audited / PAIR / "manifest.json", pair)
     (tmp_path / "results/notes.jsonl").write_text("a file of the user's\n")
-    (tmp_path / "results/layouts").mkdir()
-    (tmp_path / "results/layouts/zsre.json").write_text("[{")
     assert main(["audit", "--settings", '{"rows": 20}']) == 0
     said = capsys.readouterr().out
     assert "wikifactdiff: 20 of 1,368 rows audited" in said
@@ -626,22 +540,21 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     table = pq.read_table(folder / "audit.parquet")
     assert table.schema.equals(AUDIT)
     failed = {(row["dataset"], row["kind"]) for row in table.to_pylist() if row["outcome"] == "failed"}
-    assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements"), ("layouts", "layout")} <= failed
-    assert "zsre.json layout: a file cannot be read" in said
+    assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements")} <= failed
     sheet = tmp_path / "sheet.csv"
-    assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 0
+    assert main(["audit", "--sheet", str(sheet), "--sheet-rows", "12"]) == 0
     lines = sheet.read_text("utf-8-sig").splitlines()
     assert len(lines) == 13
     assert "judgement" in lines[0]
-    assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 0  # nobody has written into it
+    assert main(["audit", "--sheet", str(sheet), "--sheet-rows", "12"]) == 0  # nobody has written into it
     judged = [lines[0], *(line.removesuffix(",") + "invalid," for line in lines[1:])]
     sheet.write_text("\n".join(line.replace(",,invalid,", ",invalid,") for line in judged), "utf-8")
-    assert main(["audit", "judged", str(sheet)]) == 0
+    assert main(["audit", "--sheet", str(sheet)]) == 0
     assert json.loads((folder / "judged.json").read_text("utf-8"))["invalid"] == 12
     comment = [lines[0], f"{lines[1]}why", *lines[2:]]
-    for content in (sheet.read_text("utf-8"), "\n".join(comment), "thesis", ""):
+    for content in ("\n".join(comment), "thesis", ""):
         sheet.write_text(content, "utf-8")
-        assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 1
+        assert main(["audit", "--sheet", str(sheet), "--sheet-rows", "12"]) == 1
         assert f"{sheet}: has been changed since this command wrote it" in capsys.readouterr().err
         assert sheet.read_text("utf-8") == content
 
@@ -651,7 +564,6 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) ->
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")
     said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 100}, stream=PAIR.split("_"))
     assert "tempripple: 100 of" in said
-    assert "layouts: every record" in said
     assert "lines/s" not in said.partition("wikifactdiff: 100 of")[2].partition("Files written")[0]
     findings = rows(audited / "audit.parquet")
     failed = [each for each in findings if each["outcome"] == "failed"]
@@ -663,7 +575,7 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) ->
     assert len(folders) == 5
     assert [fault for folder in folders for fault in of_folders.folder(folder, audited)] == []
     summary = json.loads((audited / "audit.json").read_text("utf-8"))
-    assert set(summary["sampled"]) | {LAYOUTS, FOLDERS} == set(DATASETS)
+    assert set(summary["sampled"]) | {FOLDERS} == set(DATASETS)
     assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}
     assert summary["drawn"]["updates"] > 100
     page = (audited / "report.html").read_text("utf-8")

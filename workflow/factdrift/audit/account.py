@@ -89,7 +89,7 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
     yield f"subjects drawn from the new dump: {parts}; the rules make {drawn['updates']:,} updates of them"
     for dataset in DATASETS:
         counts = summary["sampled"].get(dataset)
-        kinds = [each for each in summary["kinds"] if each["dataset"] == dataset]
+        kinds = [kind for kind in summary["kinds"] if kind["dataset"] == dataset]
         rows = "every record and file"
         if counts is not None:
             rows = f"{counts['rows']:,} of {counts['of']:,} rows audited" if counts["rows"] else "all rows"
@@ -97,14 +97,14 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
             continue
         yield f"{dataset}: {rows}"
         yield f"  {'kind':18}{'rows':>7}{'failed':>8}{'declared':>10}   rate  95 % interval"
-        for each in kinds:
-            line = f"  {each['kind']:18}{each['rows']:7,}{each['failed']:8,}{each['declared']:10,}"
-            if each["rows"]:
-                line += f"{each['rate']:7.1%}  {each['low']:.1%} to {each['high']:.1%}"
-            yield line + (f"  ({each['unchecked']} not checked)" if each["unchecked"] else "")
-        for each in kinds:
-            if each["note"] and each["failed"]:
-                yield f"  {each['kind']}: right rows fail it too, since {each['note']}"
+        for kind in kinds:
+            line = f"  {kind['kind']:18}{kind['rows']:7,}{kind['failed']:8,}{kind['declared']:10,}"
+            if kind["rows"]:
+                line += f"{kind['rate']:7.1%}  {kind['low']:.1%} to {kind['high']:.1%}"
+            yield line + (f"  ({kind['unchecked']} not checked)" if kind["unchecked"] else "")
+        for kind in kinds:
+            if kind["note"] and kind["failed"]:
+                yield f"  {kind['kind']}: right rows fail it too, since {kind['note']}"
         for column, reason in summary["unchecked"].get(dataset, {}).items():
             yield f"  not checked: {column} ({reason})"
         guess = summary["surface"].get(dataset)
@@ -114,9 +114,9 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
                 f"({guess['low']:.1%} to {guess['high']:.1%}) of {guess['questions']:,}, chance "
                 f"{guess['chance']:.1%}"
             )
-    failures = [each for each in findings if each["outcome"] == FAILED]
-    failures.sort(key=lambda each: bool(KINDS[each["kind"]].note))
+    failures = [finding for finding in findings if finding["outcome"] == FAILED]
+    failures.sort(key=lambda failure: bool(KINDS[failure["kind"]].note))
     if failures:
         yield f"failures: {len(failures):,}" + (f", of which {most}:" if len(failures) > most else ":")
-    for each in failures[:most]:
-        yield f"  {each['row']} {each['kind']}: {each['reason']}"
+    for failure in failures[:most]:
+        yield f"  {failure['row']} {failure['kind']}: {failure['reason']}"

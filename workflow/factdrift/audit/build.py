@@ -12,7 +12,6 @@ from factdrift.audit import (
     of_dated,
     of_folders,
     of_klob,
-    of_layouts,
     of_neighbours,
     of_questions,
     of_ripples,
@@ -28,7 +27,6 @@ from factdrift.audit.kinds import (
     FOLDERS,
     KINDS,
     KLOB,
-    LAYOUTS,
     PASSED,
     QUESTIONS,
     REPLACEMENTS,
@@ -39,7 +37,7 @@ from factdrift.audit.kinds import (
 )
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
-from factdrift.audit.reading import Reading, Source, read
+from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.columns import Row
@@ -67,7 +65,7 @@ class Samples(NamedTuple):
     lengths: Mapping[str, int]
 
 
-def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
+def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
     """The findings, as rows of AUDIT, and a summary: sizes, rates by kind, guesses from the surface.
 
     `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
@@ -99,9 +97,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
             )
             outcome = FAILED if guessed.leaks else PASSED
             findings += _named(name, "", "", "", [("surface", outcome, reason)])
-    # How many rows the checks of whole tables looked at; of layouts and folders the number of files.
-    files = {LAYOUTS: source.layouts(), FOLDERS: source.folders()}
-    sizes = samples.sizes | {name: len(paths) for name, paths in files.items() if paths}
+    # How many rows the checks of whole tables looked at, and how many folders.
+    sizes = samples.sizes | ({FOLDERS: len(source.folders())} if source.folders() else {})
     whole = {
         (dataset, kind): sizes[dataset]
         for kind, each in KINDS.items()
@@ -116,7 +113,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         "drawn": reading.drawn_account(),
         "kinds": rates(findings, whole),
         "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
-        "unchecked": _unseen([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
+        "unchecked": _unseen(samples.sizes, reading),
     }
     return findings, summary
 
@@ -124,7 +121,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
 # --- samples --------------------------------------------------------------------------------------------
 
 
-def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
+def samples_of(source: AuditedBuild, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
     """Samples of the products that have been built; of each part of KLoB a third of `rows`."""
     files = source.files()
     samples: dict[str, list[Row]] = {}
@@ -154,14 +151,16 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         examples = pq.read_table(path, columns=["example_id", "p1", "p2", "sentences"]).to_pylist()
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
-        lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
+        lengths |= {
+            sentence["sentence_id"]: sentence["n_tokens"] for row in examples for sentence in row["sentences"]
+        }
     for dataset, columns in STRATA.items():
         if dataset in files:
             found = pq.read_table(files[dataset], columns=columns).to_pylist()
             of_rows = [["" if row[name] is None else row[name] for name in columns] for row in found]
             take(dataset, files[dataset], of_rows)
     probed = {row["update"] for row in samples.get(RIPPLES, ())}
-    places = [place for place, row in enumerate(updates) if _update_of(row) in probed]
+    places = [index for index, row in enumerate(updates) if _update_of(row) in probed]
     about = {_update_of(row): row for row in rows_at(files[UPDATES], places)}
     return Samples(samples, sizes, updates, about, items, lengths)
 
@@ -189,7 +188,7 @@ SAID_OF: dict[str, Callable[[Row], tuple[str, str, str]]] = {
 """Dataset -> name, relation and rule of a row in the findings."""
 
 
-def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Iterator[Row]:
     """Yields the findings about the sampled rows and the whole tables, but those from the surface."""
     files, configuration, dumps = source.files(), reading.configuration, reading.dumps
 
@@ -251,16 +250,6 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
         yield from rows(
             RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
-    replaced: list[Row] = []
-    if any(path.suffix == ".json" for path in source.layouts()):
-        replaced = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
-    for path in source.layouts():
-        faults = (
-            of_layouts.lines(path, source.pair)
-            if path.suffix == ".jsonl"
-            else of_layouts.layout(path, replaced, source.pair / "tempripple")
-        )
-        yield from _faults(LAYOUTS, "layout", of_tables.until_damage(faults, path.name))
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
     if source.folders():

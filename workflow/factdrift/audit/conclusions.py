@@ -52,7 +52,7 @@ def unit(triple: Triple) -> str | None:
 
 def replaces(group: Group, how: How) -> bool:
     """Whether one object replaces another; amounts in two units do only in the released code."""
-    units = {unit(each) for each in group} - {None}
+    units = {unit(update) for update in group} - {None}
     return one_new_one_obsolete(group) and (how.variant == "reference" or len(units) < 2)
 
 
@@ -90,43 +90,45 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
             return (shown[0],) if shown else (statement.json,)
         return (content,)
 
-    if how.variant == "reference" and all(each.change == "F0" for each in group):
+    if how.variant == "reference" and all(update.change == "F0" for update in group):
         return drop(group, "unchanged")
-    if any(each.label == "unknown" for each in group):
+    if any(update.label == "unknown" for update in group):
         return drop(group, "unknown")
-    drop([each for each in group if each.label == "ignore"], "ignore")
-    left = [each for each in group if each.label != "ignore"]
+    drop([update for update in group if update.label == "ignore"], "ignore")
+    left = [update for update in group if update.label != "ignore"]
     if not left:
         return None
-    objects = [each.any.object for each in left if each.any.object is not None]
+    objects = [update.any.object for update in left if update.any.object is not None]
     subject = left[0].any.subject
-    if any(label_of(each) is None for each in [subject, *objects]) or BLANK in (label_of(subject) or ""):
+    if any(label_of(object_) is None for object_ in [subject, *objects]) or BLANK in (
+        label_of(subject) or ""
+    ):
         return drop(left, "no_label")
-    if how.leaks == "drop" and any(each.leaks and each.label != "static" for each in left):
+    if how.leaks == "drop" and any(update.leaks and update.label != "static" for update in left):
         return drop(left, "leak")
     is_replace = one_new_one_obsolete(left)
-    if how.variant == "reference" and all(each.label == "static" for each in left):
+    if how.variant == "reference" and all(update.label == "static" for update in left):
         return drop(left, "static")
     doubles: Group = []
-    for value in {name(each) for each in left}:
-        same = [each for each in left if name(each) == value]
-        labels = {each.label for each in same}
+    for value in {name(update) for update in left}:
+        same = [update for update in left if name(update) == value]
+        labels = {update.label for update in same}
         if len(same) == 1:
             continue
         if labels != {"obsolete"} and not labels <= {"new", "static"}:
             return drop(left, "anomaly")
-        statics = [each for each in same if each.label == "static"]
+        statics = [update for update in same if update.label == "static"]
         keep = statics[0] if statics and how.variant != "reference" else same[0]
-        doubles += [each for each in same if each is not keep]
+        doubles += [update for update in same if update is not keep]
     drop(doubles, "duplicate")
-    left = [each for each in left if each.dropped_by is None]
+    left = [update for update in left if update.dropped_by is None]
     if how.variant != "reference":
-        if all(each.label == "static" for each in left):
+        if all(update.label == "static" for update in left):
             return drop(left, "static")
         is_replace = replaces(left, how)
     name_of_scenario = scenario(left, how)
-    for each in left:
-        each.scenario, each.is_replace = name_of_scenario, is_replace
+    for update in left:
+        update.scenario, update.is_replace = name_of_scenario, is_replace
     return None
 
 

@@ -30,11 +30,11 @@ def _relevant(
     }
     labels: dict[int, str | None] = {}
     if how.variant == "reference":
-        classes = {f"Q{number}" for each in briefs.values() for number in each.classes}
+        classes = {f"Q{number}" for brief in briefs.values() for number in brief.classes}
         named = read_entities(path, dict.fromkeys(classes, frozenset[str]()))
         labels = {int(name[1:]): entity.label for name, entity in named.items()}
     dump = Dump((), briefs, survey.relations, survey.classes, labels)
-    return {each for each in briefs if filters.relevant_in(dump, each, how)}, lines
+    return {brief for brief in briefs if filters.relevant_in(dump, brief, how)}, lines
 
 
 class Documents:
@@ -66,7 +66,7 @@ class Documents:
                 bags.append(bag)
             if entity.label and "____" not in entity.label:
                 self.plain[entity.id] = dict(self._plain(line, t_old))
-        self._place = {name: place for place, name in enumerate(names)}
+        self._place = {name: index for index, name in enumerate(names)}
         self.names = names
         self._vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
         self._vectors = self._vectorizer.fit_transform(bags) if bags else None

@@ -175,7 +175,7 @@ def measured(triple: Triple) -> bool:
 def decide(case: Case) -> tuple[str, str]:
     """(rule, label) of the first rule that holds."""
     change, start, end = case.triple.change, case.start, case.end
-    changes = [each.change for each in case.group]
+    changes = [claim.change for claim in case.group]
     swap = sorted(changes) == ["F+", "F-"]
     reference, revised = case.how.variant == "reference", case.how.variant == "revised"
     stands = change in ("F0", "F+")
@@ -199,14 +199,14 @@ def decide(case: Case) -> tuple[str, str]:
     if reference and case.single_value:
         return "undecided", "unknown"
     if revised and measured(case.triple):
-        series = [each.any.pit for each in case.group if measured(each)]
-        later = [each for each in series if each and case.pit and each.low > case.pit.high]
+        series = [claim.any.pit for claim in case.group if measured(claim)]
+        later = [claim for claim in series if claim and case.pit and claim.low > case.pit.high]
         if case.before(case.pit):
-            if any(case.before(each) for each in later):
+            if any(case.before(claim) for claim in later):
                 return "outdated", "ignore"
-            if any(case.inside(each) for each in series):
+            if any(case.inside(claim) for claim in series):
                 return "superseded", "obsolete"
-        elif case.inside(case.pit) and any(case.inside(each) for each in later):
+        elif case.inside(case.pit) and any(case.inside(claim) for claim in later):
             return "outdated", "ignore"
     if change == "F+" and case.inside(case.pit):
         return "measured_inside", "new"

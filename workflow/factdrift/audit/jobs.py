@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.jobs import Flag, Job, Key, Paths, Place
 from factdrift.core.manifests import read_manifest
-from factdrift.core.products import no_file, products
+from factdrift.core.products import no_file
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -36,11 +38,18 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
     labels: Annotated[Paths, "tables of labels of the build"] = ()
     beside_: Annotated[
         Paths | None,
-        "products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the "
-        "published folders; default: those in results/, if they are of the pair",
+        "products outside the pair's folder: stream.parquet, asof.parquet, the published folders; "
+        "default: those in results/, if they are of the pair",
         Flag("PATH"),
     ] = None
     output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
+    sheet: Annotated[
+        Place | None,
+        "of the audit that is there: write audited rows to be judged by hand; of a sheet with judgements, "
+        "print what people say and keep it for the page",
+        Flag("CSV", by_hand=True),
+    ] = None
+    sheet_rows: Annotated[int, "rows of a sheet", Flag("N", by_hand=True)] = 100
     settings: Annotated[AuditSettings, Key("audit")]
 
     def run(self) -> str:
@@ -48,11 +57,14 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
 
         from factdrift.audit.account import AUDIT, text_of
         from factdrift.audit.build import audit
-        from factdrift.audit.reading import Source
+        from factdrift.audit.reading import AuditedBuild
         from factdrift.core.owned import claim
         from factdrift.core.tables import write_parquet
 
         pair = self.pair or _pair()
+        folder = self.output or pair / "audit"
+        if self.sheet is not None:
+            return _judge(self.sheet, folder, self.sheet_rows, self.settings.seed)
         manifest = read_manifest(pair / "manifest.json")
         dumps = [
             Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
@@ -60,9 +72,8 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
         ]
         old, new = self.old_dump or dumps[0], self.new_dump or dumps[1]
         beside = _beside(pair) if self.beside_ is None else self.beside_
-        folder = self.output or pair / "audit"
         claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
-        source = Source(pair, old, new, self.labels, beside)
+        source = AuditedBuild(pair, old, new, self.labels, beside)
         findings, summary = audit(source, self.settings.rows, self.settings.seed)
         text = "\n".join(text_of(summary, findings))
         write_text(text, folder / "audit.txt")
@@ -71,78 +82,49 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
         return text
 
 
-class OfAudit(Job):
-    """A job for what an audit found."""
+def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
+    """Writes a sheet of audited rows, or reads the judgements of one. Raises InputError without an audit."""
+    import pyarrow.parquet as pq
 
-    audit: Annotated[
-        Path | None,
-        "of an audit; default: that of the pair of dates of results/manifest.json",
-        Flag("FOLDER"),
-    ] = None
+    from factdrift.audit.reading import AuditedBuild
+    from factdrift.audit.sheet import has_judgements, judged, judged_text
 
-    @property
-    def folder(self) -> Path:
-        return self.audit or _pair() / "audit"
-
-    def findings(self) -> list[dict[str, Any]]:
-        """The rows of audit.parquet. Raises InputError if it is not there."""
-        import pyarrow.parquet as pq
-
-        path = self.folder / "audit.parquet"
-        if not path.is_file():
-            raise no_file(path)
-        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-        return rows
-
-
-class Sheet(OfAudit, command="audit sheet"):
-    """Write audited rows as CSV, to be judged by hand.
-
-    For example: factdrift audit sheet --rows 50 --output sheet.csv
-    """
-
-    rows: int = 100
-    seed: int = 0
-    output: Annotated[Output, Flag("CSV")]
-
-    def run(self) -> str:
-        import csv
-
-        from factdrift.audit.kinds import UPDATES
-        from factdrift.audit.reading import Source
-        from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
-        from factdrift.core.owned import atomic_path, check_unchanged
-
-        check_unchanged(self.output, is_blank)
-        files = Source(self.folder.parent, Path(), Path()).files()
-        if UPDATES not in files:
-            raise InputError(
-                f"{self.folder.parent / 'wikifactdiff.parquet'}: no such file; the rows of a sheet are read "
-                "beside the folder of the audit: name one in the folder of its pair with --audit"
-            )
-        rows = list(sheet_rows(self.findings(), files, self.rows, self.seed))
-        with atomic_path(self.output) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            # Labels come from dumps that anybody can edit.
-            writer.writerows([sheet_cell(str(row.get(name) or "")) for name in COLUMNS] for row in rows)
-        return f"{self.output}: {len(rows)} rows; write valid, invalid or unsure into the column judgement"
-
-
-class Judged(OfAudit, command="audit judged"):
-    """Print what people judged, and keep it for the page.
-
-    For example: factdrift audit judged sheet.csv
-    """
-
-    sheet: Annotated[Path, Flag("CSV", by_place=True)]
-
-    def run(self) -> str:
-        from factdrift.audit.sheet import judged, judged_text
-
-        account = judged(self.sheet, self.findings())
-        write_json(account, self.folder / "judged.json")
+    audit = folder / "audit.parquet"
+    if not audit.is_file():
+        raise no_file(audit)
+    findings = pq.read_table(audit).to_pylist()
+    if has_judgements(sheet):
+        account = judged(sheet, findings)
+        write_json(account, folder / "judged.json")
         return "\n".join(judged_text(account))
+    number = write_sheet(sheet, findings, AuditedBuild(folder.parent, Path(), Path()).files(), rows, seed)
+    return f"{sheet}: {number} rows; write valid, invalid or unsure into the column judgement"
+
+
+def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path], rows: int, seed: int) -> int:
+    """Writes audited rows as CSV, to be judged by hand; returns their number.
+
+    Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
+    """
+    import csv
+
+    from factdrift.audit.kinds import UPDATES
+    from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
+    from factdrift.core.owned import atomic_path, check_unchanged
+
+    check_unchanged(sheet, is_blank)
+    if UPDATES not in files:
+        raise InputError(
+            f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "
+            "not there; name the folder of a pair with --pair"
+        )
+    lines = list(sheet_rows(findings, files, rows, seed))
+    with atomic_path(sheet) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        # Labels come from dumps that anybody can edit.
+        writer.writerows([sheet_cell(str(line.get(name) or "")) for name in COLUMNS] for line in lines)
+    return len(lines)
 
 
 def _beside(pair: Path) -> list[Path]:
@@ -152,10 +134,8 @@ def _beside(pair: Path) -> list[Path]:
     if made_of is not None and made_of.resolve() != pair.resolve():
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
-    named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    known = [results / name for product in products() for name in product.names]
-    copies = [path for path in known if path.suffix == ".jsonl" or path.parent.name == "layouts"]
-    return [path for path in (*named, *copies) if path.exists()]
+    products = (results / "stream.parquet", results / "asof.parquet", results / "publish")
+    return [path for path in products if path.exists()]
 
 
 def _pair() -> Path:

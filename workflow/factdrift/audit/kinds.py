@@ -7,9 +7,8 @@ from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"
-STREAM, ASOF, LAYOUTS, FOLDERS = "stream", "asof", "layouts", "publish"
-RIPPLES = "ripples"
-DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES, LAYOUTS, FOLDERS)
+STREAM, ASOF, RIPPLES, FOLDERS = "stream", "asof", "ripples", "publish"
+DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES, FOLDERS)
 
 
 class Kind(NamedTuple):

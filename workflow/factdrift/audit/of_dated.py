@@ -115,7 +115,7 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()
     sentence, newest = " ".join(others[: len(words)]), " ".join(others[len(words) :])
-    if not newest or sum(one != two for one, two in zip(words, others, strict=False)) > 1:
+    if not newest or sum(word != two for word, two in zip(words, others, strict=False)) > 1:
         yield f"question and context {row['context']!r} are not the same sentence but for the verb"
         return
     if is_present and subject is not None and dumps.templates.source(row["asked_p"]) == "bundled":
@@ -177,11 +177,11 @@ def _marks(row: Row) -> Iterator[str]:
 
 def _options(row: Row, dumps: Dumps) -> Iterator[str]:
     options, answer, verdicts = row["options"], row["answer_index"], row["option_verdicts"]
-    if len({plain(each).casefold() for each in options}) < len(options):
+    if len({plain(option).casefold() for option in options}) < len(options):
         yield f"two options are equal: {options}"
     if answer not in range(len(options)) or options[answer] != row["answer_label"]:
         yield f"option {answer} is not the answer {row['answer_label']!r}"
-    if [place for place, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
+    if [index for index, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
     for _, claim in _claims(row, dumps):

@@ -137,11 +137,11 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}[row["subtask"]]
     if [sentence["role"] for sentence in row["sentences"]] != roles:
         yield f"the sentences are {[sentence['role'] for sentence in row['sentences']]}"
-    for place, sentence in enumerate(row["sentences"], 1):
-        if sentence["place"] != place:
-            yield f"sentence {place} is called {sentence['place']}"
+    for index, sentence in enumerate(row["sentences"], 1):
+        if sentence["place"] != index:
+            yield f"sentence {index} is called {sentence['place']}"
         if sentence["sentence_id"] != row_id(row["example_id"], sentence["role"], str(sentence["place"])):
-            yield f"the id of sentence {place} is not that of example, role and place"
+            yield f"the id of sentence {index} is not that of example, role and place"
         if sentence["text_blank"] != f"{sentence['text']} _":
             yield f"{sentence['text_blank']!r} is not the text with a blank"
         if sentence["n_tokens"] != len(sentence["text_blank"].split()):

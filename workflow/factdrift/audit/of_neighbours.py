@@ -95,7 +95,7 @@ def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    answers = {each["raw"] for each in row["objects"] if each["decision"] == "new"}
+    answers = {object_["raw"] for object_ in row["objects"] if object_["decision"] == "new"}
     for fact in row["neighborhood"]:
         (value,) = fact["objects"]
         if value["raw"] in answers:

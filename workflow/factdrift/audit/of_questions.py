@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, differing, outcomes
-from factdrift.audit.phrases import Method, bare, contains, context, date_text, dated, normal, question
+from factdrift.audit.phrases import (
+    TempRippleWording,
+    bare,
+    contains,
+    context,
+    date_text,
+    dated,
+    normal,
+    question,
+)
 from factdrift.audit.ripple_items import Due, Key
-from factdrift.audit.ripples import FOREVER, Graph, said
+from factdrift.audit.ripples import FOREVER, Graph, statement_of
 from factdrift.audit.values import plain, words
 from factdrift.core.columns import Row
 
@@ -25,7 +34,7 @@ class Ripples(NamedTuple):
 
     due: Mapping[str, Due]
     reasons: Mapping[Key, str]
-    method: Method
+    method: TempRippleWording
     graph: Graph
     dump: Mapping[str, Entity]
     facts: Mapping[str, Row]
@@ -194,7 +203,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     yield from differing(item, wanted, "dump")
     said_there = item["context"].removeprefix(dated(method))
     in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.place > 1)
-    returning = sum(each.item == due.holder.item for each in due.holders) > 1
+    returning = sum(holder.item == due.holder.item for holder in due.holders) > 1
     flags = {"answer_in_context": in_context, "returning": returning}
     date = due.chain.steps[-1].date if due.hops else None
     if date is None or date.precision > 9:
@@ -233,12 +242,12 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     if len({normal(each) for each in options}) < len(options):
         yield f"two options are equal: {options}"
     line = ripples.dump.get(due.asked[0])
-    true = {said(claim).value for claim in (line.of(due.asked[1]) if line else ())}
-    holders = {each.item for each in due.holders}
-    aliases = {words(each) for each in (item["answer_label"], *(item["answer_aliases"] or ()))}
+    true = {statement_of(claim).value for claim in (line.of(due.asked[1]) if line else ())}
+    holders = {holder.item for holder in due.holders}
+    aliases = {words(alias) for alias in (item["answer_label"], *(item["answer_aliases"] or ()))}
     pool = ripples.answers.get(due.asked[1], frozenset())
-    for place, (name, option) in enumerate(zip(options, item["option_ids"], strict=False)):
-        if place == answer:
+    for index, (name, option) in enumerate(zip(options, item["option_ids"], strict=False)):
+        if index == answer:
             continue
         if option in true and ripples.same_timeline == "exclude":
             yield f"{name!r} ({option}) is a value of {' '.join(due.asked)}"

@@ -50,19 +50,19 @@ def whole_lines(row: Row, updated: Row | None) -> Iterator[str]:
     yield row["subject"]
     yield row["asked_subject"]
     objects = updated["objects"] if updated else ()
-    yield from (each["id"] for each in objects if (each["id"] or "").startswith("Q"))
+    yield from (object_["id"] for object_ in objects if (object_["id"] or "").startswith("Q"))
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks need beside those, with the relations of each."""
-    steps = [*row["path"], *(each["step"] for each in row["conditions"])]
+    steps = [*row["path"], *(condition["step"] for condition in row["conditions"])]
     for step in steps:
         yield step["subject"], frozenset([step["relation"]])
         if step["object"]:
             yield step["object"], frozenset()
-    for each in (*row["answers"], *row["stale"]):
-        if each["id"]:
-            yield each["id"], frozenset([row["relation"]])
+    for answer in (*row["answers"], *row["stale"]):
+        if answer["id"]:
+            yield answer["id"], frozenset([row["relation"]])
     for name in (row["relation"], row["asked_relation"]):
         yield name, frozenset(["P1696", "P2302"])
 
@@ -84,7 +84,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Each step is a statement; the steps are those of the criterion and end at the answer."""
     path: Sequence[Row] = row["path"]
     yield from (reason for _, reason in (_claim(step, dumps) for step in path) if reason)
-    answers = {each["id"] for each in row["answers"]}
+    answers = {answer["id"] for answer in row["answers"]}
     own = (row["subject"], row["relation"])
     asked = (row["asked_subject"], row["asked_relation"])
     criterion = row["criterion"]
@@ -144,10 +144,10 @@ def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Of what must be preserved: each answer holds at T_new and is not new, and no static one is left out."""
     holding = items_on(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
     decided = {
-        decision: {each["id"] for each in updated["objects"] if each["decision"] == decision}
+        decision: {object_["id"] for object_ in updated["objects"] if object_["decision"] == decision}
         for decision in ("new", "static")
     }
-    answers = {each["id"] for each in row["answers"]}
+    answers = {answer["id"] for answer in row["answers"]}
     if wrong := answers - holding | answers & decided["new"]:
         yield f"{', '.join(sorted(map(str, wrong)))} does not hold at T_new beside what is new"
     if absent := (decided["static"] - {None}) & holding - answers:
@@ -196,7 +196,7 @@ def _only(row: Row, dumps: Dumps) -> Iterator[str]:
                 yield f"{step['subject']} {step['relation']} has {len(values)} values on {packed(day)}"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
         stated = items_on(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
-        if stated - {each["id"] for each in row["answers"]}:
+        if stated - {answer["id"] for answer in row["answers"]}:
             yield f"the new dump states {', '.join(sorted(stated))}"
 
 
@@ -206,13 +206,13 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
     due = {"alias": [], "history_new": [], "logical": path[1:], "compose_object": path[1:]}.get(
         criterion, path[:1]
     )
-    facts, wanted = [_fact(each["step"]) for each in row["conditions"]], [*map(_fact, due)]
+    facts, wanted = [_fact(condition["step"]) for condition in row["conditions"]], [*map(_fact, due)]
     if criterion == "preserve":
         wanted = [fact for fact in facts if fact in map(_fact, path)][:1] or [_fact(path[0])]
     if facts != wanted:
         yield f"the conditions are {facts}, by the path {wanted}"
-    for each in row["conditions"]:
-        step = each["step"]
+    for condition in row["conditions"]:
+        step = condition["step"]
         claim, reason = _claim(step, dumps)
         if reason or claim is None:
             yield reason
@@ -223,12 +223,12 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
         answers = [step["object"]]
         if criterion == "preserve":
             held = {entity_of(other.mainsnak) for other in holding}
-            answers = [one["id"] for one in row["answers"] if one["id"] in held]
-        if sorted(map(str, answers)) != sorted(str(one["id"]) for one in each["answers"]):
-            yield f"the answers to {each['prompt']!r} are not {answers}"
+            answers = [answer["id"] for answer in row["answers"] if answer["id"] in held]
+        if sorted(map(str, answers)) != sorted(str(answer["id"]) for answer in condition["answers"]):
+            yield f"the answers to {condition['prompt']!r} are not {answers}"
         if criterion == "history_old" and step["statement"] != path[0]["statement"]:
             yield f"{step['statement']} is not the statement of the month"
-        yield from _called(each["answers"], claim, dumps)
+        yield from _called(condition["answers"], claim, dumps)
 
 
 def _fact(step: Row) -> tuple[str, ...]:
@@ -252,9 +252,9 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
     if claim is None:
         return
     starts, ends = spans(claim, START), spans(claim, END)
-    if not starts or max(packed(each.last) for each in starts) > first:
+    if not starts or max(packed(start.last) for start in starts) > first:
         yield f"{step['statement']} does not say that it began by {row['date']}"
-    if ends and min(packed(each.first) for each in ends) < last:
+    if ends and min(packed(end.first) for end in ends) < last:
         yield f"{step['statement']} ended before the end of {row['date']}"
     for lines in (dumps.new, dumps.old):
         line = lines.get(row["subject"])
@@ -278,8 +278,8 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     yield from _called(row["answers"], claim, dumps)
     yield from _called([each for each in row["stale"] if each["id"]], None, dumps)
     said = words(row["prompt"].replace(BLANK, ""))
-    for each in row["answers"]:
-        for name in (each["label"], *each["aliases"]):
+    for answer in row["answers"]:
+        for name in (answer["label"], *answer["aliases"]):
             if words(name).strip() and words(name) in said:
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
     due, was_other = right_before(row, updated, dumps)
@@ -289,24 +289,24 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     must_change = None if row["criterion"] not in KEPT and not was_other else row["criterion"] not in KEPT
     if row["must_change"] is not must_change:
         yield f"must_change is {row['must_change']}, by the old dump {must_change}"
-    right = {each["id"] or each["label"] for each in row["answers"]}
+    right = {answer["id"] or answer["label"] for answer in row["answers"]}
     if row["criterion"] not in KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
         yield "the answer is right without the update, too"
 
 
 def _called(answers: Sequence[Row], claim: WikidataClaim | None, dumps: Dumps) -> Iterator[str]:
     """What is wrong with the names of answers; `claim`: the statement of one that is no item."""
-    for each in answers:
-        if each["id"]:
-            label, aliases = name_of(each["id"], dumps)
-            if label and plain(each["label"]) != label:
-                yield f"{each['id']}: label {each['label']!r} where the dumps have {label!r}"
-            if label and {*map(plain, each["aliases"])} != aliases:
-                yield f"{each['id']}: aliases {each['aliases']}, in the dumps {sorted(aliases)}"
-        elif each["aliases"]:
-            yield f"{each['label']!r} is no item and has aliases"
+    for answer in answers:
+        if answer["id"]:
+            label, aliases = name_of(answer["id"], dumps)
+            if label and plain(answer["label"]) != label:
+                yield f"{answer['id']}: label {answer['label']!r} where the dumps have {label!r}"
+            if label and {*map(plain, answer["aliases"])} != aliases:
+                yield f"{answer['id']}: aliases {answer['aliases']}, in the dumps {sorted(aliases)}"
+        elif answer["aliases"]:
+            yield f"{answer['label']!r} is no item and has aliases"
         elif claim is not None and (
-            reason := misread(*_literal(each, claim), dumps.variant == "reference", dumps.new)
+            reason := misread(*_literal(answer, claim), dumps.variant == "reference", dumps.new)
         ):
             yield reason
 

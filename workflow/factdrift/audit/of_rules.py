@@ -41,9 +41,9 @@ def groups_of(
         int(name[1:]): label for name, label in supplied.items() if name[:1] == "Q" and name[1:].isdigit()
     }
     by_key: dict[Key, list[Triple]] = defaultdict(list)
-    for each in updates(old, new, how, born, names):
-        by_key[f"Q{each.any.subject}", f"P{each.any.property}"].append(each)
-    due = {key: [each for each in group if each.dropped_by is None] for key, group in by_key.items()}
+    for update in updates(old, new, how, born, names):
+        by_key[f"Q{update.any.subject}", f"P{update.any.property}"].append(update)
+    due = {key: [triple for triple in group if triple.dropped_by is None] for key, group in by_key.items()}
     dropped = {
         key: "; ".join(sorted({f"{each.dropped_by} ({each.rule})" for each in by_key[key]}))
         for key, left in due.items()
@@ -53,7 +53,8 @@ def groups_of(
         key
         for key, group in by_key.items()
         if any(
-            each.change == "F+" and each.rule == "undecided" and each.any.object in unsure for each in group
+            triple.change == "F+" and triple.rule == "undecided" and triple.any.object in unsure
+            for triple in group
         )
     }
     return Groups({key: left for key, left in due.items() if left}, dropped, unclear)

@@ -87,22 +87,22 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
         if end != begin:
             yield Fault("", "", f"interval {number} does not begin where the one before ends")
     for chain, group in chains.items():
-        for place, row in enumerate(group, 1):
+        for index, row in enumerate(group, 1):
             name, relation = name_of(row), row["relation"]["id"]
             if chain != f"{row['subject']['id']}-{relation}":
                 yield Fault(name, relation, f"the chain is called {chain}")
-            if (row["link"], row["links"]) != (place, len(group)):
+            if (row["link"], row["links"]) != (index, len(group)):
                 yield Fault(
-                    name, relation, f"link {row['link']} of {row['links']}, it is {place} of {len(group)}"
+                    name, relation, f"link {row['link']} of {row['links']}, it is {index} of {len(group)}"
                 )
-            if place > 1 and group[place - 2]["interval"] >= row["interval"]:
+            if index > 1 and group[index - 2]["interval"] >= row["interval"]:
                 yield Fault(name, relation, "two links of one interval, or out of order")
             if len(row["changes"]) != len(row["objects"]):
                 yield Fault(name, relation, "changes and objects are not as many")
                 continue
             for value, change in zip(row["objects"], row["changes"], strict=True):
-                due = _superseded(value, group[place:])
-                back = value["decision"] == "new" and _ended_before(value, group[: place - 1])
+                due = _superseded(value, group[index:])
+                back = value["decision"] == "new" and _ended_before(value, group[: index - 1])
                 if change["reverts"] != back:
                     yield Fault(name, relation, f"{value['label']}: reverts is not {back}")
                 if value["decision"] != "static" and change["superseded_by"] != due:
@@ -134,7 +134,7 @@ def _ended_before(value: Row, earlier: Sequence[Row]) -> bool:
     """Whether the last earlier link that decided about a value says that it ended."""
     ended = known = False
     for row in earlier:
-        decisions = {each["decision"] for each in row["objects"] if _same(each, value)}
+        decisions = {object_["decision"] for object_ in row["objects"] if _same(object_, value)}
         known = known or bool(decisions)
         if decisions:
             ended = "obsolete" in decisions
@@ -146,7 +146,7 @@ def _ended_before(value: Row, earlier: Sequence[Row]) -> bool:
 def _superseded(value: Row, later: Sequence[Row]) -> int | None:
     """The first later link that ends a new value, or in which an obsolete one holds again."""
     for row in later:
-        decisions = {each["decision"] for each in row["objects"] if _same(each, value)}
+        decisions = {object_["decision"] for object_ in row["objects"] if _same(object_, value)}
         if value["decision"] == "obsolete":
             if decisions & {"new", "static"}:
                 return int(row["link"])
@@ -202,8 +202,8 @@ def _dated(where: str, value: Row, change: Row, row: Row, dumps: Dumps) -> Itera
     elif how == "value" and not str(value["raw"]).lstrip("+").startswith(date.partition(" ")[0]):
         yield f"{where}dated {date} by its value, which is {value['raw']}"
     elif how == "replacement" and date not in {
-        other["date"] for each, other in zip(row["objects"], row["changes"], strict=True)
-        if each["decision"] == "new"
+        other["date"] for object_, other in zip(row["objects"], row["changes"], strict=True)
+        if object_["decision"] == "new"
     }:  # fmt: skip
         yield f"{where}dated {date} by a replacement that has another date"
     elif how == "created":

@@ -180,11 +180,11 @@ def not_main_snak(value: Row, claim: WikidataClaim, entity: Entity) -> str | Non
     for name, snak in others(claim):
         if raw_of(snak) == value["raw"]:
             return f"{value['raw']} is the {name} of {claim.claim_id}, whose main snak is {raw_of(main)}"
-    places = (each for group in entity.claims.values() for each in group)
-    for each in places:
-        if raw_of(each.mainsnak) == value["raw"]:
+    places = (triple for group in entity.claims.values() for triple in group)
+    for place in places:
+        if raw_of(place.mainsnak) == value["raw"]:
             return (
-                f"{value['raw']} is the main snak of {each.claim_id} ({each.property_id}), not of "
+                f"{value['raw']} is the main snak of {place.claim_id} ({place.property_id}), not of "
                 f"{claim.claim_id}"
             )
     return f"{value['raw']} is not the main snak of {claim.claim_id}, which is {raw_of(main)}"
@@ -216,8 +216,8 @@ def _labels(update: _Update) -> Iterator[str]:
     row, dumps = update.row, update.dumps
     named = [row["subject"], row["relation"]]
     named += [value for value in row["objects"] if value["id"]]
-    for each in named:
-        yield from wrong_names(each["id"], each["label"], each["description"], dumps)
+    for name in named:
+        yield from wrong_names(name["id"], name["label"], name["description"], dumps)
     for value in row["objects"]:
         if bool(value["id"]) != (value["short"] is None):
             yield f"{value['label']}: short is {value['short']!r}, only literals have one"
@@ -279,7 +279,9 @@ def _not_gone(update: _Update, value: Row) -> Iterator[str]:
         if _is_outranked(claim, group):
             continue
         points = [date.first for date in spans(claim, POINT)]
-        followed = any(date.first > max(points) for each in group for date in spans(each, POINT) if points)
+        followed = any(
+            date.first > max(points) for triple in group for date in spans(triple, POINT) if points
+        )
         if holds(claim, dumps.t_new):
             yield f"{claim.claim_id} still holds in the new dump"
         elif points and not followed:
@@ -289,14 +291,14 @@ def _not_gone(update: _Update, value: Row) -> Iterator[str]:
 
 
 def _is_outranked(claim: WikidataClaim, group: Sequence[WikidataClaim]) -> bool:
-    return claim.rank != "preferred" and any(each.rank == "preferred" for each in group)
+    return claim.rank != "preferred" and any(triple.rank == "preferred" for triple in group)
 
 
 def _not_new(update: _Update, value: Row) -> Iterator[str]:
     row, dumps = update.row, update.dumps
     if not any(_began(claim, dumps) for claim in update.same("new", value)):
         born = (row["subject"]["id"], value["id"]) if row["subject_is_ph_new"] else (value["id"],)
-        if not any(_is_new(each, dumps) for each in born if each):
+        if not any(_is_new(birth, dumps) for birth in born if birth):
             yield "no date of the statement, or of a new entity, lies between the two dates"
     if row["subject_is_ph_new"] or value["announced"]:
         return
@@ -338,7 +340,7 @@ def _static(update: _Update) -> Iterator[Finding]:
         starts = [[each.first for each in spans(claim, START)] for claim in claims]
         if not any(holds(claim, dumps.t_new) or spans(claim, POINT) for claim in claims):
             yield "static", FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
-        elif all(each and min(each) > dumps.t_old for each in starts):
+        elif all(start and min(start) > dumps.t_old for start in starts):
             # The paper's rule 17 asks for the end only.
             outcome = DECLARED if value["rule"] == "end_after" else FAILED
             yield "static", outcome, f"{value['label']}: it began after T_old"
@@ -352,7 +354,7 @@ def _static(update: _Update) -> Iterator[Finding]:
 def _rivals(update: _Update) -> Iterator[str]:
     """Other values of a replacement that hold at T_new, of the same rank and not qualified any further."""
     dumps = update.dumps
-    news = [each for each in update.row["objects"] if each["decision"] == "new"]
+    news = [object_ for object_ in update.row["objects"] if object_["decision"] == "new"]
     if len(news) > 1:
         yield f"a replacement by {len(news)} objects"
     chosen = news[0] if news else None

@@ -22,7 +22,7 @@ MONTHS = (
 )
 
 
-class Method(NamedTuple):
+class TempRippleWording(NamedTuple):
     """The key `tempripple` of a build, days as numbers, and the tables of its relations.
 
     `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
@@ -61,7 +61,7 @@ class Method(NamedTuple):
         return self.change_start <= start[0] and start[1] < self.change_end
 
 
-def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
+def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording:
     """Reads the settings of a build and the tables of TempRIPPLE's relations."""
     until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
     last = min(until, datetime.date.fromisoformat(snapshot))
@@ -81,7 +81,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
         )
         if value
     ]
-    return Method(
+    return TempRippleWording(
         window_start=number_of_day(settings["window_start"]),
         change_start=number_of_day(settings["change_start"]),
         change_end=number_of_day(settings["change_end"]),
@@ -120,7 +120,7 @@ def ordinal(place: int) -> str:
     return f"{place}{ending} most recent"
 
 
-def question(method: Method, relation: str, place: int, subject: str, hops: Sequence[str]) -> str:
+def question(method: TempRippleWording, relation: str, place: int, subject: str, hops: Sequence[str]) -> str:
     """The question about a holder and what follows from it, bare of articles and of case."""
     words, phrase, with_ordinal = method.wordings[relation]
     text = with_ordinal.replace("{ord}", ordinal(place)).replace("{x}", subject)
@@ -131,14 +131,14 @@ def question(method: Method, relation: str, place: int, subject: str, hops: Sequ
     return bare(f"{dated(method)}{words} {verb} {text}?")
 
 
-def context(method: Method, relation: str, subject: str, holder: str) -> str:
+def context(method: TempRippleWording, relation: str, subject: str, holder: str) -> str:
     """The sentence about the newest holder, bare of articles and of case."""
     _, _, phrase = method.wordings[relation]
     text = phrase.replace("{ord}", ordinal(1)).replace("{x}", subject)
     return bare(f"{dated(method)}{text} is {holder.removesuffix('.')}.")
 
 
-def dated(method: Method) -> str:
+def dated(method: TempRippleWording) -> str:
     """`As of 31 December 2022, `, or nothing."""
     day = method.last_day
     return f"As of {day.day} {MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""

@@ -20,7 +20,7 @@ _RULES = list(read_tsv(RESOURCES / "ripples" / "rules.tsv"))
 
 
 def only_object(updated: Row, decision: str) -> Row | None:
-    values: list[Row] = [each for each in updated["objects"] if each["decision"] == decision]
+    values: list[Row] = [object_ for object_ in updated["objects"] if object_["decision"] == decision]
     return values[0] if len(values) == 1 else None
 
 
@@ -33,12 +33,12 @@ def statements_on(line: Entity | None, relation: str, day: Day) -> list[Wikidata
 
 def _holds(claim: WikidataClaim, day: Day) -> bool:
     starts = spans(claim, START)
-    return not ended_by(claim, day) and (not starts or min(each.last for each in starts) <= day)
+    return not ended_by(claim, day) and (not starts or min(start.last for start in starts) <= day)
 
 
 def items_on(line: Entity | None, relation: str, day: Day) -> set[str]:
     """The items that hold on a day."""
-    return {name for each in statements_on(line, relation, day) if (name := entity_of(each.mainsnak))}
+    return {name for claim in statements_on(line, relation, day) if (name := entity_of(claim.mainsnak))}
 
 
 def rules_along(row: Row, path: Sequence[Row]) -> Iterator[tuple[Mapping[str, str], dict[str, str]]]:
@@ -80,7 +80,7 @@ def right_before(row: Row, updated: Row, dumps: Dumps) -> tuple[set[str] | None,
     if row["criterion"] != "logical":
         return {old["id"] or plain(old["label"])}, before
     if row["kind"] == "reverse":
-        stale = {each["id"] for each in row["stale"]}
+        stale = {answer["id"] for answer in row["stale"]}
         wrong = {
             item for item in stale if asked[0] not in items_on(dumps.old.get(item), relation, dumps.t_old)
         }
@@ -92,10 +92,12 @@ def right_before(row: Row, updated: Row, dumps: Dumps) -> tuple[set[str] | None,
             if "z" in names and rule["conclusion"].startswith("s"):
                 line = dumps.old.get({**names, "o": old["id"] or ""}[premise[0]])
                 values = [
-                    each for each in statements_on(line, premise[1], dumps.t_old) if entity_of(each.mainsnak)
+                    claim
+                    for claim in statements_on(line, premise[1], dumps.t_old)
+                    if entity_of(claim.mainsnak)
                 ]
-                claims += values if len({entity_of(each.mainsnak) for each in values}) == 1 else []
-        return _labelled(claims, dumps), any(entity_of(each.mainsnak) for each in claims)
+                claims += values if len({entity_of(value.mainsnak) for value in values}) == 1 else []
+        return _labelled(claims, dumps), any(entity_of(claim.mainsnak) for claim in claims)
     return _labelled(claims, dumps), before or bool(claims)
 
 

@@ -37,16 +37,17 @@ def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     if row["criterion"] == "neighbor":
         yield from _of_neighbour(row, dumps)
     else:
-        due = [tuple(map(templates.bare, each)) for each in _wordings(row, updated, dumps)]
+        due = [tuple(map(templates.bare, wording)) for wording in _wordings(row, updated, dumps)]
         if tuple(map(templates.bare, own)) not in due and (due or templates.are_known):
             yield f"{own} are not the sentences of {row['criterion']}, such as {due[:1]}"
-    for each in row["conditions"]:
-        step, prompt = each["step"], templates.bare(each["prompt"])
+    for condition in row["conditions"]:
+        step, prompt = condition["step"], templates.bare(condition["prompt"])
         texts = templates.filled(step["relation"], name_of(step["subject"], dumps)[0])[:1]
         if row["criterion"] in ("specific", "neighbor", "history_old"):
             texts = [row["prompt"]]
         if texts and prompt != templates.bare(texts[0]):
-            yield f"the condition {each['prompt']!r} does not ask for {step['relation']} of {step['subject']}"
+            asked = f"{step['relation']} of {step['subject']}"
+            yield f"the condition {condition['prompt']!r} does not ask for {asked}"
 
 
 def _of_neighbour(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -84,11 +85,11 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
         when = f"In {MONTHS[month - 1]} {year}, "
         said = [[when + text for text in _past(each)] for each in templates.filled(row["relation"], label)]
         said = [each for each in said if each]
-        for place, prompts in enumerate(said):
-            others = [text for each in said[place + 1 : place + 2] for text in each]
+        for index, prompts in enumerate(said):
+            others = [text for each in said[index + 1 : index + 2] for text in each]
             yield from ((prompt, other, "") for prompt in prompts for other in (*others, ""))
     elif criterion == "preserve":
-        names = [each["label"] for each in updated["objects"] if each["decision"] == "new"]
+        names = [object_["label"] for object_ in updated["objects"] if object_["decision"] == "new"]
         texts = templates.filled(row["relation"], label)[:2]
         if names and texts:
             listed = " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])
@@ -104,13 +105,13 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
 
 
 def _phrase(relations: Sequence[str], name: str) -> str:
-    for each in relations:
-        name = _PHRASES[each]["phrase"].replace("{x}", name) if each in _PHRASES else ""
+    for relation in relations:
+        name = _PHRASES[relation]["phrase"].replace("{x}", name) if relation in _PHRASES else ""
     return name
 
 
 def _question(relations: Sequence[str], name: str) -> str:
-    if any(each not in _PHRASES for each in relations):
+    if any(relation not in _PHRASES for relation in relations):
         return ""
     return f"{_PHRASES[relations[-1]]['wh']} is {_phrase(relations, name)}?"
 

@@ -35,11 +35,10 @@ from factdrift.core.files import read_tsv
 Wanted = dict[str, frozenset[str] | None]
 
 
-class Source(NamedTuple):
+class AuditedBuild(NamedTuple):
     """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
 
-    `beside`: products outside that folder: stream.parquet, asof.parquet, files in `layouts`, the folder
-    `publish`.
+    `beside`: products outside that folder: stream.parquet, asof.parquet, the folder `publish`.
     """
 
     pair: Path
@@ -66,10 +65,6 @@ class Source(NamedTuple):
         """The parts of KLoB that have been built."""
         return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
 
-    def layouts(self) -> list[Path]:
-        """The files in layouts of other projects."""
-        return [path for path in self.beside if path.suffix in (".json", ".jsonl") and path.is_file()]
-
     def folders(self) -> list[Path]:
         """The published folders."""
         return [
@@ -84,7 +79,7 @@ class Source(NamedTuple):
 class Reading(NamedTuple):
     """The lines of both dumps as the checks see them, and what the rules make of the subjects."""
 
-    source: Source
+    source: AuditedBuild
     manifest: Mapping[str, Any]
     dumps: of_updates.Dumps
     surveys: tuple[Survey, Survey]
@@ -160,7 +155,7 @@ class Reading(NamedTuple):
 
 
 def read(
-    source: Source,
+    source: AuditedBuild,
     manifest: Mapping[str, Any],
     samples: Mapping[str, Sequence[Row]],
     probed: Mapping[str, Row],
@@ -189,7 +184,7 @@ def read(
         {name: Entity(line, None) for name, line in found.lines.items()} for found in (old_survey, new_survey)
     ]
     wanted: list[Wanted] = [{}, {}]
-    for name in {each for side in subjects for line in side.values() for each in _objects(line)}:
+    for name in {object_ for side in subjects for line in side.values() for object_ in _objects(line)}:
         for side in wanted:
             side[name] = frozenset()
     method = configuration["method"]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import Method, normal
-from factdrift.audit.ripples import Chain, Graph, Holder, row_id, said, timeline
+from factdrift.audit.phrases import TempRippleWording, normal
+from factdrift.audit.ripples import Chain, Graph, Holder, row_id, statement_of, timeline
 from factdrift.audit.survey import Survey
 
 Key = tuple[str, str]
@@ -51,7 +51,7 @@ class Due(NamedTuple):
 def derive(
     lines: Mapping[str, Entity],
     keys: Iterable[Key],
-    method: Method,
+    method: TempRippleWording,
     said_of: Survey,
     supplied: Mapping[str, str],
     read: Reader,
@@ -68,7 +68,7 @@ def derive(
     lasting: dict[Key, list[Holder]] = {}
     reasons: dict[Key, str] = {}
     for key in sorted(set(keys)):
-        claims = [said(each) for each in lines[key[0]].of(key[1])] if key[0] in lines else []
+        claims = [statement_of(claim) for claim in lines[key[0]].of(key[1])] if key[0] in lines else []
         if not claims:
             reasons[key] = "no statement"
         elif not graph.is_a(key[0], method.mutable[key[1]]):
@@ -85,10 +85,10 @@ def derive(
         if missing:
             dump.update(read(missing))
 
-    frontier = {each.item for found in lasting.values() for each in found}
+    frontier = {holder.item for found in lasting.values() for holder in found}
     fetch(frontier)
     for key in list(lasting):
-        if not graph.label(key[0]) or not all(graph.label(each.item) for each in lasting[key]):
+        if not graph.label(key[0]) or not all(graph.label(claim.item) for claim in lasting[key]):
             del lasting[key]
             reasons[key] = "no_label"
     for _ in range(3):
@@ -96,8 +96,8 @@ def derive(
         frontier = {step.item for name in frontier for step in graph.edges(name) if step.item}
     due: dict[str, Due] = {}
     for key, holders in lasting.items():
-        for each in _items(key, holders, graph):
-            due[each.item_id] = each
+        for item in _items(key, holders, graph):
+            due[item.item_id] = item
     return due, reasons, graph, dump
 
 

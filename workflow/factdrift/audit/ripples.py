@@ -12,7 +12,7 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import day_number, span
 from factdrift.audit.filters import closure
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import Method, contains, date_id, date_text
+from factdrift.audit.phrases import TempRippleWording, contains, date_id, date_text
 from factdrift.audit.values import END, START, entity_of
 
 FOREVER = 10**9
@@ -55,7 +55,7 @@ def moment(value: Mapping[str, Any]) -> Moment | None:
     return Moment(days, min(precision, 11), written, gregorian)
 
 
-class Said(NamedTuple):
+class DatedValue(NamedTuple):
     """A statement as the method reads it. `end`: None if unknown; `bad`: several dates, or an empty span."""
 
     name: str
@@ -71,15 +71,15 @@ class Said(NamedTuple):
     qualifiers: frozenset[str]
 
 
-def said(claim: WikidataClaim) -> Said:
+def statement_of(claim: WikidataClaim) -> DatedValue:
     """Reads a statement."""
     starts, ends = _moments(claim, START), _moments(claim, END)
     start = _hull(starts) or (-FOREVER, -FOREVER)
     end: Days | None = (FOREVER, FOREVER)
     if END in claim.qualifiers:
-        unknown = any(each.snak.snaktype != "novalue" for each in claim.qualifiers[END])
+        unknown = any(qualifier.snak.snaktype != "novalue" for qualifier in claim.qualifiers[END])
         end = _hull(ends) if ends else (None if unknown else end)
-    distinct = [{(each.days, each.precision) for each in found if each} for found in (starts, ends)]
+    distinct = [{(holder.days, holder.precision) for holder in found if holder} for found in (starts, ends)]
     bad = max(map(len, distinct)) > 1 or end is None or end[1] < start[0]
     main = claim.mainsnak
     item = entity_of(main) if main.snaktype == "value" else None
@@ -87,7 +87,7 @@ def said(claim: WikidataClaim) -> Said:
         moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
     )
     prefix, dollar, rest = claim.claim_id.partition("$")
-    return Said(
+    return DatedValue(
         f"{prefix.upper()}{dollar}{rest}",
         claim.rank,
         main.snaktype,
@@ -126,7 +126,7 @@ def _moments(claim: WikidataClaim, qualifier: str) -> list[Moment | None]:
 
 
 def _hull(dates: Sequence[Moment | None]) -> Days | None:
-    known = [each.days for each in dates if each]
+    known = [date.days for date in dates if date]
     if not known or len(known) < len(dates):
         return None
     return min(each[0] for each in known), max(each[1] for each in known)
@@ -152,27 +152,27 @@ class Holder(NamedTuple):
         return self.before(other) != other.before(self)
 
 
-def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
+def timeline(claims: Sequence[DatedValue], method: TempRippleWording) -> list[Holder] | str:
     """The holders inside the window, newest first; the reason if there is no order or no change."""
     window, last = method.window_start, method.last_day.toordinal()
     found: list[Holder] = []
-    for each in claims:
-        if each.snak == "novalue" or each.qualifiers & method.restrictive:
+    for claim in claims:
+        if claim.snak == "novalue" or claim.qualifiers & method.restrictive:
             continue
-        if (each.end is not None and each.end[1] <= window) or each.start[0] > last:
+        if (claim.end is not None and claim.end[1] <= window) or claim.start[0] > last:
             continue
-        if each.bad or each.end is None:
+        if claim.bad or claim.end is None:
             return "bad_date"
-        if each.item is None:
+        if claim.item is None:
             return "unknown_object"
-        found.append(Holder(each.item, each.start, each.end, (each.name,)))
+        found.append(Holder(claim.item, claim.start, claim.end, (claim.name,)))
     if method.unite:
         found = _united(found)
-    for place, one in enumerate(found):
-        if not all(one.is_ordered(other) for other in found[place + 1 :]):
+    for index, holder in enumerate(found):
+        if not all(holder.is_ordered(other) for other in found[index + 1 :]):
             return "overlap"
     # In a total order each holder is after as many others as its place says.
-    found.sort(key=lambda one: sum(other.before(one) for other in found if other is not one))
+    found.sort(key=lambda holder: sum(other.before(holder) for other in found if other is not holder))
     if method.coverage != "off" and found:
         first = found[0].start
         if first[0] - window >= method.gap or (method.coverage == "strict" and first[1] > window):
@@ -180,9 +180,9 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
         if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
             return "gap"
     merged: list[Holder] = []
-    for item, same in groupby(found, key=lambda each: each.item):
+    for item, same in groupby(found, key=lambda holder: holder.item):
         held = list(same)
-        names = tuple(sorted({name for each in held for name in each.names}))
+        names = tuple(sorted({name for holder in held for name in holder.names}))
         merged.append(Holder(item, held[0].start, held[-1].end, names))
     if not merged or not method.changed(merged[-1].start, merged[-1].end):
         return "no_change"
@@ -191,14 +191,14 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
 
 def _united(found: list[Holder]) -> list[Holder]:
     """Statements about one holder that overlap, or whose order is open, are one."""
-    found = sorted(found, key=lambda each: (each.start, each.end, each.names))
-    for place, one in enumerate(found):
-        for other in found[place + 1 :]:
+    found = sorted(found, key=lambda holder: (holder.start, holder.end, holder.names))
+    for index, one in enumerate(found):
+        for other in found[index + 1 :]:
             if one.item == other.item and not one.is_ordered(other):
                 start = (min(one.start[0], other.start[0]), min(one.start[1], other.start[1]))
                 end = (max(one.end[0], other.end[0]), max(one.end[1], other.end[1]))
                 union = Holder(one.item, start, end, tuple(sorted({*one.names, *other.names})))
-                return _united([*(each for each in found if each not in (one, other)), union])
+                return _united([*(holder for holder in found if holder not in (one, other)), union])
     return found
 
 
@@ -225,7 +225,7 @@ class Chain(NamedTuple):
 
     def id_in(self, subject: str, relation: str, holder: Holder) -> str:
         """The id of the related fact."""
-        steps = (f"{each.relation} {each.start} {each.value} {each.name}" for each in self.steps)
+        steps = (f"{step.relation} {step.start} {step.value} {step.name}" for step in self.steps)
         return row_id(subject, relation, holder.item, " ".join(holder.names), *steps)
 
 
@@ -237,7 +237,9 @@ def row_id(*parts: str) -> str:
 class Graph:
     """The edges of items along immutable facts; the lines are those read so far."""
 
-    def __init__(self, dump: Mapping[str, Entity], classes: Any, method: Method, supplied: Mapping[str, str]):
+    def __init__(
+        self, dump: Mapping[str, Entity], classes: Any, method: TempRippleWording, supplied: Mapping[str, str]
+    ):
         self._dump, self._classes, self._method, self._supplied = dump, classes, method, supplied
         self._edges: dict[str, list[Step]] = {}
 
@@ -252,13 +254,13 @@ class Graph:
         if "any" in types or line is None:
             return "any" in types
         reached = closure(self._classes, line.best_classes, self._method.depth)
-        return any(each in types for number in reached for each in self._method.classes.get(number, ()))
+        return any(class_ in types for number in reached for class_ in self._method.classes.get(number, ()))
 
     def values(self, name: str) -> Iterator[str]:
         """The items that the immutable relations of an item state, whether or not they are edges."""
         if (line := self._dump.get(name)) is not None:
             claims = (claim for relation in self._method.immutable for claim in line.of(relation))
-            yield from (item for claim in claims if (item := said(claim).item) is not None)
+            yield from (item for claim in claims if (item := statement_of(claim).item) is not None)
 
     def edges(self, name: str) -> list[Step]:
         """The edges from an item."""
@@ -283,23 +285,25 @@ class Graph:
             assert chosen.value is not None
             yield Step(relation, name, chosen.value, chosen.name, label, chosen.item, chosen.date)
 
-    def _lasting(self, claims: Sequence[Said], guard: str) -> Said | None:
+    def _lasting(self, claims: Sequence[DatedValue], guard: str) -> DatedValue | None:
         """The statement of the one value that held over the whole window."""
         first, last = self._method.immutable_span
         rivals = [
-            each for each in claims if (each.end is None or each.end[1] > first) and each.start[0] <= last
+            claim
+            for claim in claims
+            if (claim.end is None or claim.end[1] > first) and claim.start[0] <= last
         ]
-        if len({each.value for each in rivals}) != 1 or rivals[0].value is None:
+        if len({rival.value for rival in rivals}) != 1 or rivals[0].value is None:
             return None
         lasting = [
-            each
-            for each in rivals
-            if not each.bad and each.end and each.start[1] <= first and each.end[0] >= last
-            and (each.has_start or not (self._method.require_start or guard == "S"))
+            rival
+            for rival in rivals
+            if not rival.bad and rival.end and rival.start[1] <= first and rival.end[0] >= last
+            and (rival.has_start or not (self._method.require_start or guard == "S"))
         ]  # fmt: skip
         return min(lasting, key=lambda each: each.name, default=None)
 
-    def _guarded(self, line: Entity, name: str, chosen: Said, guard: str) -> bool:
+    def _guarded(self, line: Entity, name: str, chosen: DatedValue, guard: str) -> bool:
         before = self._method.immutable_span[0]
         if chosen.snak == "value" and chosen.item is None and chosen.date is not None:
             if chosen.date.precision < 9 or (guard == "V" and chosen.date.days[1] > before):
@@ -311,7 +315,7 @@ class Graph:
             if not deaths or max(deaths) > before:
                 return False
         births = _best(line, "P569" if self.is_a(name, ["human"]) else "P571")
-        dates = [each.date.days for each in births if each.date]
+        dates = [birth.date.days for birth in births if birth.date]
         return not dates or min(dates)[1] <= before
 
     def chains(self, subject: str, holders: Sequence[Holder]) -> Iterator[Chain]:
@@ -330,14 +334,14 @@ class Graph:
                         waiting.append((longer, (*nodes, step.item)))
 
 
-def _best(line: Entity, relation: str) -> list[Said]:
+def _best(line: Entity, relation: str) -> list[DatedValue]:
     """The statements of best rank that do not say that there is no value."""
-    claims = [said(each) for each in line.of(relation)]
-    preferred = [each for each in claims if each.rank == "preferred"]
-    return [each for each in preferred or claims if each.snak != "novalue"]
+    claims = [statement_of(claim) for claim in line.of(relation)]
+    preferred = [claim for claim in claims if claim.rank == "preferred"]
+    return [claim for claim in preferred or claims if claim.snak != "novalue"]
 
 
-def _text(chosen: Said) -> str | None:
+def _text(chosen: DatedValue) -> str | None:
     if chosen.date is not None:
         return date_text(chosen.date.written, chosen.date.precision)
     value = chosen.value or ""

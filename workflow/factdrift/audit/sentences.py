@@ -50,8 +50,8 @@ class Templates:
         names = [subject["label"]]
         names += [f"{subject['label']} ({subject['description']})"] * bool(subject["description"])
         due = {
-            self.bare(each.replace("{subject}", name).replace("{object}", BLANK))
-            for each in templates
+            self.bare(template.replace("{subject}", name).replace("{object}", BLANK))
+            for template in templates
             for name in names
         }
         if self.bare(_AS_OF.sub("", prompt)) not in due:
@@ -88,8 +88,8 @@ def prompts(row: Row, templates: Templates) -> Iterator[str]:
     """What is wrong with the prompts of an update: the first template, then the others in their order."""
     own = [row["update_prompt"], *row["generalization_prompts"]]
     known = templates.are_known and row["template_source"] in ("bundled", "generic")
-    for place, prompt in enumerate(own):
-        reason = templates.misfit(prompt, row["relation"], row["subject"], place if known else None)
+    for index, prompt in enumerate(own):
+        reason = templates.misfit(prompt, row["relation"], row["subject"], index if known else None)
         if reason:
             yield reason
     if not any(value["point_in_time"] for value in row["objects"]):
@@ -188,7 +188,7 @@ def _says(label: str, amount: str, unit: str | None, units: Mapping[str, Entity]
         return rest == "%" and unit == "Q11229"
     if line is None:
         return True  # the name of a unit that the dump lacks comes from elsewhere
-    if rest in {plain(each) for each in line.symbols} or rest == unit:
+    if rest in {plain(symbol) for symbol in line.symbols} or rest == unit:
         return True
     return _is_plural(rest, plain(line.label))
 

@@ -65,7 +65,7 @@ def sheet_rows(
 
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
-    every = {(each["dataset"], each["row"]) for each in findings if is_of_a_row(each["kind"])}
+    every = {(finding["dataset"], finding["row"]) for finding in findings if is_of_a_row(finding["kind"])}
     of_people = sorted(each for each in every if each[0] in (UPDATES, QUESTIONS))
     wanted = set(sorted(of_people, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
@@ -74,7 +74,7 @@ def sheet_rows(
             continue
         columns, describe = (["subject", "relation"], _update) if dataset == UPDATES else (["item_id"], _item)
         names = (name_of(dataset, row) for row in pq.read_table(path, columns=columns).to_pylist())
-        places = [place for place, name in enumerate(names) if (dataset, name) in wanted]
+        places = [index for index, name in enumerate(names) if (dataset, name) in wanted]
         for row in rows_at(path, places):
             audited.append({"dataset": dataset, "row": name_of(dataset, row), **describe(row)})
     yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
@@ -131,6 +131,14 @@ def is_blank(sheet: Path) -> bool:
         return False
 
 
+def has_judgements(sheet: Path) -> bool:
+    """Whether a file is a sheet into which somebody has written a judgement."""
+    try:
+        return any((row["judgement"] or "").strip() for _, row in _lines(sheet))
+    except InputError:
+        return False
+
+
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
     """What people say of the rows of a sheet: shares of invalid rows, and how far they agree with the audit.
 
@@ -164,7 +172,7 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
         "invalid": sum(people),
         **share(sum(people), len(sure)),
         "invalid_by_audit": sum(audit),
-        "agree": sum(one == other for one, other in zip(people, audit, strict=True)),
+        "agree": sum(person == other for person, other in zip(people, audit, strict=True)),
         "kappa": float(cohen_kappa_score(people, audit)) if sure and varied else None,
         "disagreements": [
             key[1] for key, one, other in zip(sure, people, audit, strict=True) if one != other
@@ -181,7 +189,7 @@ def _lines(sheet: Path) -> Iterator[tuple[int, dict[str, str]]]:
             for row in reader:
                 yield reader.line_num, row
     except FileNotFoundError:
-        raise InputError(f"{sheet}: no such file; write it with `factdrift audit sheet`") from None
+        raise InputError(f"{sheet}: no such file; write it with `factdrift audit --sheet`") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{sheet}: not UTF-8 ({error}); save it as CSV in UTF-8") from None
 

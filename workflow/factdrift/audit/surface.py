@@ -50,7 +50,7 @@ def questions_of_items(items: Sequence[Mapping[str, Any]]) -> list[Question]:
     return [
         Question(
             item["options"],
-            [_kind(each) for each in item["option_ids"]],
+            [_kind(identifier) for identifier in item["option_ids"]],
             item["answer_index"],
             f"{item['asked_s']} {item['asked_p']}",
         )
@@ -70,10 +70,10 @@ def questions_of_updates(rows: Sequence[Mapping[str, Any]]) -> list[Question]:
     questions = []
     for row in rows:
         if row["is_replace"]:
-            values = sorted(row["objects"], key=lambda each: each["label"])
-            places = [place for place, each in enumerate(values) if each["decision"] == "new"]
+            values = sorted(row["objects"], key=lambda object_: object_["label"])
+            places = [index for index, value in enumerate(values) if value["decision"] == "new"]
             if len(values) == 2 and len(places) == 1:
-                labels, kinds = [each["label"] for each in values], [each["datatype"] for each in values]
+                labels, kinds = [value["label"] for value in values], [value["datatype"] for value in values]
                 questions.append(Question(labels, kinds, places[0], row["subject"]["id"]))
     return questions
 
@@ -87,9 +87,11 @@ def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
     groups = [question.group for question in questions]
     if len(questions) < LEAST or len(set(groups)) < FOLDS:
         return None
-    offered = Counter(name for name, _ in {(name, each.group) for each in questions for name in each.options})
-    features = [_features(each, offered) for each in questions]
-    wanted = [np.arange(len(each.options)) == each.answer for each in questions]
+    offered = Counter(
+        name for name, _ in {(name, question.group) for question in questions for name in question.options}
+    )
+    features = [_features(question, offered) for question in questions]
+    wanted = [np.arange(len(question.options)) == question.answer for question in questions]
     right = np.zeros(len(questions))
     for train, test in GroupKFold(FOLDS, shuffle=True, random_state=seed).split(groups, groups=groups):
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
@@ -108,18 +110,18 @@ def _features(question: Question, offered: Counter[str]) -> np.ndarray:
     """[options, features], a row of numbers for each option."""
     rows = []
     sizes = [len(option) for option in question.options]
-    for place, (option, kind) in enumerate(zip(question.options, question.kinds, strict=True)):
+    for index, (option, kind) in enumerate(zip(question.options, question.kinds, strict=True)):
         rows.append(
             [
-                sizes[place],
+                sizes[index],
                 len(option.split()),
-                sum(size < sizes[place] for size in sizes),
-                sizes[place] - np.mean(sizes),
+                sum(size < sizes[index] for size in sizes),
+                sizes[index] - np.mean(sizes),
                 any(character.isdigit() for character in option),
                 sum(other == kind for other in question.kinds),
                 *(kind == name for name in ("item", "date", "wikibase-item", "time", "quantity")),
                 np.log(offered[option]),
-                *(place == position for position in range(4)),
+                *(index == position for position in range(4)),
             ]
         )
     return np.array(rows, dtype=float)

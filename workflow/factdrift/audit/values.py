@@ -140,8 +140,8 @@ def surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
 def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
     """The qualifiers and the snaks of the references of a statement, each with a name for people."""
     for name, qualifiers in claim.qualifiers.items():
-        for each in qualifiers:
-            yield f"qualifier {name}", each.snak
+        for qualifier in qualifiers:
+            yield f"qualifier {name}", qualifier.snak
     for reference in claim.references:
         for name, snaks in reference.snaks.items():
             for snak in snaks:

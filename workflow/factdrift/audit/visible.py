@@ -13,7 +13,7 @@ def seen(text: str) -> str:
         blanks = (" " if unicodedata.category(sign) in ("Cc", "Zl", "Zp") else sign for sign in text)
         text = " ".join("".join(blanks).split())
     kept = [sign for sign in text if sign in _SHAPING or not _is_hidden(sign)]
-    signs = [sign for place, sign in enumerate(kept) if sign not in _SHAPING or _shapes(kept, place)]
+    signs = [sign for index, sign in enumerate(kept) if sign not in _SHAPING or _shapes(kept, index)]
     visible = unicodedata.normalize("NFC", "".join(signs)).strip()
     return visible if visible == text else seen(visible)
 
