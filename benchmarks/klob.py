@@ -6,7 +6,7 @@
     python benchmarks/klob.py --size 300 20 1000 --size 600 20 1000
 
 Results are made here: each sentence's units are drawn about one of a hundred places, so that results overlap.
-In the same run, each in a process of its own: `exact`, what `factdrift klob score` does for one k and the
+In the same run, each in a process of its own: `exact`, what `factdrift locate scores` does for one k and the
 population of all others; `approximate`, the paper's mean score vector; `product`, all pairs by a sparse
 product of the results with themselves; `pairs`, all pairs by intersecting sets of units, as the definition
 reads. All but the approximation must find the same.
@@ -48,10 +48,10 @@ def measure(folder: Path, way: str, chosen: int, units: int) -> dict[str, Any]:
     """Runs one way in this process; seconds of the processor and peak memory."""
     from factdrift.klob.scoring.inputs import Scores
     from factdrift.klob.scoring.rsim import Results, approximate, similarity
-    from factdrift.klob.scoring.selection import of_top
+    from factdrift.klob.scoring.selection import Selection
 
     top = np.load(folder / "units.npy", mmap_mode="r")
-    results = of_top(chosen, units, top)
+    results = Selection(chosen, units, np.zeros(len(top)), top)
     rows = np.arange(len(top))
     facts = rows // WORDINGS
     memory = _Memory()

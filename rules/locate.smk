@@ -59,7 +59,7 @@ rule locate_run:
 
 
 rule locate_gather:
-    """The shards of one locator and model as a folder that `factdrift klob score` takes."""
+    """The shards of one locator and model as a folder that `factdrift locate scores` takes."""
     input:
         sentences="results/{pair}/locate/klob.sentences.parquet",
         shards=expand(f"{LOCATOR}/klob.{{shard}}.parquet", shard=LOCATE_SHARDS),

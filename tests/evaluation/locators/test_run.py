@@ -42,6 +42,7 @@ from factdrift.evaluation.questions.question import Benchmark, Question  # noqa:
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.states.edited import Telling  # noqa: E402
+from factdrift.klob.scoring.evaluate import Choices  # noqa: E402
 from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
@@ -114,7 +115,9 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     assert [(*units[2:], len(methods)) for units, methods in grouped(folders).items()] == [
         ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
-    found, table = compare(folders, read_examples(sentences.parent), [1, 20], tmp_path, 0)
+    found, table = compare(
+        folders, read_examples(sentences.parent), Choices((Fraction(1), Fraction(20)), scratch=tmp_path)
+    )
     assert table.schema == SCORES
     frame = table.to_pandas()
     references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
