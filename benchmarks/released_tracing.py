@@ -26,7 +26,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.locators.causal_tracing import trace
 from factdrift.evaluation.locators.interface import Context
-from factdrift.evaluation.locators.run import aligned, spread
+from factdrift.evaluation.locators.run import aligned, noise_scale
 from factdrift.evaluation.locators.sentences import Sentence, read_sentences
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
@@ -43,7 +43,7 @@ def main() -> None:
     released = released_program(options.rome, options.device)
     loaded = load(options.model, device=options.device, dtype="float32", folder=options.models)
     facts = [one for one in aligned(loaded, read_sentences(options.sentences))[0] if one.subject]
-    scale = 3 * spread(loaded, facts)
+    scale = 3 * noise_scale(loaded, facts)
     rows = []
     for kind in KINDS:
         found = [

@@ -51,7 +51,7 @@ rule locate_run:
     params:
         **MODEL_PARAMS,
         reads=locator_code,
-        locator=lambda wildcards: locator(wildcards).given,
+        locator=lambda wildcards: locator(wildcards).source,
         set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
         parts=subpath(output.out_about, strip_suffix=".json"),
     shell:
