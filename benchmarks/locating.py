@@ -25,7 +25,7 @@ from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.evaluation.locators.causal_tracing import noise_of
 from factdrift.evaluation.locators.interface import Context, positions
 from factdrift.evaluation.locators.plan import locator_of
-from factdrift.evaluation.locators.run import spread
+from factdrift.evaluation.locators.run import noise_scale
 from factdrift.evaluation.locators.sentences import Sentence, subject_characters, tokenized
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
@@ -104,7 +104,7 @@ def measured(loaded: Loaded, name: str, facts: Sequence[Sentence], options: argp
     changes |= {"samples": options.samples} if name == "attribution_patching" else {}
     changes |= {"steps": options.steps} if name == "knowledge_neurons" else {}
     hyper = read_hyper(name, options.architecture, changes, FOLDER)
-    context = Context(hyper, spread(loaded, facts), 0, options.budget)
+    context = Context(hyper, noise_scale(loaded, facts), 0, options.budget)
     few = facts[: options.alone]
 
     def located(batch: Sequence[Sentence]) -> Tensor:

@@ -27,9 +27,10 @@ rule klob_facts:
 
 
 rule klob_candidates:
-    """Facts and chains of two that can be examples, and the reason why others are dropped."""
+    """Facts and chains of two, or those of MQuAKE, that can be examples, and the reason why others are dropped."""
     input:
         **klob_tables(),
+        cases=config["klob"]["r"]["mquake"] if config["klob"]["r"]["source"] == "mquake" else [],
     output:
         out_facts="results/{pair}/klob/facts.parquet",
         out_chains="results/{pair}/klob/chains.parquet",
@@ -37,19 +38,6 @@ rule klob_candidates:
         "logs/{pair}/klob/candidates.txt",
     shell:
         job("klob candidates", without="memory_mb")
-
-
-rule klob_mquake:
-    """Chains from a file in MQuAKE's format."""
-    input:
-        cases=config["klob"]["r"].get("mquake", []),
-        resources=resources("klob", "words"),
-    output:
-        "results/{pair}/klob/mquake.parquet",
-    log:
-        "logs/{pair}/klob/mquake.txt",
-    shell:
-        job("klob mquake")
 
 
 rule klob_recall:

@@ -51,7 +51,7 @@ rule locate_run:
     params:
         **MODEL_PARAMS,
         reads=locator_code,
-        locator=lambda wildcards: locator(wildcards).given,
+        locator=lambda wildcards: locator(wildcards).source,
         set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
         parts=subpath(output.out_about, strip_suffix=".json"),
     shell:
@@ -59,7 +59,7 @@ rule locate_run:
 
 
 rule locate_gather:
-    """The shards of one locator and model as a folder that `factdrift klob score` takes."""
+    """The shards of one locator and model as a folder that `factdrift locate scores` takes."""
     input:
         sentences="results/{pair}/locate/klob.sentences.parquet",
         shards=expand(f"{LOCATOR}/klob.{{shard}}.parquet", shard=LOCATE_SHARDS),

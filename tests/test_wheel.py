@@ -67,7 +67,7 @@ def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp
     ("line", "status", "said"),
     [
         ("estimate 92GB.gz 110GB.gz", 0, "cores"),
-        ("chat export store answers.parquet", 1, "store"),
+        ("klob export klob_c.parquet -o KLoB-c.jsonl", 1, "klob_c"),
         ("sample render --date 2021-01-04 --output dump.json.gz", 0, ""),
     ],
 )

@@ -24,7 +24,7 @@ def klob_choice():
     own = klob["templates"] == "own"
     return klob_tables() | {
         "candidates": "results/{pair}/klob/facts.parquet",
-        "chains": f"results/{{pair}}/klob/{'mquake' if klob['r']['source'] == 'mquake' else 'chains'}.parquet",
+        "chains": "results/{pair}/klob/chains.parquet",
         "templates": resource("klob/klob_templates.tsv") if own else klob["templates"],
     }
 

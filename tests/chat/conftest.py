@@ -1,7 +1,9 @@
 """Fixtures for the tests of the chat package: tables of requests, settings, and the command line."""
 
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +19,6 @@ from support.waiting import LONGEST
 from factdrift.chat.ask import ask
 from factdrift.chat.requests import REQUESTS
 from factdrift.chat.settings import Chat
-from factdrift.chat.store import export_store
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
@@ -33,7 +34,7 @@ class Bench:
         self.requests, self.store = folder / "requests.parquet", folder / "store"
         self.output = folder / "answers.parquet"
         self.options: dict[str, Any] = {"model": MODEL, "base_url": server.url, "concurrency": 16}
-        self.options |= {"backoff": 0.01, "batch": {"poll": 0.01}}
+        self.options |= {"backoff": 0.01}
 
     def write(self, count: int, start: int = 0) -> None:
         names = [f"r{number}" for number in range(start, start + count)]
@@ -84,9 +85,10 @@ class Bench:
     def answers(self) -> list[dict[str, Any]]:
         return list(pq.read_table(self.output).to_pylist())
 
-    def exported(self) -> bytes:
-        export_store(self.store, output := self.folder / "export.parquet")
-        return output.read_bytes()
+    def stored(self, columns: str = "*", table: str = "answers") -> list[tuple[Any, ...]]:
+        """The rows of the store."""
+        with contextlib.closing(sqlite3.connect(self.store / "answers.sqlite")) as connection:
+            return connection.execute(f"SELECT {columns} FROM {table} ORDER BY key").fetchall()
 
     def most(self) -> int:
         """The largest number of times that one request was sent."""
@@ -111,7 +113,7 @@ def bench(tmp_path: Path, server: ChatServer) -> Bench:
 
 @pytest.fixture
 def prices(tmp_path: Path) -> Path:
-    """One dollar per token (a million dollars per million tokens); half of it by batch."""
+    """One dollar per token (a million dollars per million tokens)."""
     path = tmp_path / "prices.yaml"
-    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
+    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000}\n")
     return path

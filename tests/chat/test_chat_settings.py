@@ -26,7 +26,8 @@ ROOT = Path(__file__).parents[2]
         *(({"base_url": url}, r"chat\.base_url") for url in ("h:80", "http://[::1/v1", "http://h:99999")),
         ({"requests_per_minute": 1}, r"chat\.requests_per_minute"),
         *(({"temperature": 3}, r"chat\.temperature"), ({"temperature": "hot"}, r"\$\.temperature")),
-        *(({"extra": {"model": "other"}}, r"chat\.extra"), ({"batch": {"megabytes": 201}}, r"\.megabytes")),
+        ({"extra": {"model": "other"}}, r"chat\.extra"),
+        ({"mode": "batch"}, r"Invalid enum value 'batch'"),
         ({"api_key": "sk-secret"}, "unknown field `api_key`"),
         ({"base_url": "https://me:secret@host/v1"}, r"base_url: .*chat\.api_key_file"),
         *(({"base_url": "ftp://me:secret@host/v1"}, "."), ({"base_url": "https://h?key=secret"}, "a query")),
@@ -46,10 +47,10 @@ def test_the_workflow_refuses_a_password_before_any_job_and_gives_valid_settings
         configure(config | {"chat": {"base_url": "https://me:secret@host/v1"}}, keys_of_methods)
     assert "secret" not in str(raised.value)
     # Numbers on the command line of Snakemake arrive as texts.
-    config["chat"] = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
+    config["chat"] = {"model": "m", "max_usd": "20", "temperature": "0.5"}
     configure(config, keys_of_methods)
     chat = read_settings(json.dumps(config["chat"]), Chat, "chat")
-    assert (chat.max_usd, chat.temperature, chat.batch.poll) == (20, 0.5, 5)
+    assert (chat.max_usd, chat.temperature) == (20, 0.5)
 
 
 def test_invalid_api_keys_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,18 +74,13 @@ def test_invalid_api_keys_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         key(tmp_path / "missing")
 
 
-def test_the_commands(bench: Any, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(bench: Any, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
     bench.write(2)
-    store, table = str(bench.store), str(bench.folder / "e.parquet")
-    ask = ["chat", "ask", "--requests", str(bench.requests), "--store", store, "-o", str(bench.output)]
-    assert main([*ask, "--settings", bench.chat()]) == 0
-    assert main(["chat", "export", store, table]) == 0
-    assert main(["chat", "import", table, f"{store}-2"]) == 0
-    said = capsys.readouterr().out
-    assert f"{bench.output}: 2 requests, 0 of them failed" in said
-    assert f"{table}: 2 answers" in said
-    assert "2 of 2 answers are new" in said
-    assert main([*ask, "--settings", bench.chat(model="other", mode="replay")]) == 1
-    assert "2 of 2 answers are missing ('r0', 'r1')" in capsys.readouterr().err
-    assert main(["chat", "export", f"{store}-3", table]) == 1
+    ask = ["chat", "ask", "--requests", str(bench.requests), "-o", str(bench.output), "--store"]
+    replay = ["--settings", bench.chat(model="other", mode="replay")]
+    assert main([*ask, str(bench.store), *replay]) == 1
     assert "there is no store of answers" in capsys.readouterr().err
+    assert main([*ask, str(bench.store), "--settings", bench.chat()]) == 0
+    assert f"{bench.output}: 2 requests, 0 of them failed" in capsys.readouterr().out
+    assert main([*ask, str(bench.store), *replay]) == 1
+    assert "2 of 2 answers are missing ('r0', 'r1')" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from support.chat_server import CHAT, ChatServer, Fault, canonical, some, sound
 from support.waiting import LONGEST
 
-from factdrift.chat.store import Store, import_store
+from factdrift.chat.store import Store
 from factdrift.core.errors import InputError
 
 from .conftest import Bench
@@ -23,19 +23,17 @@ def first(*names: str | Fault) -> Any:
 
 
 def test_faults_do_not_change_the_answers(tmp_path: Path, server: ChatServer) -> None:
-    live, batch, clean = (Bench(tmp_path / name, server) for name in ("live", "batch", "clean"))
-    for bench in (live, batch, clean):
+    faulty, clean = (Bench(tmp_path / name, server) for name in ("faulty", "clean"))
+    for bench in (faulty, clean):
         bench.folder.mkdir()
         bench.write(120)
-    server.fault, server.duplicate = some(0.2), 0.1
-    answers = live.ask(tries=10, concurrency=64)
+    server.fault = some(0.2)
+    answers = faulty.ask(tries=10, concurrency=64)
     assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(120)]
     assert {answer["status"] for answer in answers} == {"answered"}
     assert len(server.asked) == 120 < server.asked.total()
-    assert batch.ask(mode="batch", tries=10, batch={"poll": 0.01, "requests": 50}) == answers
     server.fault = sound
     assert clean.ask() == answers
-    assert clean.exported() == live.exported() == batch.exported()
 
 
 def test_an_answer_that_is_late_is_asked_for_again(bench: Any, server: ChatServer) -> None:
@@ -111,8 +109,6 @@ def test_refusals_and_empty_answers_are_stored_as_answers(bench: Any, server: Ch
 def test_equal_bodies_and_stored_answers_are_asked_for_once(bench: Any, server: ChatServer) -> None:
     bench.write_bodies({})
     assert bench.ask() == bench.ask(mode="replay") == []
-    assert bench.exported()
-    assert import_store(bench.folder / "export.parquet", bench.folder / "other") == (0, 0)
     assert not server.calls
     names = [f"same{number}" for number in range(1200)]
     bench.write_bodies({name: {"messages": [{"role": "user", "content": "same"}]} for name in names})
@@ -147,8 +143,7 @@ def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
     status, said = bench.signalled(signal.SIGKILL, lambda: server.answered >= 60)
     assert status == -signal.SIGKILL, said
     server.fault = sound
-    with Store(bench.store, reading=True) as store:
-        stored = {row["body"] for row in store.exported()}
+    stored = {body for (body,) in bench.stored("body")}
     assert set(bench.statuses()) == {"answered"}
     assert len(server.asked) == 200 > len(stored) > 40
     for text, times in server.asked.items():
@@ -186,26 +181,18 @@ def test_a_long_wait_is_reported_and_can_be_interrupted(bench: Any, server: Chat
     assert server.asked.total() <= 2
 
 
-@pytest.mark.parametrize("mode", ["live", "batch"])
 def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_way(
-    bench: Any, server: ChatServer, mode: str
+    bench: Any, server: ChatServer
 ) -> None:
     busy = Fault(429, (("retry-after", "61"),), {"message": "slow down", "code": "rate_limit_exceeded"})
-
-    def fault(path: str, body: Any, attempt: int) -> Fault | None:
-        struck = "r0" in str(body) if mode == "live" else path == "/v1/batches"
-        return busy if struck else Fault(delay=1)
-
-    server.fault = fault
-    server.together = 5 if mode == "live" else 0
+    server.fault = lambda path, body, attempt: busy if "r0" in str(body) else Fault(delay=1)
+    server.together = 5
     bench.write(5)
     with pytest.raises(InputError, match=r"the server asks to come back in 61 s \(.*slow down\).* is kept"):
-        bench.ask(mode=mode, patience=60)
-    if mode == "live":
-        with Store(bench.store) as store:
-            assert len(list(store.exported())) == 4
+        bench.ask(patience=60)
+    assert len(bench.stored()) == 4
     server.fault = sound
-    assert set(bench.statuses(mode=mode)) == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
     assert bench.most() <= 2
 
 
@@ -231,7 +218,7 @@ def test_the_key_is_sent_and_never_shown(
     said = "".join(capfd.readouterr())
     kept = b"".join(path.read_bytes() for path in [bench.output, *bench.store.iterdir()])
     assert "secret" not in said
-    assert b"secret" not in kept + bench.exported()
+    assert b"secret" not in kept
 
 
 def test_no_key_and_no_server(bench: Any) -> None:

@@ -35,23 +35,6 @@ def test_an_odd_answer_does_not_stop_other_requests(bench: Any, server: Any, raw
     assert server.asked.total() == (6 if status == "failed" else 4)
 
 
-def test_a_batch_result_that_is_nested_too_deeply_is_asked_for_again(bench: Any, server: Any) -> None:
-    spoilt = []
-    keep = server._keep
-
-    def spoil(content: bytes, filename: str, purpose: str) -> Any:
-        if purpose == "batch_output" and not spoilt:
-            first, rest = content.split(b"\n", 1)
-            spoilt.append(first)
-            content = first.replace(b'"error": null', b'"error": null, "x": ' + DEEP) + b"\n" + rest
-        return keep(content, filename, purpose)
-
-    server._keep = spoil
-    bench.write(4)
-    assert set(bench.statuses(mode="batch")) == {"answered"}
-    assert len(server.batches) == 2
-
-
 def test_an_error_with_a_lone_surrogate_is_stored(bench: Any, server: ChatServer) -> None:
     raw = b'{"error": {"message": "no \\ud800", "code": "context_length_exceeded"}}'
     server.fault = lambda path, body, attempt: Fault(400, raw=raw)
@@ -102,9 +85,6 @@ def test_an_answer_that_repeats_the_key_is_stored_without_it(
     found = bench.ask()[0]
     assert (found["content"], found["model"]) == (f"you sent {MASK}!", MASK)
     assert written.encode() not in (bench.store / "answers.sqlite").read_bytes()
-    if written == KEY:
-        server.fault, server.answer = sound, lambda body: f"you sent {KEY}!"
-        assert bench.ask(mode="batch", model="other")[0]["content"] == f"you sent {MASK}!"
 
 
 @pytest.mark.parametrize(("length", "status"), [(LONGEST - 40, 400), (LONGEST - 20, 500), (LONGEST - 3, 401)])
@@ -201,13 +181,12 @@ def test_a_failure_inside_a_response_is_no_answer(data: bytes) -> None:
         read_reply(data)
 
 
-@pytest.mark.parametrize("mode", ["live", "batch"])
-def test_a_failure_inside_a_response_is_asked_again(bench: Any, server: ChatServer, mode: str) -> None:
+def test_a_failure_inside_a_response_is_asked_again(bench: Any, server: ChatServer) -> None:
     server.fault = lambda path, body, attempt: Fault(finish="error") if path == CHAT and attempt < 2 else None
     bench.write(1)
-    assert bench.statuses(mode=mode, tries=3) == ["answered"]
+    assert bench.statuses(tries=3) == ["answered"]
     assert set(server.asked.values()) == {3}
-    (answer,) = bench.ask(mode=mode, tries=2, model="other")
+    (answer,) = bench.ask(tries=2, model="other")
     assert (answer["status"], answer["content"]) == ("failed", None)
     assert "ended with 'error'" in answer["error"]
 
@@ -250,22 +229,6 @@ def test_a_refusal_may_be_a_part() -> None:
     assert read_reply(body([{"type": "refusal", "refusal": "No."}])).refusal == "No."
     with pytest.raises(Malformed):
         read_reply(body([{"type": "text", "text": 3}]))
-
-
-@pytest.mark.parametrize("size", [None, 0, "left out"])
-def test_results_of_a_batch_whose_size_is_not_stated(bench: Any, server: ChatServer, size: Any) -> None:
-    def unstated(method: str, path: str) -> None:
-        for file in server.files.values():
-            file["bytes"] = size
-            if size == "left out":
-                del file["bytes"]
-
-    server.done = unstated
-    bench.write(4)
-    cut = Fault(raw=b'{"custom_id": "c')
-    server.fault = lambda path, body, attempt: cut if "/content" in path and not attempt else None
-    assert bench.statuses(mode="batch") == ["answered"] * 4
-    assert set(server.asked.values()) == {1}
 
 
 def test_the_code_of_an_error_is_told_once() -> None:

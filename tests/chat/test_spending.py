@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.chat_server import CHAT, ChatServer, Fault, sound
+from support.chat_server import CHAT, ChatServer, Fault
 
 from factdrift.chat.prices import believed, price_of
 from factdrift.chat.replies import Reply
@@ -28,21 +28,6 @@ def spent(bench: Any) -> int:
     with sqlite3.connect(bench.store / "answers.sqlite") as connection:
         query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM charges"
         return int(connection.execute(query).fetchone()[0])
-
-
-def test_what_batches_lose_counts_as_the_worst_case(bench: Any, server: ChatServer, prices: Path) -> None:
-    server.fault = lambda path, body, attempt: "no-choices" if path == CHAT else None
-    bench.write(1)
-    for _ in range(2):
-        assert bench.statuses(prices, max_usd=1000, mode="batch", tries=2) == ["failed"]
-    assert spent(bench) == 4 * WORST
-    server.fault = sound
-    with pytest.raises(InputError, match=rf"after {2 * WORST:.4f} USD that earlier runs have spent"):
-        bench.ask(prices, max_usd=2 * WORST + 1, mode="batch")
-    made = server.completion
-    server.completion = lambda body, fault: made(body, fault) | {"usage": None}
-    assert bench.statuses(prices, max_usd=1000, mode="batch") == ["answered"]
-    assert spent(bench) == 5 * WORST
 
 
 def test_the_limit_holds_over_runs_that_lose_answers(bench: Any, server: ChatServer, prices: Path) -> None:
@@ -98,7 +83,6 @@ def test_the_bundled_prices_are_valid() -> None:
         price = price_of(read_settings(json.dumps({"model": name, "max_usd": 1}), Chat, "chat"), PRICES)
         assert price is not None
         assert 0 < price.input < price.output
-        assert 0 < price.batch <= 1
 
 
 def test_a_model_without_a_price(bench: Any, server: ChatServer, prices: Path) -> None:
@@ -129,8 +113,6 @@ def test_the_cost_is_printed_and_refused_if_too_high(
         bench.ask(prices)
     with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD, more than chat\.max_usd \(600\.0 USD\)"):
         bench.ask(prices, max_usd=600)
-    with pytest.raises(InputError, match=r"at most 3\d\d\.\d+ USD by the Batch API \(50% of the price"):
-        bench.ask(prices, max_usd=300, mode="batch")
     assert not server.calls
     capsys.readouterr()
     bench.ask(prices, max_usd=2000)
@@ -142,40 +124,36 @@ def test_the_cost_is_printed_and_refused_if_too_high(
     assert "30 + 50 tokens, 80.0000 USD" in said
 
 
-@pytest.mark.parametrize(("mode", "paid"), [("live", 240), ("batch", 120)])
-def test_the_estimate_uses_stored_answers_of_both_ways(
-    bench: Any, prices: Path, mode: str, paid: int, capsys: pytest.CaptureFixture[str]
+def test_the_estimate_uses_stored_answers(
+    bench: Any, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.write(30)
-    bench.ask(prices, max_usd=5000, mode=mode)
+    bench.ask(prices, max_usd=5000)
     bench.write(60)
     capsys.readouterr()
     # 30 more for 8 dollars each; without calibration it would be thousands.
-    limit = paid + 210
-    said = rf"about 24\d\.\d+ USD, after {paid}\.0000 USD that earlier runs have spent, .* \({limit}\."
+    said = r"about 24\d\.\d+ USD, after 240\.0000 USD that earlier runs have spent, .* \(450\."
     with pytest.raises(InputError, match=said):
-        bench.ask(prices, max_usd=limit)
+        bench.ask(prices, max_usd=450)
     assert "30 answered in" in capsys.readouterr().out
-    bench.ask(prices, max_usd=paid + 380)
+    bench.ask(prices, max_usd=620)
 
 
-@pytest.mark.parametrize("mode", ["live", "batch"])
 def test_a_run_stops_before_the_limit_and_the_next_continues(
-    bench: Any, server: ChatServer, prices: Path, mode: str
+    bench: Any, server: ChatServer, prices: Path
 ) -> None:
     bench.write(30)
     bench.ask(prices, max_usd=5000)
     bench.write(60)
     server.answer = lambda body: "x" * 156  # 40 tokens; by the stored answers one expects 5
     with pytest.raises(InputError, match=r"before chat\.max_usd \(900\.0 USD\) could be exceeded: \d+"):
-        bench.ask(prices, max_usd=900, mode=mode)
-    share = 0.5 if mode == "batch" else 1
+        bench.ask(prices, max_usd=900)
     new = server.asked.total() - 30
-    spent = 30 * 8 + new * 43 * share
+    spent = 30 * 8 + new * 43
     # Another answer could have had 50 tokens, and its prompt 43.
-    assert 900 - (50 + 43) * share < spent <= 900
+    assert 900 - (50 + 43) < spent <= 900
     assert not bench.output.exists() or len(bench.answers()) == 30
-    assert set(bench.statuses(prices, max_usd=5000, mode=mode)) == {"answered"}
+    assert set(bench.statuses(prices, max_usd=5000)) == {"answered"}
     assert bench.most() == 1
 
 

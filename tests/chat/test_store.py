@@ -1,19 +1,16 @@
-"""The store of answers, its export and its import."""
+"""The store of answers."""
 
 import contextlib
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
-from factdrift.chat.store import STORED, Store, export_store, import_store
+from factdrift.chat.store import Store, copy_store
 from factdrift.core.errors import InputError
 
 MODEL = "m"
@@ -33,21 +30,21 @@ def reply(text: str, tokens: int = 7) -> Any:
 def filled(folder: Path, names: str) -> Path:
     with Store(folder) as store:
         for name in names:
-            store.put(request(name), MODEL, reply(f"answer {name}"), "live", 1)
+            store.put(request(name), MODEL, reply(f"answer {name}"), 1)
     return folder
 
 
 def test_a_failure_is_replaced_and_an_answer_never(tmp_path: Path) -> None:
     one = request("one")
     with Store(tmp_path) as store:
-        store.fail(one, MODEL, "too slow", "live", 6)
+        store.fail(one, MODEL, "too slow", 6)
         assert store.rows([one.key])[one.key]["error"] == "too slow"
         assert store.answered([one.key]) == set()
-        store.put(one, MODEL, reply("yes"), "live", 2)
+        store.put(one, MODEL, reply("yes"), 2)
         row = store.rows([one.key])[one.key]
         assert (row["status"], row["content"], row["error"]) == ("answered", "yes", None)
-        store.put(one, MODEL, reply("no"), "batch", 1)
-        store.fail(one, MODEL, "too slow", "live", 6)
+        store.put(one, MODEL, reply("no"), 1)
+        store.fail(one, MODEL, "too slow", 6)
         assert store.rows([one.key])[one.key] == row
         assert store.usage(MODEL)[0] == 1
         assert store.usage(MODEL)[2:] == (7, 2)
@@ -61,7 +58,7 @@ def test_a_store_is_one_file_with_one_writer_and_many_readers(tmp_path: Path) ->
         keys = [request("a").key]
         assert one.answered(keys) == other.answered(keys) == set(keys)
         with pytest.raises(InputError, match="readonly"):
-            one.put(request("c"), MODEL, reply("c"), "live", 1)
+            one.put(request("c"), MODEL, reply("c"), 1)
     with Store(folder), pytest.raises(InputError, match="another process"):
         Store(folder)
     with Store(folder):
@@ -95,61 +92,39 @@ def test_a_truncated_store_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     with Store(folder) as store:
         for number in range(200):
-            store.put(request(f"n{number}"), MODEL, reply("x" * 500), "live", 1)
+            store.put(request(f"n{number}"), MODEL, reply("x" * 500), 1)
     data = (folder / "answers.sqlite").read_bytes()
     (folder / "answers.sqlite").write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match="damaged"):
-        export_store(folder, tmp_path / "e.parquet")
-    assert not (tmp_path / "e.parquet").exists()
+        copy_store(folder, [request(f"n{number}").key for number in range(200)], tmp_path / "copy")
 
 
-def test_an_imported_store_is_exported_as_it_was(tmp_path: Path) -> None:
-    filled(tmp_path / "one", "abc")
-    with Store(tmp_path / "one") as store:
-        store.fail(request("d"), MODEL, "too long", "live", 1)
-    export_store(tmp_path / "one", one := tmp_path / "one.parquet")
-    assert import_store(one, tmp_path / "two") == (4, 4)
-    export_store(tmp_path / "two", two := tmp_path / "two.parquet")
-    assert one.read_bytes() == two.read_bytes()
-    assert pq.read_table(one).schema.equals(STORED)
-    assert pq.read_table(one)["key"].to_pylist() == sorted(request(name).key for name in "abcd")
-    assert import_store(one, tmp_path / "two") == (4, 0)
-    filled(tmp_path / "two", "d")
-    assert import_store(one, tmp_path / "two") == (4, 0)
-    export_store(tmp_path / "two", two)
-    assert import_store(two, tmp_path / "one") == (4, 1)
-    assert pq.read_table(two)["status"].to_pylist() == ["answered"] * 4
+def test_a_copy_has_the_answers_without_what_differs_between_runs(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(1100)]
+    keys = {request(name).key for name in names}
+    with Store(tmp_path / "s") as store:
+        # As an earlier version kept it.
+        store.put_all([{"key": "0", "status": "answered"}])
+        for name in names[1:]:
+            store.put(request(name), MODEL, reply(f"answer {name}"), 1)
+        store.fail(request(names[0]), MODEL, "too slow", 6)
+    for copy in ("a", "b"):
+        copy_store(tmp_path / "s", keys, tmp_path / copy)
+    assert (tmp_path / "a/answers.sqlite").read_bytes() == (tmp_path / "b/answers.sqlite").read_bytes()
+    with Store(tmp_path / "s") as store, Store(tmp_path / "a", reading=True) as other:
+        assert store.rows(keys) == other.rows(keys)
+        assert len(other.rows([*keys, "0"])) == 1100
+        times = ["response", "asked", "tries"]
+        assert {tuple(row.values())[1:] for row in other.rows(keys, times).values()} == {(None, None, None)}
+    with pytest.raises(InputError, match="s: lacks 1 of 2 answers; ask for them again"):
+        copy_store(tmp_path / "s", [request("n5").key, "1"], tmp_path / "c")
 
 
-def test_another_answer_to_the_same_request_is_refused(tmp_path: Path) -> None:
-    filled(tmp_path / "one", "abc")
-    with Store(tmp_path / "two") as store:
-        store.put(request("b"), MODEL, reply("answer b", tokens=8), "live", 1)
-    export_store(tmp_path / "one", tmp_path / "one.parquet")
-    with pytest.raises(InputError, match=rf"{request('b').key} differs .*tokens\); nothing was imported"):
-        import_store(tmp_path / "one.parquet", tmp_path / "two")
-    with Store(tmp_path / "two") as store:
-        assert store.answered(request(name).key for name in "abc") == {request("b").key}
-
-
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    filled(tmp_path / "one", "abc")
-    export_store(tmp_path / "one", tmp_path / "one.parquet")
-    table = pq.read_table(tmp_path / "one.parquet")
-
-    def refused(changed: pa.Table, why: str) -> None:
-        pq.write_table(changed, tmp_path / "bad.parquet")
-        with pytest.raises(InputError, match=why):
-            import_store(tmp_path / "bad.parquet", tmp_path / "two")
-
-    rows = table.to_pylist()
-    refused(pa.Table.from_pylist([rows[0] | {"body": rows[1]["body"]}], STORED), "its key does not belong")
-    refused(pa.Table.from_pylist([rows[0] | {"requested_model": None}], STORED), "its key does not belong")
-    refused(pa.Table.from_pylist([rows[0] | {"status": "maybe"}], STORED), "damaged")
-    refused(pa.Table.from_pylist([rows[0], rows[0]], STORED), "occurs twice")
-    refused(table.drop_columns(["error"]), "is not an exported store")
-    (tmp_path / "cut.parquet").write_bytes((tmp_path / "one.parquet").read_bytes()[:-9])
-    with pytest.raises(InputError, match=r"cut\.parquet: cannot be read"):
-        import_store(tmp_path / "cut.parquet", tmp_path / "two")
-    shutil.rmtree(tmp_path / "two")
-    assert import_store(tmp_path / "one.parquet", tmp_path / "two") == (3, 3)
+def test_a_store_that_has_more_columns_is_used(tmp_path: Path) -> None:
+    filled(tmp_path, "a")
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
+        for table in ("answers", "charges"):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN source TEXT")
+    with Store(tmp_path) as store:
+        store.put(request("b"), MODEL, reply("b"), 1, (request("b").key, "t", 3, 4))
+        assert store.charged([request("b").key, request("a").key]) == (3, 4)

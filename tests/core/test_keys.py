@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.keys import listing, read_settings, settings_of
+from factdrift.core.keys import default_of, listing, read_settings, settings_of
 
 
 class Neighbors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,21 +22,22 @@ def test_defaults_are_those_of_the_schema(tmp_path: Path):
     assert read_settings(f"@{path}", Neighbors, "neighbors") == Neighbors(500, 3, 10)
 
 
-class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    requests: int
-    enqueued_tokens: int | None = None
+class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    probes: int
 
 
-class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    tries: int
-    batch: Batch
+class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    regime: str
+    stream: Stream
 
 
 def test_a_nested_key_may_be_a_struct_of_its_own():
-    assert read_settings("{}", Chat, "chat") == Chat(6, Batch(50_000))
-    assert read_settings('{"batch": {"requests": 7}}', Chat, "chat") == Chat(6, Batch(7))
-    said = listing(Chat, "chat")
-    assert "  batch.requests (int): Requests in one batch at most. [default: 50000]" in said
+    probes = default_of("edit.stream.probes")
+    assert read_settings("{}", Edit, "edit") == Edit("independent", Stream(probes))
+    assert read_settings('{"stream": {"probes": 7}}', Edit, "edit") == Edit("independent", Stream(7))
+    lines = listing(Edit, "edit")
+    assert "  stream.probes (int): Earlier edits that are asked" in lines
+    assert f"[default: {probes}]" in lines
 
 
 @pytest.mark.parametrize(
@@ -49,8 +50,8 @@ def test_a_nested_key_may_be_a_struct_of_its_own():
         (Neighbors, '{"facts": -1}', "neighbors.facts: -1 is less than the minimum"),
         (Neighbors, "[" * 100_000, "not JSON"),
         (Neighbors, "@/no/such/file", "/no/such/file"),
-        (Chat, '{"batch": {"requests": 0}}', "chat.batch.requests: 0 is less"),
-        (Chat, '{"batch": {"calls": 1}}', "calls"),
+        (Edit, '{"stream": {"probes": 0}}', "edit.stream.probes: 0 is less"),
+        (Edit, '{"stream": {"calls": 1}}', "calls"),
     ],
 )
 def test_what_is_wrong_is_named(kind: type[msgspec.Struct], text: str, named: str):

@@ -50,7 +50,7 @@ def typed(kind: pa.DataType) -> str:
 
 
 OTHERS = {
-    *("accounts", "context", "filtered", "klob_measures", "new_entities", "popularity"),
+    *("accounts", "context", "filtered", "new_entities", "popularity"),
     *("preprocess_report", "ripple_facts", "wikifactdiff"),
 }
 """Pages about what a query or the dataset's own nesting defines, with tests of their own."""

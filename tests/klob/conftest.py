@@ -18,10 +18,11 @@ from factdrift.core.keys import read_settings
 from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.core.tables import write_parquet
 from factdrift.klob.build import build, write_subtask
-from factdrift.klob.jobs import Candidates, Examples, Facts
+from factdrift.klob.facts import SnapshotTables
+from factdrift.klob.jobs import Candidates, Facts
 from factdrift.klob.random_words import WordList
-from factdrift.klob.relations import Method, read_method
-from factdrift.klob.sentences import Plan
+from factdrift.klob.relations import RelationChoice, read_choice
+from factdrift.klob.sentences import Plan, plan_of
 from factdrift.klob.settings import Settings
 
 DAY = "2023-02-27"
@@ -35,8 +36,8 @@ WORDS = WordList("file", [f"word{number}" for number in range(3000)], "0" * 64, 
 
 
 @pytest.fixture(scope="session")
-def method() -> Method:
-    return read_method()
+def choice() -> RelationChoice:
+    return read_choice()
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Snapshot:
     """Properties that the dump has not."""
     renamed: Mapping[int, str] = field(default_factory=dict)
 
-    def write(self, folder: Path, method: Method) -> None:
+    def write(self, folder: Path, choice: RelationChoice) -> None:
         world = World(new=[*self.facts], absent_new=self.absent, superclasses=self.superclasses)
         tables = world.tables("new")
         for row in tables["entities"]:
@@ -65,11 +66,11 @@ class Snapshot:
         tables["properties"] = [
             {
                 "id": number,
-                "label": self.renamed.get(number, method.label(number)),
+                "label": self.renamed.get(number, choice.label(number)),
                 "datatype": "wikibase-item",
                 "inverses": self.inverses.get(number, []),
             }
-            for number in sorted({*method.relations, *method.second_hops} - self.lacks)
+            for number in sorted({*choice.relations, *choice.second_hops} - self.lacks)
         ]
         for name, table in tables.items():
             write_parquet(pa.Table.from_pylist(table, SCHEMAS[name]), folder / f"{name}.parquet")
@@ -121,12 +122,12 @@ def settings_with(**changes: Any) -> Settings:
 
 
 @pytest.fixture
-def built(tmp_path: Path, method: Method) -> Build:
+def built(tmp_path: Path, choice: RelationChoice) -> Build:
     def run(
         snapshot: Snapshot,
         *,
         templates: Path = KLOB_TEMPLATES,
-        chains: Path | None = None,
+        cases: Path | None = None,
         passes: Path | None = None,
         labels: Sequence[Path] = (),
         folder: str = "built",
@@ -136,34 +137,23 @@ def built(tmp_path: Path, method: Method) -> Build:
         **changes: Any,
     ) -> Built:
         out = tmp_path / folder
-        snapshot.write(out, method)
-        changes |= {"source": "mquake"} if chains else {}
+        snapshot.write(out, choice)
+        changes |= {"source": "mquake"} if cases else {}
         settings = settings_with(grammar="fitted" if fitted else "plain", **changes)
         bucket, files = out / "bucket.parquet", (out / "facts.parquet", out / "chains.parquet")
         Facts(statements=out / "statements.parquet", date=DAY, settings=settings, output=bucket).run()
         tables: dict[str, Any] = {name: out / f"{name}.parquet" for name in ("classes", "properties")}
         tables |= {"facts": [bucket], "entities": [out / "entities.parquet"], "labels": labels}
-        Candidates(**tables, settings=settings, out_facts=files[0], out_chains=files[1]).run()
-        (out / "snapshot.json").write_text("{}")
-        job = Examples(
-            **tables,
-            settings=settings,
-            candidates=files[0],
-            chains=chains or files[1],
-            templates=templates,
-            date=DAY,
-            passes=passes,
-            snapshot=out / "snapshot.json",
-            out_examples=out / "klob_examples.parquet",
-            out_sentences=out / "klob_sentences.parquet",
-            out_meta=out / "klob_meta.json",
-        )
-        plan = job.plan()
+        Candidates(**tables, cases=cases, settings=settings, out_facts=files[0], out_chains=files[1]).run()
+        snapshot_json = out / "snapshot.json"
+        snapshot_json.write_text('{"dump": "d", "scope": "s"}')
+        plan = plan_of(SnapshotTables(**tables), *files, DAY, settings, templates)
         if quotas is not None:
             worded = plan.templates.of
             plan = plan._replace(quotas={each: quota for each, quota in quotas.items() if each in worded})
         plan = plan._replace(stop_words=stop_words)
-        build(job, plan, WORDS)
+        names = ("klob_examples.parquet", "klob_sentences.parquet", "klob_meta.json")
+        build(plan, WORDS, passes, snapshot_json, (out / names[0], out / names[1], out / names[2]), 2000, 1)
         return Built(out, plan)
 
     return run

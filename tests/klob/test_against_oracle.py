@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Fact
 
-from factdrift.klob.facts import write_candidates
-from factdrift.klob.jobs import Candidates, Facts
-from factdrift.klob.relations import Method
+from factdrift.klob.facts import SnapshotTables, write_candidates, write_facts
+from factdrift.klob.relations import RelationChoice
 from factdrift.klob.settings import Settings
 
 from .conftest import DAY, PAGE, Snapshot, rows, settings_with
@@ -141,19 +140,20 @@ def oracle(
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds, single=st.booleans(), support=st.integers(1, 3))
-def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
+def test_candidates(
+    world: Snapshot, single: bool, support: int, tmp_path: Path, choice: RelationChoice
+) -> None:
     switches = settings_with(single_valued=single, min_sitelinks=3, min_pair_support=support)
-    world.write(tmp_path, method)
+    world.write(tmp_path, choice)
     bucket, statements, entities, classes, properties, *outputs = (
         tmp_path / f"{name}.parquet"
         for name in ("bucket", "statements", "entities", "classes", "properties", "facts", "chains")
     )
-    Facts(statements=statements, date=DAY, settings=switches, output=bucket).run()
-    relations = {number: method.relations[number] for number in RELATIONS}
-    given = method._replace(relations=relations, second_hops=frozenset(SECOND), inverses=frozenset(INVERSES))
-    tables = {"facts": [bucket], "entities": [entities], "classes": classes, "properties": properties}
-    job = Candidates(**tables, settings=switches, out_facts=outputs[0], out_chains=outputs[1])
-    write_candidates(job, given)
+    relations = {number: choice.relations[number] for number in RELATIONS}
+    few = choice._replace(relations=relations, second_hops=frozenset(SECOND), inverses=frozenset(INVERSES))
+    write_facts(statements, DAY, {*RELATIONS, *SECOND}, bucket, 2000, 1)
+    tables = SnapshotTables([bucket], [entities], classes, properties)
+    write_candidates(tables, few, switches, (outputs[0], outputs[1]), 2000, 1)
     wanted_facts, wanted_chains = oracle(world, switches)
     found = {(row["s"], row["p1"], row["o1"]): row["dropped_by"] for row in rows(tmp_path / "facts.parquet")}
     assert found == wanted_facts

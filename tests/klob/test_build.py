@@ -12,7 +12,7 @@ from support.worlds import Date, Fact
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import as_written, database
-from factdrift.klob.relations import Method, check_properties
+from factdrift.klob.relations import RelationChoice, check_properties
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
 from .conftest import Build, Built, Snapshot
@@ -33,7 +33,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
         **{"p2": None, "o2": None, "s_label": "Kinkaku-ji", "o1_label": "Japan", "o2_label": None},
         **{"o1_aliases": ["Nippon"], "o2_aliases": None, "stmt1_id": "Q1$P17-Q2-0", "stmt2_id": None},
         **{"rev_s": 2, "rev_o1": 1, "pop_s": 40, "pop_o": 300, "recall_pass": None, "origin": "snapshot"},
-        **{"snapshot_id": "2023-02-27", "p1_name": "is-located", "p2_name": None, "line": None},
+        **{"snapshot_id": "2023-02-27", "p1_name": "is-located", "p2_name": None},
     }
     assert [sentence["text"] for sentence in kyoto["sentences"]] == [
         "The country of Kinkaku-ji is",
@@ -188,12 +188,12 @@ def test_names_with_blanks_and_brackets_are_taken_as_they_are(built: Build) -> N
 
 
 def test_relations_that_the_snapshot_lacks_or_calls_otherwise(
-    method: Method, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    choice: RelationChoice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Snapshot([], lacks=frozenset({17}), renamed={140: "religion"}).write(tmp_path, method)
+    Snapshot([], lacks=frozenset({17}), renamed={140: "religion"}).write(tmp_path, choice)
     with pytest.raises(InputError, match=r"P17 \(country\) is missing.*slice: true"):
-        check_properties(tmp_path / "properties.parquet", method, False)
-    found = check_properties(tmp_path / "properties.parquet", method, True)
+        check_properties(tmp_path / "properties.parquet", choice, False)
+    found = check_properties(tmp_path / "properties.parquet", choice, True)
     assert (found[17], found[140]) == ("country", "religion")
     assert "P140 is called 'religion' here, not 'religion or worldview'" in capsys.readouterr().out
 

@@ -21,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import database
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
 from factdrift.klob.facts import CANDIDATES
-from factdrift.klob.random_words import Source, pool, random_sentences, read_words, stratified
+from factdrift.klob.random_words import WordSource, pool, random_sentences, read_words, stratified
 
 
 @given(
@@ -136,7 +136,7 @@ def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_name
 
 def test_random_sentences_follow_the_generator() -> None:
     words = [f"w{number}" for number in range(50)]
-    sources = [Source(f"{number:016x}", 3 + number % 5) for number in range(40)]
+    sources = [WordSource(f"{number:016x}", 3 + number % 5) for number in range(40)]
     written = dict(random_sentences(sources, words, 7))
     assert list(written) == sources
     assert len(set(written.values())) == 40
@@ -145,7 +145,7 @@ def test_random_sentences_follow_the_generator() -> None:
         assert set(text.split(" ")) <= set(words)
     draw = random.Random(f"7:{sources[0].sentence_id}:0")
     assert written[sources[0]] == " ".join(draw.choices(words, k=2))
-    short = [Source(f"{number:016x}", 2) for number in range(4)]
+    short = [WordSource(f"{number:016x}", 2) for number in range(4)]
     # A line that is there already is drawn again, as long as the words allow others.
     assert sorted(text for _, text in random_sentences(short, ["a", "b", "c", "d"], 0)) == [*"abcd"]
     with pytest.raises(InputError, match="2 words are too few"):
@@ -155,7 +155,7 @@ def test_random_sentences_follow_the_generator() -> None:
 @settings(max_examples=examples(60))
 @given(st.lists(st.integers(2, 12), max_size=60), st.integers(0, 70), st.integers(0, 3))
 def test_a_sample_keeps_the_histogram(lengths: list[int], size: int, seed: int) -> None:
-    sources = [Source(f"{place:016x}", tokens) for place, tokens in enumerate(lengths)]
+    sources = [WordSource(f"{place:016x}", tokens) for place, tokens in enumerate(lengths)]
     drawn = stratified(sources, size, seed)
     assert len(drawn) == min(size, len(sources))
     assert drawn == sorted(set(drawn))

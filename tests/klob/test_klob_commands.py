@@ -12,8 +12,11 @@ from support.configured import configured
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.core.settings import check_files
+from factdrift.klob.relations import read_choice
 from factdrift.klob.settings import Settings
+from factdrift.klob.templates import read_templates, report
 
 
 def test_defaults_are_those_of_the_specification() -> None:
@@ -73,15 +76,28 @@ def test_wrong_values_and_missing_files_are_named(klob: dict[str, Any], named: s
         check_files(configured(klob=klob))
 
 
-def test_templates_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["klob", "templates"]) == 0
-    assert capsys.readouterr().out == "96 templates, 0 defects, 0 warnings\n"
+def test_templates_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relations = read_choice().relations
+    report(read_templates(KLOB_TEMPLATES, relations), relations)
+    assert capsys.readouterr().out == ""
     table = tmp_path / "t.json"
     table.write_text(
         '{"P36": ["[X] is the capital of [Y]", "Its capital, [X] : [Y]", "[X] [Y]"]}', encoding="utf-8"
     )
-    assert main(["klob", "templates", str(table)]) == 0
-    said = capsys.readouterr()
-    assert "T11 P36-1" in said.out
-    assert "T09 P36-2" in said.out
-    assert "T14" not in said.out
+    report(read_templates(table, relations), relations)
+    out = capsys.readouterr().out
+    assert {"T11 P36-1", "T09 P36-2"} < {line[:9] for line in out.splitlines()}
+    assert "T14" not in out
+    assert out.splitlines()[-1] == f"t.json: 3 templates, {len(out.splitlines()) - 1} defects, 0 warnings"
+    # The project's own table must have no defect, a copy of a user's may.
+    text = KLOB_TEMPLATES.read_text(encoding="utf-8")
+    own = tmp_path / "own.tsv"
+    own.write_text(text.replace("The capital of [X] is", "The capital : [X] is"), encoding="utf-8")
+    report(read_templates(own, relations), relations)
+    assert "T09 P36-" in capsys.readouterr().out
+    monkeypatch.setattr("factdrift.klob.templates.KLOB_TEMPLATES", own)
+    with pytest.raises(InputError, match=r"own\.tsv: \d defects; fix them"):
+        report(read_templates(own, relations), relations)
+    assert "T14 P36-" in capsys.readouterr().out

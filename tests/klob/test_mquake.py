@@ -11,7 +11,7 @@ from support.worlds import Fact
 
 from factdrift.core.errors import InputError
 from factdrift.klob.mquake import write_mquake
-from factdrift.klob.relations import Method
+from factdrift.klob.relations import RelationChoice
 
 from .conftest import Build, Row, Snapshot, rows
 
@@ -48,17 +48,17 @@ CASES = [
 ]
 
 
-def read(tmp_path: Path, method: Method, cases: Any, chain_text: str = "np") -> list[Row]:
+def read(tmp_path: Path, choice: RelationChoice, cases: Any, chain_text: str = "np") -> list[Row]:
     path = tmp_path / "mquake.json"
     path.write_text(json.dumps(cases), encoding="utf-8")
-    write_mquake(path, method, chain_text, 0, tmp_path / "mquake.parquet")
+    write_mquake(path, choice, chain_text, 0, tmp_path / "mquake.parquet")
     return rows(tmp_path / "mquake.parquet")
 
 
-def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method) -> None:
+def test_windows_of_two_triples_once_each(tmp_path: Path, choice: RelationChoice) -> None:
     found = {
         tuple(row[name] for name in ("s", "p1", "o1", "p2", "o2")): row
-        for row in read(tmp_path, method, CASES)
+        for row in read(tmp_path, choice, CASES)
     }
     assert {key: row["dropped_by"] for key, row in found.items()} == {
         (1, 26, 2, 108, 3): None,
@@ -71,7 +71,7 @@ def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method) -> Non
     # The case of two hops asks for the whole chain, that of three does not.
     assert first["question"] == "Which is asked for by 2, wording 0?"
     assert found[2, 108, 3, 159, 4]["question"] is None
-    asked = read(tmp_path, method, CASES, "question")
+    asked = read(tmp_path, choice, CASES, "question")
     assert [row["dropped_by"] for row in asked] == [None, "relation", "no_question"]
 
 
@@ -91,28 +91,28 @@ def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method) -> Non
         ),
     ],
 )
-def test_other_layouts_are_refused(tmp_path: Path, method: Method, cases: Any, message: str) -> None:
+def test_other_layouts_are_refused(tmp_path: Path, choice: RelationChoice, cases: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read(tmp_path, method, cases)
+        read(tmp_path, choice, cases)
 
 
-def test_a_truncated_and_a_missing_file(tmp_path: Path, method: Method) -> None:
+def test_a_truncated_and_a_missing_file(tmp_path: Path, choice: RelationChoice) -> None:
     (tmp_path / "m.json").write_text(json.dumps(CASES)[:-5], encoding="utf-8")
     for name, message in (("m.json", r"m\.json: no JSON"), ("n.json", "no such file")):
         with pytest.raises(InputError, match=message):
-            write_mquake(tmp_path / name, method, "np", 0, tmp_path / "o.parquet")
+            write_mquake(tmp_path / name, choice, "np", 0, tmp_path / "o.parquet")
 
 
 def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(
-    tmp_path: Path, method: Method, built: Build
+    tmp_path: Path, choice: RelationChoice, built: Build
 ) -> None:
-    read(tmp_path, method, CASES)
+    read(tmp_path, choice, CASES)
     snapshot = Snapshot([Fact(2, 17, 5)], labels={2: "Carl Sagan", 5: "Fuji"}, aliases={2: ["C. Sagan"]})
-    found = built(snapshot, chains=tmp_path / "mquake.parquet", r_quota=1)
+    found = built(snapshot, cases=tmp_path / "mquake.json", r_quota=1)
     (chain,) = found.subtask("r")
     assert chain["origin"] == "mquake"
     assert found.meta["dropped"]["r"] == {"quota": 1, "relation": 1}
-    both = built(snapshot, chains=tmp_path / "mquake.parquet", folder="both").subtask("r")
+    both = built(snapshot, cases=tmp_path / "mquake.json", folder="both").subtask("r")
     first = next(row for row in both if row["s"] == "Q1")
     assert (first["s_label"], first["o1_label"], first["o2_label"]) == ("Ada", "Carl Sagan", "Cornell")
     assert (first["o1_aliases"], first["o2_aliases"]) == (["C. Sagan"], ["Cornell alias"])
@@ -123,7 +123,6 @@ def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(
         "The employer of the spouse of Ada is",
     ]
     assert all(row["origin"] == "snapshot" for row in found.subtask("c"))
-    read(tmp_path, method, CASES, "question")
-    asked = built(Snapshot([]), chains=tmp_path / "mquake.parquet", chain_text="question", folder="asked")
+    asked = built(Snapshot([]), cases=tmp_path / "mquake.json", chain_text="question", folder="asked")
     (chain,) = asked.subtask("r")
     assert chain["sentences"][-1]["text_blank"] == "Which is asked for by 2, wording 0? The answer is _"

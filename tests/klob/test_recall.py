@@ -47,10 +47,9 @@ def answers(found: Built) -> dict[str, str]:
 
 
 def ask(found: Built, model: CausalModel, need: str = "all", given: Mapping[int, str] | None = None) -> Path:
-    job = found.plan.job
-    plan = found.plan._replace(job=replace(job, settings=structs.replace(job.settings, need=need)))
+    plan = found.plan._replace(settings=structs.replace(found.plan.settings, need=need))
     outputs = (found.folder / "klob_recall.parquet", found.folder / "passes.parquet")
-    write_recall(plan, given or {}, model, outputs)
+    write_recall(plan, given or {}, model, outputs, 2000, 1)
     return outputs[1]
 
 

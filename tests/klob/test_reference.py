@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from support.klob_scores import dense, overall, row
 
-from factdrift.core.errors import InputError
-from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
-from factdrift.klob.scoring.inputs import Examples, Scores, of_rows, reference
+from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical, references
+from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, of_rows, reference
 from factdrift.klob.scoring.report import Group, lines
-from factdrift.klob.scoring.rsim import pair_overlap
-from factdrift.klob.scoring.selection import locate, word_sets
+from factdrift.klob.scoring.rsim import POPULATIONS, pair_overlap
+from factdrift.klob.scoring.selection import word_sets
 
 APPROX = pytest.approx
 
@@ -56,8 +55,9 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     assert abs(oracle["c", "rsim_raw", "permuted"]) < 0.05
     assert oracle[None, "rsd", None] < 0.05
     # The words of random sentences are no units of the lexical one.
-    alone = lexical({"c": population["c"]}).measures
-    assert alone == [row for row in lexical(population).measures if row["subtask"] == "c"]
+    choices = Choices((Fraction(5),))
+    alone = lexical({"c": population["c"]}, choices).measures
+    assert alone == [row for row in lexical(population, choices).measures if row["subtask"] == "c"]
 
 
 def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() -> None:
@@ -102,21 +102,20 @@ def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
     pairs = [*itertools.combinations(range(6), 2)]
     cosines = [len(words[a] & words[b]) / (len(words[a]) * len(words[b])) ** 0.5 for a, b in pairs]
     assert pair_overlap(word_sets(examples.texts), *np.array(pairs).T).tolist() == APPROX(cosines)
-    found = overall(lexical({"c": examples}).measures)
+    found = overall(lexical({"c": examples}, Choices(())).measures)
     of_one_fact = [cosine for (a, b), cosine in zip(pairs, cosines, strict=True) if a // 3 == b // 3]
     assert found["sim_cand", "all"]["value"] == APPROX(np.mean(of_one_fact))
     assert found["rsim", "all"]["k"] is None
     assert ("rsim", "same_relation") in found
 
 
-def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, Examples]) -> None:
-    torch = pytest.importorskip("torch")
-    scores = reference("random", list(population.values()), 300, seed=3)
-    again = reference("random", list(population.values()), 300, seed=3)
-    assert (scores.signed(slice(None)) == again.signed(slice(None))).all()
-    tied = scores._replace(dense=np.round(scores.signed(slice(None)), 1))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    numpy, pytorch = (locate(tied, [Fraction(10)], device=where).selections[0] for where in (None, device))
-    assert (numpy.top == pytorch.top).all()
-    with pytest.raises(InputError, match=r"--device nowhere: .*; leave it out"):
-        locate(tied, [Fraction(10)], device="nowhere")
+def test_same_seed_same_scores(population: dict[str, Examples]) -> None:
+    one, other, third = (reference("random", list(population.values()), 300, seed) for seed in (3, 3, 4))
+    assert (one.signed(slice(None)) == other.signed(slice(None))).all()
+    assert (one.signed(slice(None)) != third.signed(slice(None))).any()
+    few = references(population, Choices((Fraction(5),), ties="fractional", sim_all="paper_approx"), 40)
+    assert [found.locator for found in few] == list(REFERENCES)
+    assert {row["population"] for row in few[0].measures} == {None, *POPULATIONS["r"]}
+    assert {row["chosen"] for found in few for row in found.measures} == {None, 2}
+    # By index, so that all results of a constant locator are alike.
+    assert overall(few[0].measures)["degenerate", "all"]["value"] == 60

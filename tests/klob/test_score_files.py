@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from support.klob_scores import row
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.locators.table import SCORES, compare
 from factdrift.klob.schemas import SUBTASK
-from factdrift.klob.scoring.evaluate import EXAMPLES, MEASURES
-from factdrift.klob.scoring.inputs import read_scores
+from factdrift.klob.scoring.evaluate import Choices
+from factdrift.klob.scoring.inputs import REFERENCES, read_examples, read_scores
 
 UNITS = 200
 
@@ -56,32 +58,57 @@ def write(path: Path, known: dict[str, Any], names: list[str], **arrays: np.ndar
     return path
 
 
-def refused(path: Path, examples: Path, said: str, *more: str) -> None:
+def scored(examples: Path, output: Path, *arguments: str | Path) -> list[dict[str, Any]]:
+    """The table that the command writes, with its reports, to a folder."""
+    outputs = [f"--out-scores={output}/scores.parquet", f"--out-reports={output}"]
+    assert main(["locate", "scores", *map(str, arguments), f"--examples={examples}", *outputs]) == 0
+    table = pq.read_table(output / "scores.parquet")
+    assert table.schema.equals(SCORES)
+    return list(table.to_pylist())
+
+
+def refused(path: Path, examples: Path, message: str, *more: str) -> None:
     """The command ends with this message."""
     with contextlib.redirect_stderr(io.StringIO()) as errors:
-        assert main(["klob", "score", str(path), *more, "--examples", str(examples)]) == 1
-    assert said in errors.getvalue()
+        assert main(["locate", "scores", str(path), *more, "--examples", str(examples)]) == 1
+    assert message in errors.getvalue()
 
 
 def test_the_documented_example_is_scored(
     examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The ten lines of docs/klob_scores.md, run as they stand there with another path and model."""
+    """The lines of docs/klob_scores.md, run with another path and model, and the switches of the scorer."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "klob_scores.md").read_text(encoding="utf-8")
     code = page.partition("```python\n")[2].partition("```")[0]
     assert len(code.strip().splitlines()) <= 16
     code = code.replace('"results/', f'"{examples}/').replace('"my_method"', f'"{tmp_path}/my_method"')
     dice = np.random.default_rng(0)
     exec(code, {"my_scores": lambda text: dice.random(1000)})
-    choices = ["--sim-all=paper_approx", "--unit=examples", "--normalise=rank", "--rsd-pool=subtasks"]
-    line = ["--examples", str(examples), "-o", f"{tmp_path}/o", "--no-references", *choices]
-    assert main(["klob", "score", f"{tmp_path}/my_method", *line]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"\nmy method by k\n.*\n0\.1 %  +1  .*\n0\.5 %  +5  ", said)
-    assert re.search(r"\nmy method by relation\n +RSim +n\nP1 +0\.\d+ ±0\.\d+  10\n", said)
-    assert "RSD is unchanged by a constant" in said
-    table = pq.read_table(tmp_path / "o" / "measures.parquet").to_pylist()
-    assert {"paper_approx", "examples", "all"} <= {row["population"] for row in table}
+    switches = ["--sim-all=paper_approx", "--rsd-pool=subtasks", "--exclude=none", "--ties=fractional"]
+    table = scored(examples, tmp_path / "o", tmp_path / "my_method", *switches, "--k", "5")
+    output = capsys.readouterr().out
+    assert re.search(r"\nmy method +10 ", output)
+    assert "RSD is unchanged by a constant" in output
+    percents = Fraction(1), Fraction(5)
+    chosen = Choices(percents, "fractional", "paper_approx", "none", "subtasks")
+    assert table == compared(examples, chosen, tmp_path / "my_method")
+    plain = compared(examples, Choices(percents), tmp_path / "my_method")
+    for key in (("sim_all", "c", "all", 1, None), ("rsd_factual", None, None, None, None)):
+        (one,), (other,) = (
+            [line["value"] for line in lines if line["kind"] == "method" and measured(line) == key]
+            for lines in (table, plain)
+        )
+        assert one != other
+
+
+def measured(line: dict[str, Any]) -> tuple[Any, ...]:
+    """What a row of the table measures."""
+    return tuple(line[name] for name in ("measure", "subtask", "population", "k", "relation"))
+
+
+def compared(examples: Path, choices: Choices, *paths: Path) -> list[dict[str, Any]]:
+    """The table as `scored` gives it, by the function."""
+    return list(compare(paths, read_examples(examples), choices)[1].to_pylist())
 
 
 def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) -> None:
@@ -91,43 +118,43 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
     top = np.argsort(-array, axis=1, kind="stable")[:, :40].astype(np.int32)
     known = json.loads((dense / "scores.json").read_text(encoding="utf-8"))
     write(short, known, scores.sentences, units=top, mean=array.mean(axis=1), sd=array.std(axis=1))
-    found = []
+    tables = []
     for path in (dense, short):
-        output = tmp_path / f"{path.name}-scored"
-        arguments = ["--examples", str(examples), "--no-references", "-o", str(output)]
-        assert main(["klob", "score", str(path), *arguments]) == 0
-        table = pq.read_table(output / "measures.parquet")
-        assert table.schema.equals(MEASURES)
-        assert pq.read_table(output / "examples.parquet").schema.equals(EXAMPLES)
-        rows = [
-            row
-            for row in table.to_pylist()
-            if "tie" not in row["measure"] and "entropy" not in row["measure"]
-        ]
-        found.append([{key: value for key, value in row.items() if key != "locator"} for row in rows])
-    assert found[0] == found[1]
+        table = compared(examples, Choices((Fraction(1), Fraction(20))), path)
+        assert {line["locator"] for line in table} == {"dense", *REFERENCES, "lexical"}
+        tables.append([line for line in table if not re.search("tie|entropy", line["measure"])])
+    assert tables[0] == tables[1]
     refused(short, examples, "k = 50 % of 200 units are 100, but units.npy lists 40", "--k", "50")
     refused(short, examples, "fractional ties need all scores", "--ties", "fractional")
-    refused(short, examples, "mean score vectors need all scores", "--unit", "examples")
+    refused(short, examples, "the mean score vector needs all scores", "--sim-all", "paper_approx")
 
 
-def test_the_run_is_repeatable_with_figure_and_references(
+def test_methods_with_other_units_are_apart(
     examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dense = folder(examples, tmp_path / "dense")
-    outputs = [tmp_path / "one", tmp_path / "two"]
-    for output in outputs:
-        assert main(["klob", "score", str(dense), "--examples", str(examples), "-o", str(output)]) == 0
-    for name in ("measures.parquet", "examples.parquet", "rsim.svg"):
-        assert outputs[0].joinpath(name).read_bytes() == outputs[1].joinpath(name).read_bytes()
-    locators = set(pq.read_table(outputs[0] / "measures.parquet")["locator"].to_pylist())
-    assert locators == {"dense", "constant", "mostly_constant", "random", "oracle", "lexical"}
-    said = capsys.readouterr().out
-    assert re.search(r"\nrandom +2  .* 0\.0", said)
-    assert re.search(r"\nmostly_constant +2  ", said)
-    assert re.search(r"\nlexical +0\.", said)
-    figure = outputs[0].joinpath("rsim.svg").read_text(encoding="utf-8")
-    assert figure.startswith("<?xml")
+    others = {"granularity": "neuron", "units": 100, "model": "other", "revision": "2"}
+    paths = [folder(examples, tmp_path / "first"), folder(examples, tmp_path / "second")]
+    paths += [folder(examples, tmp_path / key, **{key: value}) for key, value in others.items()]
+    groups: dict[tuple[Any, ...], set[str]] = {}
+    for line in scored(examples, tmp_path / "o", *paths, "--k", "5"):
+        key = tuple(line[name] for name in ("model", "revision", "granularity", "units"))
+        groups.setdefault(key, set()).add(line["locator"])
+    same = {*REFERENCES, "lexical"}
+    assert list(groups.items()) == [
+        (("m", "1", "neuron", 200), {"granularity", *same}),
+        (("m", "1", "head", 100), {"units", *same}),
+        (("m", "1", "head", 200), {"first", "second", *same}),
+        (("other", "1", "head", 200), {"model", *same}),
+        (("m", "2", "head", 200), {"revision", *same}),
+    ]
+    output = capsys.readouterr().out
+    assert re.search(r"\nrandom +2  .* 0\.0", output)
+    assert re.search(r"\nmostly_constant +2  ", output)
+    assert re.search(r"\nlexical +0\.", output)
+    # Two of one name cannot be told apart.
+    (tmp_path / "x").mkdir()
+    twin = folder(examples, tmp_path / "x/first")
+    refused(paths[0], examples, "two of m, 200 heads are called first", str(twin))
 
 
 def spoil(path: Path, **keys: Any) -> None:
@@ -185,31 +212,14 @@ def test_signs_are_applied_and_faulty_folders_refused_with_the_reason(examples: 
     refuse(r"scores.json: Expecting property name .*; its keys")
 
 
-def test_files_of_a_user_are_not_replaced(examples: Path, tmp_path: Path) -> None:
-    own = tmp_path / "mine"
-    own.mkdir()
-    (own / "measures.parquet").write_text("of the user")
-    said = f"{own}/measures.parquet: was not written by this command"
-    refused(folder(examples, tmp_path / "dense"), examples, said, "-o", str(own))
-    assert [path.read_text() for path in own.iterdir()] == ["of the user"]
-
-
 def test_what_cannot_be_scored(examples: Path, tmp_path: Path) -> None:
     path = folder(examples, tmp_path / "dense")
     refused(path, tmp_path, "klob_c.parquet is missing; build it")
-    for text in ("0", "101", "1/0"):
-        refused(path, examples, "is no percentage above 0 and up to 100", "--k", text)
-    refused(path, examples, "--headline: 'x' is no percentage", "--headline", "x")
+    for number in ("0", "101"):
+        refused(path, examples, "is no percentage above 0 and up to 100", "--headline", number)
+        refused(path, examples, "locate.k", "--k", number)
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     for name in "cru":
         wrong.joinpath(f"klob_{name}.parquet").write_bytes(examples.joinpath("klob_u.parquet").read_bytes())
     refused(path, wrong, "not all examples are of KLoB-c")
-    # Methods whose units are others are not compared.
-    for key, value, said in (
-        ("granularity", "neuron", "granularity is 'head' and 'neuron'"),
-        ("units", 100, "units is 200 and 100"),
-        ("model", "other", "model is 'm' and 'other'"),
-    ):
-        other = folder(examples, tmp_path / key, **{key: value})
-        refused(path, examples, said, str(other))

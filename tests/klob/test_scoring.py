@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate, paired, rsd
 from factdrift.klob.scoring.inputs import Examples, of_rows
 from factdrift.klob.scoring.rsim import Results, approximate, pair_overlap, similarity, total_overlap
-from factdrift.klob.scoring.selection import Selection, how_many, locate, of_top
+from factdrift.klob.scoring.selection import Selection, how_many, locate
 
 APPROX = pytest.approx
 
@@ -27,8 +27,11 @@ def test_how_many_units(units: int, percent: str, chosen: int) -> None:
 
 def results(examples: Examples, *sets: tuple[int, ...], units: int = 10) -> Results:
     """Results that are given as sets of units."""
-    selection = of_top(len(sets[0]), units, np.array(sets))
-    return Results(examples, selection, np.arange(len(sets)))
+    return Results(examples, of_top(units, *sets), np.arange(len(sets)))
+
+
+def of_top(units: int, *sets: tuple[int, ...]) -> Selection:
+    return Selection(len(sets[0]), units, np.zeros(len(sets)), np.array(sets))
 
 
 CONSISTENT = of_rows([row(0, "eee"), row(1, "eee")], "c")
@@ -39,7 +42,7 @@ V4 = ((0, 1), (0, 1), (0, 2), (0, 3), (3, 4), (3, 5), (3, 4), (0, 3))
 
 
 def test_v1_literal_and_own_excluded() -> None:
-    selection = of_top(2, 6, np.array([(1, 2), (1, 3), (4, 5)]))
+    selection = of_top(6, (1, 2), (1, 3), (4, 5))
     rows = np.arange(3)
     total = total_overlap(selection, rows, np.zeros(3, np.int64))
     assert (total / 3 / 2).tolist() == [1 / 2, 1 / 2, 1 / 3]
@@ -131,13 +134,13 @@ def test_v5_ties() -> None:
     assert by_index.part(np.array([0])).indices.tolist() == [0, 1]
     assert by_index.tie_share.tolist() == [1 / 2]
     shared = fractional(tied, untied, chosen=2)
-    weights = shared.part(np.array([0])).toarray()[0] + shared.background[0]
+    weights = shared.part(np.array([0])).toarray()[0]
     assert weights.tolist() == APPROX([1, 1 / 3, 1 / 3, 1 / 3, 0, 0])
     assert overlap(shared, 0, 0) == APPROX(2 / 3)
     assert overlap(shared, 0, 1) == APPROX(2 / 3)
 
     constant = fractional((7,) * 6, (7,) * 6, chosen=2)
-    assert constant.background.tolist() == APPROX([1 / 3, 1 / 3])
+    assert constant.part(np.array([1])).toarray()[0].tolist() == APPROX([1 / 3] * 6)
     assert constant.tie_share.tolist() == [1, 1]
     assert overlap(constant, 0, 1) == APPROX(1 / 3)
     index = locate(dense(*[(7.0,) * 6] * 6, sentences=CONSISTENT.sentences), [Fraction(100, 3)])
@@ -224,18 +227,3 @@ def test_an_empty_subtask_and_one_without_scores() -> None:
     assert all(row["value"] is None for row in found.measures if row["measure"] == "rsd")
     with pytest.raises(InputError, match=r"5 of 6 sentences of KLoB-c have no scores, the first is c0\.1"):
         evaluate(scores._replace(sentences=["c0.0"]), {"c": CONSISTENT}, Choices((Fraction(50),)))
-
-
-def test_intervals_are_those_of_the_mean_over_facts() -> None:
-    """Examples of one fact are one draw: the variance is that of the sums over the facts, with n - 1."""
-    examples = of_rows([row(number, "ee", s=f"Q{number // 2}") for number in range(6)], "c")
-    random = np.random.default_rng(1)
-    scores = dense(*map(tuple, random.random((12, 40)).tolist()), sentences=examples.sentences)
-    found = evaluate(scores, {"c": examples}, Choices((Fraction(30),)))
-    mean = overall(found.measures)["rsim_raw", "all"]
-    table = next(each for each in found.examples if each["population"][0].as_py() == "all")
-    values = np.array(table["raw"].to_pylist())
-    sums = (values - values.mean()).reshape(3, 2).sum(axis=1)
-    half = 1.96 * np.sqrt((sums**2).sum() / 6**2 * 3 / 2)
-    assert (mean["value"], mean["n"]) == (APPROX(values.mean()), 6)
-    assert (mean["low"], mean["high"]) == (APPROX(values.mean() - half), APPROX(values.mean() + half))

@@ -9,7 +9,7 @@ import pytest
 
 from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.random_words import read_words
-from factdrift.klob.relations import Method
+from factdrift.klob.relations import RelationChoice
 from factdrift.klob.templates import (
     Finding,
     Template,
@@ -24,8 +24,8 @@ from factdrift.klob.templates import (
 
 
 @pytest.fixture(scope="module")
-def own(method: Method) -> Templates:
-    return read_templates(KLOB_TEMPLATES, method.relations)
+def own(choice: RelationChoice) -> Templates:
+    return read_templates(KLOB_TEMPLATES, choice.relations)
 
 
 @pytest.fixture(scope="module")
@@ -47,33 +47,33 @@ Check = Callable[..., list[Finding]]
 
 
 @pytest.fixture(scope="module")
-def check(own: Templates, method: Method, words: frozenset[str], lists: WordLists) -> Check:
+def check(own: Templates, choice: RelationChoice, words: frozenset[str], lists: WordLists) -> Check:
     """The findings in a table."""
 
     def found(table: Sequence[Template], golden: Mapping[str, str] | None = None) -> list[Finding]:
-        return check_templates(table, own.all(), method.relations, words, lists, golden or {})
+        return check_templates(table, own.all(), choice.relations, words, lists, golden or {})
 
     return found
 
 
 def test_our_96_templates_have_no_defect(
-    own: Templates, method: Method, check: Check, golden: Mapping[str, str]
+    own: Templates, choice: RelationChoice, check: Check, golden: Mapping[str, str]
 ) -> None:
     assert len(own.all()) == 96
-    assert {template.relation for template in own.all()} == set(method.relations)
+    assert {template.relation for template in own.all()} == set(choice.relations)
     assert all(template.verb and all(template.cues) for template in own.all())
     assert check(own.all(), golden) == []
 
 
-def test_the_relations(method: Method) -> None:
-    assert len(method.relations) == 32
-    assert sum(relation.examples for relation in method.relations.values()) == 13_675
-    assert len(method.second_hops) == 44
-    assert {*method.relations, *method.second_hops} <= set(method.phrases)
-    assert len(method.shared) == 25
-    assert method.shared <= set(method.relations) & set(method.second_hops)
-    assert (36, 1376) in method.inverses
-    assert (1376, 36) in method.inverses
+def test_the_relations(choice: RelationChoice) -> None:
+    assert len(choice.relations) == 32
+    assert sum(relation.examples for relation in choice.relations.values()) == 13_675
+    assert len(choice.second_hops) == 44
+    assert {*choice.relations, *choice.second_hops} <= set(choice.phrases)
+    assert len(choice.shared) == 25
+    assert choice.shared <= set(choice.relations) & set(choice.second_hops)
+    assert (36, 1376) in choice.inverses
+    assert (1376, 36) in choice.inverses
 
 
 def test_no_allowed_word_is_needless(own: Templates, words: frozenset[str], lists: WordLists) -> None:
@@ -82,9 +82,9 @@ def test_no_allowed_word_is_needless(own: Templates, words: frozenset[str], list
 
 
 def test_golden_sentences_of_the_direction_pairs(
-    own: Templates, method: Method, golden: Mapping[str, str]
+    own: Templates, choice: RelationChoice, golden: Mapping[str, str]
 ) -> None:
-    assert golden_sentences(own.all(), method.relations) == golden
+    assert golden_sentences(own.all(), choice.relations) == golden
     assert golden["P36-2"] == "The capital of France is Paris"
     assert golden["P1376-1"] == "Paris is the capital of France"
     assert len(golden) == 96

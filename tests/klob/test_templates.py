@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.klob.relations import Method
+from factdrift.klob.relations import RelationChoice
 from factdrift.klob.templates import read_templates
 from factdrift.words.noun_phrases import COLUMNS, read_noun_phrases
 
@@ -24,17 +24,17 @@ def published(path: Path, rows: list[tuple[str, str]]) -> Path:
     return path
 
 
-def test_published_layouts(tmp_path: Path, method: Method) -> None:
+def test_published_layouts(tmp_path: Path, choice: RelationChoice) -> None:
     """One template a row, the relation on the first; three in one cell; JSON."""
     rows = [("native_(P103)", TEXTS[0]), ("", TEXTS[1]), ("", TEXTS[2])]
     rows += [("P19", "[X] born [Y]"), ("", "born [X] [Y]"), ("", "[X] [Y]")]
-    read = read_templates(published(tmp_path / "t.tsv", rows), method.relations)
+    read = read_templates(published(tmp_path / "t.tsv", rows), choice.relations)
     assert [template.text for template in read.of[103]] == TEXTS
     assert [template.id for template in read.of[19]] == ["P19-1", "P19-2", "P19-3"]
-    one = read_templates(published(tmp_path / "t.tsv", [("P103", "\n".join(TEXTS))]), method.relations)
+    one = read_templates(published(tmp_path / "t.tsv", [("P103", "\n".join(TEXTS))]), choice.relations)
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"P103": TEXTS}), encoding="utf-8")
-    other = read_templates(path, method.relations)
+    other = read_templates(path, choice.relations)
     assert [template.text for template in one.all()] == TEXTS == [t.text for t in other.all()]
     assert len(one.sha256) == 64
     assert one.sha256 != other.sha256
@@ -62,13 +62,13 @@ HEADER = b"relation\ttemplate\n"
     ],
 )
 def test_files_that_are_no_tables(
-    tmp_path: Path, method: Method, content: bytes | None, message: str
+    tmp_path: Path, choice: RelationChoice, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / "t.tsv"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_templates(path, method.relations)
+        read_templates(path, choice.relations)
 
 
 def test_noun_phrases() -> None:

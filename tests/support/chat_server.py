@@ -1,4 +1,4 @@
-"""A server on the loopback interface that speaks chat, models, files and batches as the OpenAI API does.
+"""A server on the loopback interface that speaks chat and models as the OpenAI API does.
 
 It has faults on demand and counts all requests. In a test:
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import email
 import hashlib
 import json
 import os
@@ -27,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 Json = dict[str, Any]
 CHAT = "/v1/chat/completions"
@@ -108,9 +107,6 @@ def sound(path: str, body: Json, attempt: int) -> None:
     """No fault."""
 
 
-SPAN = 24 * 3600
-
-
 def echo(body: Json) -> str:
     """The default answer, which depends on the request only."""
     return f"Answer {hashlib.sha256(canonical(body).encode()).hexdigest()[:12]}"
@@ -121,45 +117,28 @@ class ChatServer:
     """Counts requests; its answers can be changed at any time, also from other threads.
 
     `fault(path, body, attempt)` returns the fault of a request or its name; `attempt` counts from 0 how often
-    the same body was sent to the path. It is called before a request is handled, `done(method, path)` when it
-    has been handled and only the response is left to send. Faults of chat requests also apply to the requests
-    of a batch: one with an error status goes to the batch's error file.
+    the same body was sent to the path. It is called before a request is handled.
     """
 
     answer: Callable[[Json], str] = echo
     fault: Callable[[str, Json, int], str | Fault | None] = sound
-    done: Callable[[str, str], None] = lambda method, path: None
     delay: float = 0.0
     """Seconds before each chat request is answered."""
     together: int = 0
     """Number of chat requests that must be in flight at the same time before the first one is answered."""
     key: str | None = None
     """The API key that requests must carry; None accepts any."""
-    polls: int = 2
-    """How often a batch's state is requested before it is complete."""
-    per_batch: int = 50_000
-    expire_after: int | None = None
-    """How many requests of a batch are answered before it expires."""
-    duplicate: float = 0.0
-    """The share of a batch's lines that occur twice in its output."""
-    reject: str | None = None
-    """The error with which the server rejects batches, if it does."""
-    page: int = 100
 
     asked: Counter[str] = field(default_factory=Counter)
-    """Canonical JSON of a body -> how often it was requested, by chat or batch."""
+    """Canonical JSON of a body -> how often it was requested."""
     calls: Counter[str] = field(default_factory=Counter)
-    """Method and path, such as `POST /v1/files` -> number of calls."""
+    """Method and path, such as `GET /v1/models` -> number of calls."""
     arrivals: list[float] = field(default_factory=list)
     """When each chat request arrived: seconds of the monotonic clock."""
     answered: int = 0
     busiest: int = 0
     agents: Counter[str] = field(default_factory=Counter)
-    files: dict[str, Json] = field(default_factory=dict)
-    contents: dict[str, bytes] = field(default_factory=dict)
-    batches: dict[str, Json] = field(default_factory=dict)
     url: str = ""
-    _polled: Counter[str] = field(default_factory=Counter)
     _attempts: Counter[str] = field(default_factory=Counter)
     _busy: int = 0
 
@@ -193,171 +172,25 @@ class ChatServer:
         self, method: str, target: str, headers: dict[str, str], data: bytes
     ) -> tuple[Any, Fault]:
         """The response, and the fault with which it is sent."""
-        url = urlsplit(target)
-        path, query = url.path, {name: values[-1] for name, values in parse_qs(url.query).items()}
+        path = urlsplit(target).path
         self.calls[f"{method} {path}"] += 1
         if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
             return None, FAULTS["401"]
-        if (method, path) == ("POST", CHAT):
-            body = json.loads(data)
-            self.asked[canonical(body)] += 1
-            self.arrivals.append(time.monotonic())
-            fault = self.struck(path, body)
-            while self.busiest < self.together:
-                await asyncio.sleep(0.005)
-            await asyncio.sleep(self.delay + fault.delay)
-            wanted = fault.raw is None and fault.error is None
-            result = self.completion(body, fault) if wanted else None
-            self.answered += wanted and fault.cut is None
-        else:
-            fault = self.struck(path, {"method": method})
-            await asyncio.sleep(fault.delay)
-            if fault.status != 200 or fault.raw is not None:
-                return None, fault
-            result = self.stored(method, path.split("/")[2:], query, headers, data)
-            if result is None:
-                return None, FAULTS["404"]
-        self.done(method, path)
-        return result, fault
-
-    def stored(self, method: str, parts: list[str], query: Json, headers: dict[str, str], data: bytes) -> Any:
-        """The response at all addresses but that of chat; bytes for a file's content, None for status 404."""
-        match method, parts:
-            case "GET", ["models"]:
-                return {"object": "list", "data": [{"id": "loopback", "object": "model", "owned_by": "test"}]}
-            case "POST", ["files"]:
-                return self._upload(headers, data)
-            case "GET", ["files"]:
-                wanted = query.get("purpose", "")
-                return self._page(
-                    {name: file for name, file in self.files.items() if file["purpose"].startswith(wanted)},
-                    query,
-                )
-            case "GET", ["files", name] if name in self.files:
-                return self.files[name]
-            case "GET", ["files", name, "content"] if name in self.contents:
-                return self.contents[name]
-            case "DELETE", ["files", name] if name in self.files:
-                del self.files[name], self.contents[name]
-                return {"id": name, "object": "file", "deleted": True}
-            case "POST", ["batches"]:
-                return self._create(json.loads(data))
-            case "GET", ["batches"]:
-                return self._page(self.batches, query)
-            case "GET", ["batches", name] if name in self.batches:
-                return self._poll(name)
-            case "POST", ["batches", name, "cancel"] if name in self.batches:
-                if self.batches[name]["status"] not in ("completed", "expired", "failed", "cancelled"):
-                    self._finish(self.batches[name], "cancelled", len(self._lines(name)) // 2)
-                return self.batches[name]
-        return None
-
-    def _page(self, held: dict[str, Json], query: Json) -> Json:
-        """The newest first, as the API lists them."""
-        names = list(held)[::-1]
-        start = names.index(query["after"]) + 1 if query.get("after") in names else 0
-        stop = start + min(int(query.get("limit", self.page)), self.page)
-        data = [held[name] for name in names[start:stop]]
-        ends = {"first_id": data[0]["id"], "last_id": data[-1]["id"]} if data else {}
-        return {"object": "list", "data": data, "has_more": stop < len(names), **ends}
-
-    def _upload(self, headers: dict[str, str], data: bytes) -> Json:
-        message = email.message_from_bytes(
-            b"content-type: " + headers["content-type"].encode() + b"\r\n\r\n" + data
-        )
-        parts = {part.get_param("name", header="content-disposition"): part for part in message.get_payload()}
-        content = parts["file"].get_payload(decode=True)
-        purpose = parts["purpose"].get_payload(decode=True).decode().strip()
-        return self._keep(content, parts["file"].get_filename(), purpose)
-
-    def _keep(self, content: bytes, filename: str, purpose: str) -> Json:
-        name = f"file-{len(self.contents) + 1:04}"
-        self.contents[name] = content
-        self.files[name] = {
-            "id": name,
-            "object": "file",
-            "bytes": len(content),
-            "created_at": int(time.time()),
-            "filename": filename,
-            "purpose": purpose,
-            "status": "processed",
-        }
-        return self.files[name]
-
-    def _create(self, body: Json) -> Json:
-        name = f"batch_{len(self.batches) + 1:04}"
-        self.batches[name] = {
-            "id": name,
-            "object": "batch",
-            "endpoint": body["endpoint"],
-            "input_file_id": body["input_file_id"],
-            "completion_window": body["completion_window"],
-            "metadata": body.get("metadata"),
-            "status": "validating",
-            "created_at": int(time.time()),
-            "expires_at": int(time.time()) + SPAN,
-            "errors": None,
-            "output_file_id": None,
-            "error_file_id": None,
-            "request_counts": {"total": 0, "completed": 0, "failed": 0},
-        }
-        return self.batches[name]
-
-    def _lines(self, name: str) -> list[Json]:
-        lines = self.contents[self.batches[name]["input_file_id"]].splitlines()
-        return [json.loads(line) for line in lines]
-
-    def _poll(self, name: str) -> Json:
-        batch = self.batches[name]
-        if batch["status"] not in ("validating", "in_progress"):
-            return batch
-        self._polled[name] += 1
-        lines = self._lines(name)
-        names = Counter(line["custom_id"] for line in lines)
-        why = self.reject or ("too_many_requests" if len(lines) > self.per_batch else None)
-        why = why or ("duplicate_custom_id" if max(names.values()) > 1 else None)
-        if why:
-            batch["status"] = "failed"
-            batch["errors"] = {"object": "list", "data": [{"code": why, "message": why, "line": 1}]}
-        elif self._polled[name] < self.polls:
-            batch["status"] = "in_progress"
-            batch["request_counts"]["total"] = len(lines)
-        elif self.expire_after is not None and self.expire_after < len(lines):
-            self._finish(batch, "expired", self.expire_after)
-        else:
-            self._finish(batch, "completed", len(lines))
-        return batch
-
-    def _finish(self, batch: Json, status: str, count: int) -> None:
-        """Answers the first `count` requests of a batch; the others go to the error file."""
-        lines = self._lines(batch["id"])
-        good, bad = [], []
-        for line in lines[:count]:
-            body = line["body"]
-            self.asked[canonical(body)] += 1
-            fault = self.struck(line["url"], body)
-            if fault.cut is not None or fault.raw is not None:
-                fault = FAULTS["500"]
-            text: Json = {"error": fault.error} if fault.error else self.completion(body, fault)
-            response = {"status_code": fault.status, "request_id": "req_1", "body": text}
-            (bad if fault.error else good).append(
-                {"id": "batch_req_1", "custom_id": line["custom_id"], "response": response, "error": None}
-            )
-        error = {"code": f"batch_{status}", "message": "This request could not be executed in time."}
-        bad += [
-            {"id": "batch_req_1", "custom_id": line["custom_id"], "response": None, "error": error}
-            for line in lines[count:]
-        ]
-        chance = random.Random(batch["id"])
-        good += chance.sample(good, int(self.duplicate * len(good)))
-        chance.shuffle(good)
-        self.answered += len(good)
-        for field_name, rows in (("output_file_id", good), ("error_file_id", bad)):
-            if rows:
-                content = "".join(json.dumps(row) + "\n" for row in rows).encode()
-                batch[field_name] = self._keep(content, f"{batch['id']}.jsonl", "batch_output")["id"]
-        batch["status"] = status
-        batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
+        if (method, path) == ("GET", "/v1/models"):
+            models = [{"id": "loopback", "object": "model", "owned_by": "test"}]
+            return {"object": "list", "data": models}, Fault()
+        if (method, path) != ("POST", CHAT):
+            return None, FAULTS["404"]
+        body = json.loads(data)
+        self.asked[canonical(body)] += 1
+        self.arrivals.append(time.monotonic())
+        fault = self.struck(path, body)
+        while self.busiest < self.together:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(self.delay + fault.delay)
+        wanted = fault.raw is None and fault.error is None
+        self.answered += wanted and fault.cut is None
+        return self.completion(body, fault) if wanted else None, fault
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Cancelled when the server ends while a client still holds the connection.
@@ -388,7 +221,7 @@ def _send(writer: asyncio.StreamWriter, result: Any, fault: Fault) -> bool:
     if fault.cut is not None and fault.cut < 0:
         writer.transport.abort()
         return False
-    body = result if isinstance(result, bytes) else json.dumps(result).encode()
+    body = json.dumps(result).encode()
     if fault.error is not None:
         body = json.dumps({"error": fault.error}).encode()
     if fault.raw is not None:

@@ -14,7 +14,7 @@ def row(example: int, kinds: str, **labels: Any) -> dict[str, Any]:
     names = {"e": "expr", "c": "chain", "u": "random"}
     subtask = "u" if "u" in kinds else "r" if "c" in kinds else "c"
     known = {"s": f"Q{example}", "p1": "P1", "o1": "Q0", "p2": "P2" if subtask == "r" else None}
-    known |= {"s_label": None, "p1_name": None, "o1_label": None, "p2_name": None} | labels
+    known |= labels
     sentences = [
         {
             "sentence_id": f"{subtask}{example}.{place}",

@@ -39,4 +39,4 @@ def targets(of: list[Sentence]) -> list[int]:
 def context(locator: str, loaded: Loaded | None = None, **changes: Any) -> Context:
     """A context with large noise, for models whose embeddings are small."""
     hyper = read_hyper(locator, loaded.name if loaded else "tiny", changes, LOCATORS)
-    return Context(hyper, spread=1.0, seed=3)
+    return Context(hyper, noise_scale=1.0, seed=3)

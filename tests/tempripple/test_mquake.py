@@ -12,7 +12,7 @@ from support.worlds import Date, Fact, World
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.klob.mquake import write_mquake as read_mquake
-from factdrift.klob.relations import read_method
+from factdrift.klob.relations import read_choice
 from factdrift.tempripple.mquake import write_mquake
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, write_rows
 
@@ -53,7 +53,7 @@ def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path):
         assert case["new_answer"] not in case["answer_alias"]
         ends = [case[hops][-1]["answer"] for hops in ("single_hops", "new_single_hops")]
         assert ends == [case["answer"], case["new_answer"]]
-    method = read_method()._replace(shared=frozenset({6, 19}), second_hops=frozenset({19, 17}))
+    method = read_choice()._replace(shared=frozenset({6, 19}), second_hops=frozenset({19, 17}))
     assert read_mquake(file, method, "np", 0, tmp_path / "chains.parquet") == 2
     case = by_hops[3]
     (edit,) = case["requested_rewrite"]

@@ -14,7 +14,6 @@ from support.chat_server import chat_serving
 from support.rows import rows
 from support.workflow import ROOT, copied, rules_of, run_here, snakemake
 
-from factdrift.chat.store import export_store, import_store
 from factdrift.words.names import read_names
 from factdrift.words.templates import problem
 
@@ -120,18 +119,15 @@ def test_every_answer_is_counted_and_no_file_holds_the_key(asked: tuple[Path, An
 
 
 @pytest.mark.slow
-def test_replay_of_an_exported_store_gives_the_same_bytes(asked: tuple[Path, Any], tmp_path: Path) -> None:
+def test_replay_of_a_store_gives_the_same_bytes(asked: tuple[Path, Any], tmp_path: Path) -> None:
     """On another machine, without key and server, with another number of cores."""
     directory, server = asked
     answered = sum(server.asked.values())
-    export_store(directory / "results/fetched/chat", tmp_path / "answers.parquet")
     other = copied(directory, tmp_path / "other")
-    shutil.rmtree(other / "results/fetched/chat")
     shutil.rmtree(other / PAIR / "verbalize")
     for name in ASKED[:2]:
         (other / name).unlink()
         (other / PAIR / Path(name).name).unlink()
-    import_store(tmp_path / "answers.parquet", other / "results/fetched/chat")
     chat = settings("http://127.0.0.1:9/v1", mode="replay")
     snakemake(other, *ASKED[:2], cores=1, verbalizer="chat", verbalization=SIZES, chat=chat)
     for name in ASKED[:2]:

@@ -87,7 +87,7 @@ PEOPLE = {
         "edit try",
         "edit tune",
         "models describe",
-        "klob score",
+        "locate scores",
     ),
 }
 """What people use, as `--help` lists it first; the other commands are those of the workflow."""

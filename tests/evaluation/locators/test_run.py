@@ -25,8 +25,8 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.plan import Entry, Plan, Settings, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import Locating, aligned, found_of, write_located  # noqa: E402
+from factdrift.evaluation.locators.plan import Plan, PlannedLocator, Settings, entry, records  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, aligned, answer_columns, write_located  # noqa: E402
 from factdrift.evaluation.locators.sentences import LOCATED, SENTENCES, read_sentences, write_examples  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
@@ -42,6 +42,7 @@ from factdrift.evaluation.questions.question import Benchmark, Question  # noqa:
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.states.edited import Telling  # noqa: E402
+from factdrift.klob.scoring.evaluate import Choices  # noqa: E402
 from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
@@ -114,7 +115,9 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     assert [(*units[2:], len(methods)) for units, methods in grouped(folders).items()] == [
         ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
-    found, table = compare(folders, read_examples(sentences.parent), [1, 20], tmp_path, 0)
+    found, table = compare(
+        folders, read_examples(sentences.parent), Choices((Fraction(1), Fraction(20)), scratch=tmp_path)
+    )
     assert table.schema == SCORES
     frame = table.to_pandas()
     references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
@@ -268,9 +271,9 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
     ],
 )
 def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
-    assert np.array(found_of("f", LISTED, 2, 3, Fraction(1))["top"]).tolist() == [[0], [2]]
+    assert np.array(answer_columns("f", LISTED, 2, 3, Fraction(1))["top"]).tolist() == [[0], [2]]
     with pytest.raises(InputError, match=said):
-        found_of("f", answer, 2, 3, Fraction(1))
+        answer_columns("f", answer, 2, 3, Fraction(1))
 
 
 def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
@@ -323,7 +326,7 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
-    assert entry("activation") == Entry("activation", "activation", record=records()["activation"])
+    assert entry("activation") == PlannedLocator("activation", "activation", record=records()["activation"])
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
     (tmp_path / "scores.json").write_text("{}", encoding="utf-8")

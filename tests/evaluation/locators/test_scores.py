@@ -25,8 +25,8 @@ from factdrift.evaluation.locators.gradients import (  # noqa: E402
     gradient_x_input,
     gradients,
     per_layer,
-    seen,
     summed,
+    unit_values,
 )
 from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
 from factdrift.evaluation.locators.knowledge_neurons import knowledge_neurons, nodes, refined  # noqa: E402
@@ -216,7 +216,7 @@ def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have
                 gradients(loaded, of, targets(of), granularity)
             continue
         taken, given = passing(loaded, of[0], spec.module(layer, part))
-        with seen(loaded, granularity) as values:
+        with unit_values(loaded, granularity) as values:
             loaded.model(torch.tensor([of[0].ids]))
         flat = summed(loaded, granularity, [value[:, -1] for value in values])
         each = per_layer(loaded, granularity)

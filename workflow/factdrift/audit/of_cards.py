@@ -219,8 +219,7 @@ def card(path: Path, due: Numbers) -> Iterator[str]:
             yield f"README.md: table {title!r} differs from the rows: {name}"
     header = yaml.safe_load(text.split("---\n")[1])
     patterns = [file["path"] for config in header["configs"] for file in config["data_files"]]
-    files = [file for file in path.rglob("*.parquet") if file.parent.name != "replay"]
-    for file in files:
+    for file in path.rglob("*.parquet"):
         if sum(file in path.glob(pattern) for pattern in patterns) != 1:
             yield f"README.md gives {file.relative_to(path).as_posix()} to no split, or to several"
     yield from (f"README.md names {name}: no such file" for name in patterns if not any(path.glob(name)))
@@ -260,9 +259,9 @@ def croissant(path: Path, due: Numbers, manifest: Row) -> Iterator[str]:
     entries = {entry["name"]: entry for entry in described["distribution"]}
     for file in path.rglob("*.parquet"):
         listed = file.relative_to(path).as_posix()
-        if file.parent.name != "replay" and listed not in entries:
+        if listed not in entries:
             yield f"croissant.json does not name {listed}"
-        elif listed in entries and entries[listed].get("contentSize") != f"{file.stat().st_size} B":
+        elif entries[listed].get("contentSize") != f"{file.stat().st_size} B":
             yield f"croissant.json: another size of {listed}"
     for table in described["recordSet"]:
         files = sorted(path.glob(entries[f"{table['name']}-files"]["includes"]))

@@ -31,7 +31,7 @@ SUMS = "SHA256SUMS"
 _COPIES = ("wikifactdiff.stats.json", "klob_meta.json", "tempripple.stats.json")
 _KNOWN = re.compile(
     rf"README\.md|{SUMS}|croissant\.json|manifest\.json|audit\.json|updates\.(?:csv|parquet)"
-    rf"|figures/[\w-]+\.png|replay/answers\.parquet|{'|'.join(map(re.escape, _COPIES))}"
+    rf"|figures/[\w-]+\.png|replay/answers\.sqlite|{'|'.join(map(re.escape, _COPIES))}"
 )
 """Files beside the tables that a check, or resources/audit_unchecked.tsv, knows."""
 

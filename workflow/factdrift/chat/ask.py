@@ -33,20 +33,16 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
             names = ", ".join(repr(name) for name in wanted.examples)
             others = ", ..." if never_asked > len(wanted.examples) else ""
             raise InputError(
-                f"{folder}: {never_asked:,} of {wanted.rows:,} answers are missing ({names}{others}); import "
-                "a store that has them, or ask with chat.mode live or batch. A request whose model, text or "
+                f"{folder}: {never_asked:,} of {wanted.rows:,} answers are missing ({names}{others}); use "
+                "a store that has them, or ask with chat.mode live. A request whose model, text or "
                 "settings have changed is another request"
             )
         if chat.mode != "replay" and wanted.missing:
-            from factdrift.chat.batch import ask_batches
             from factdrift.chat.live import ask_live
 
             run = _begun(wanted, chat, prices, store)
             try:
-                if chat.mode == "batch":
-                    ask_batches(run, requests)
-                else:
-                    ask_live(run, requests, wanted.largest)
+                ask_live(run, requests, wanted.largest)
             finally:
                 run.say()
             say(f"{run.answered:,} answered, {run}")
@@ -93,8 +89,8 @@ class _Survey:
     """The name of the first missing request whose answer has no limit."""
     largest: int = 0
     """The most tokens that one missing request can have with its answer."""
-    paid: list[tuple[str, int, int]] = field(default_factory=list)
-    """Tokens paid for so far, lost answers included: source, of prompts, of answers."""
+    paid: tuple[int, int] = 0, 0
+    """Tokens of prompts and of answers paid for so far, lost answers included."""
 
 
 def _survey(path: Path, model: str, store: Store) -> _Survey:
@@ -107,7 +103,8 @@ def _survey(path: Path, model: str, store: Store) -> _Survey:
         keys = [request.key for request in batch]
         stored = store.rows(keys, ["status"])
         if not store.reading:
-            wanted.paid += store.charged(keys)
+            prompts, answers = store.charged(keys)
+            wanted.paid = wanted.paid[0] + prompts, wanted.paid[1] + answers
         for request in batch:
             status = stored[request.key]["status"] if request.key in stored else None
             if status == ANSWERED:
@@ -133,7 +130,7 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     Raises InputError if that is more than `max_usd`, or if `max_usd` or the API key is needed and not set.
     """
     price = price_of(chat, prices)
-    spent = sum(cost_of(price, prompts, answers, source) for source, prompts, answers in wanted.paid)
+    spent = cost_of(price, *wanted.paid)
     stored, size, prompt_tokens, completion_tokens = store.usage(chat.model)
     known = stored >= _ENOUGH
     if known:
@@ -151,10 +148,9 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     )
     say(f"about {prompts:,.0f} tokens of prompts, {how} {answers:,.0f} of answers ({basis}){unlimited}")
     if price is not FREE:
-        cost = cost_of(price, prompts, answers, chat.mode)
-        half = f" by the Batch API ({price.batch:.0%} of the price)" if chat.mode == "batch" else ""
+        cost = cost_of(price, prompts, answers)
         before = f", after {spent:.4f} USD that earlier runs have spent" if spent else ""
-        text = f"{how} {cost:.4f} USD{half}{before}"
+        text = f"{how} {cost:.4f} USD{before}"
         if chat.max_usd is None:
             raise InputError(
                 f"asking {chat.model} will cost {text}; set chat.max_usd to what it may cost in all. "

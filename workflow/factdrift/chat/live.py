@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx2
 import openai
 
-from factdrift.chat.batch import open_keys
 from factdrift.chat.prices import UNCLEAR, Run, believed, say, worst_tokens
 from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
@@ -33,18 +32,11 @@ _ROUNDING = 1e-9
 def ask_live(run: Run, requests: Path, largest: int) -> None:
     """Asks the requests of a table that have no answer, and stores answers and failures.
 
-    `largest`: the most tokens that one of them can have with its answer. Raises InputError if requests are in
-    open batches, if the server refuses all requests or asks for a longer wait than `patience`, if the budget
-    is exhausted, or after a signal; it then waits for the requests under way, and all answers are kept.
+    `largest`: the most tokens that one of them can have with its answer. Raises InputError if the server
+    refuses all requests or asks for a longer wait than `patience`, if the budget is exhausted, or after a
+    signal; it then waits for the requests under way, and all answers are kept.
     """
-    kept, model = open_keys(run.store.folder), run.chat.model
-    waiting = sum(request.key in kept for request in run.store.pending(requests, model)) if kept else 0
-    if waiting:
-        raise InputError(
-            f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, after you have "
-            f"cancelled them at the server if need be, or remove {run.store.folder}/batches to give them up"
-        )
-    asyncio.run(_Live(run).run(run.store.pending(requests, model), largest))
+    asyncio.run(_Live(run).run(run.store.pending(requests, run.chat.model), largest))
 
 
 class _Live:

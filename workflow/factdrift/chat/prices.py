@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -26,11 +25,10 @@ UNCLEAR = 5
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """US dollars per million tokens of prompt and answer; `batch`: the share that the Batch API costs."""
+    """US dollars per million tokens of prompt and answer."""
 
     input: float
     output: float
-    batch: float = 1.0
 
 
 FREE = Price(0.0, 0.0)
@@ -38,10 +36,9 @@ FREE = Price(0.0, 0.0)
 
 # No method of Price: with FREE it would be a cycle that Python cannot see, since it does not track structs of
 # numbers, and DuckDB would print at the end of each command that it leaks.
-def cost_of(price: Price, prompt_tokens: float, completion_tokens: float, mode: str) -> float:
-    """US dollars, of mode `live` or `batch`."""
-    share = price.batch if mode == "batch" else 1.0
-    return (prompt_tokens * price.input + completion_tokens * price.output) * share / _MILLION
+def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
+    """The cost in US dollars."""
+    return (prompt_tokens * price.input + completion_tokens * price.output) / _MILLION
 
 
 class _Table(msgspec.Struct, frozen=True):
@@ -58,7 +55,7 @@ def price_of(chat: Chat, table: Path) -> Price:
         unset = " (or leave out chat.max_usd, if your server asks for no money)" if chat.base_url else ""
         raise InputError(
             f"{table}: no price of {chat.model}; add a line such as `{chat.model}: {{input: 0.10, output: "
-            f"0.50, batch: 0.5}}` to its `models`, in US dollars per million tokens{unset}"
+            f"0.50}}` to its `models`, in US dollars per million tokens{unset}"
         )
     return price or FREE
 
@@ -92,7 +89,6 @@ class Run:
         answers to; `missing`: how many it lacks. Raises InputError if the API key cannot be used.
         """
         self.chat, self.store, self._price = chat, store, price
-        self.mode: Literal["live", "batch"] = "batch" if chat.mode == "batch" else "live"
         self.key = api_key(chat)
         self.redactor = Redactor(self.key)
         self._before = before
@@ -105,7 +101,7 @@ class Run:
 
     def worst(self, request: Request) -> float:
         """The most that the request can cost in US dollars."""
-        return cost_of(self._price, *worst_tokens(request), self.mode)
+        return cost_of(self._price, *worst_tokens(request))
 
     @property
     def room(self) -> float:
@@ -115,7 +111,7 @@ class Run:
 
     def charge(self, request: Request, attempt: str) -> None:
         """Stores the worst case as the cost of a try."""
-        self.store.put_all([], [(request.key, attempt, self.mode, *worst_tokens(request))])
+        self.store.put_all([], [(request.key, attempt, *worst_tokens(request))])
 
     def keep(self, request: Request, reply: Reply, attempt: str, tries: int) -> None:
         """Stores an answer, and its cost in the place of what was charged for the try."""
@@ -124,9 +120,8 @@ class Run:
             paid = reply.prompt_tokens, reply.completion_tokens
         self._prompt_tokens += reply.prompt_tokens or 0
         self._completion_tokens += reply.completion_tokens or 0
-        self.spent += cost_of(self._price, *paid, self.mode)
-        charge = (request.key, attempt, self.mode, *paid)
-        self.store.put(request, self.chat.model, reply, self.mode, tries, charge)
+        self.spent += cost_of(self._price, *paid)
+        self.store.put(request, self.chat.model, reply, tries, (request.key, attempt, *paid))
         self.answered += 1
         self._progress.advance(1, str(self))
 
@@ -138,7 +133,7 @@ class Run:
 
     def give_up(self, request: Request, error: str, tries: int) -> None:
         """Stores that a request has no answer, and why."""
-        self.store.fail(request, self.chat.model, error, self.mode, tries)
+        self.store.fail(request, self.chat.model, error, tries)
         self._failed += 1
         self._progress.advance(1, str(self))
 

@@ -21,15 +21,6 @@ _LONGEST_BACKOFF = 60.0
 """Seconds between two tries, unless `backoff` or the server asks for more."""
 
 
-class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    requests: int
-    megabytes: float
-    """10**6 bytes."""
-    poll: float
-    """Seconds."""
-    enqueued_tokens: int | None = None
-
-
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What shapes a request: another limit of its price or another server changes none."""
 
@@ -44,7 +35,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Chat(Form, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All settings."""
 
-    mode: Literal["live", "batch", "replay"]
+    mode: Literal["live", "replay"]
     base_url: str
     api_key_file: str
     concurrency: int
@@ -52,7 +43,6 @@ class Chat(Form, frozen=True, forbid_unknown_fields=True, kw_only=True):
     tries: int
     backoff: float
     patience: float
-    batch: Batch
     max_usd: float | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None

@@ -15,41 +15,34 @@ import contextlib
 import datetime
 import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.chat.replies import Reply, is_answer
-from factdrift.chat.requests import Request, distinct_requests, key_of
+from factdrift.chat.requests import Request, distinct_requests
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import parquet_writer
 
-_SAID = "status content refusal finish_reason model: string"
-_TOKENS = "prompt_tokens completion_tokens: int64, error: string"
-
-ANSWERS = schema_of("request key: string", _SAID, _TOKENS)
+ANSWERS = schema_of(
+    "request key status content refusal finish_reason model: string",
+    "prompt_tokens completion_tokens: int64, error: string",
+)
 """One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
 `answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
 last try, and null in all columns from `content` to `completion_tokens`."""
 
-STORED = schema_of("key requested_model body: string", _SAID, "fingerprint: string", _TOKENS)
-"""One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times
-and numbers of tries are left out, so that equal answers make equal files. The other columns are as in
-ANSWERS."""
-
 ANSWERED, FAILED = "answered", "failed"
-Source = Literal["live", "batch", "import"]
 
 _ROW_GROUP = 4096
 """Rows in a row group; fewer than usual, because they are texts of thousands of characters."""
 _AT_ONCE = 512
 
-_COLUMNS = (*STORED.names, "response", "source", "asked", "tries")
-"""The last four are not exported."""
+_COPIED = ("key", "requested_model", "body", "fingerprint", *ANSWERS.names[2:])
+"""The columns that a published copy has; times and numbers of tries are left out of it."""
+_COLUMNS = (*_COPIED, "response", "asked", "tries")
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS answers ({", ".join(_COLUMNS)}, PRIMARY KEY (key)) WITHOUT ROWID
 """
@@ -61,15 +54,17 @@ WHERE answers.status = '{FAILED}' OR NOT is_answer(answers.finish_reason, answer
 """
 _CREATE_CHARGES = """
 CREATE TABLE IF NOT EXISTS charges (
-    key TEXT, attempt TEXT, source TEXT, prompt_tokens INTEGER, completion_tokens INTEGER,
-    PRIMARY KEY (key, attempt)
+    key TEXT, attempt TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID
+"""
+_CHARGE = """
+INSERT OR REPLACE INTO charges (key, attempt, prompt_tokens, completion_tokens) VALUES (?, ?, ?, ?)
 """
 
 
-Charge = tuple[str, str, Source, int, int]
+Charge = tuple[str, str, int, int]
 """What a try to get an answer has cost, or may have cost at most: the request's key, a name that no two tries
-of a request share, where the answer comes from, tokens of prompt and answer."""
+of a request share, tokens of prompt and answer."""
 
 
 class Store:
@@ -80,7 +75,7 @@ class Store:
         self.folder, self.path = folder, folder / "answers.sqlite"
         if reading and not self.path.is_file():
             raise InputError(
-                f"{folder}: there is no store of answers; import one, or ask with chat.mode live or batch"
+                f"{folder}: there is no store of answers; copy one to it, or ask with chat.mode live"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -104,8 +99,8 @@ class Store:
     def _open(self) -> None:
         execute = self._connection.execute
         tables = {row["name"] for row in execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        columns = [row["name"] for row in execute("PRAGMA table_info(answers)")]
-        if tables and (tables - {"answers", "charges"} or columns != [*_COLUMNS]):
+        columns = {row["name"] for row in execute("PRAGMA table_info(answers)")}
+        if tables and (tables - {"answers", "charges"} or not columns.issuperset(_COLUMNS)):
             raise InputError(f"{self.path}: is not a store of answers; name another folder")
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = WAL")
@@ -125,7 +120,7 @@ class Store:
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
 
-    def rows(self, keys: Iterable[str], columns: Sequence[str] = STORED.names) -> dict[str, Row]:
+    def rows(self, keys: Iterable[str], columns: Sequence[str] = _COPIED) -> dict[str, Row]:
         """The stored rows of these keys, by key; keys without a row are left out."""
         wanted = list(dict.fromkeys(keys))
         marks = ", ".join("?" * len(wanted))
@@ -143,23 +138,21 @@ class Store:
             answered = self.answered(request.key for request in batch)
             yield from (request for request in batch if request.key not in answered)
 
-    def put(
-        self, request: Request, model: str, reply: Reply, source: Source, tries: int, *charges: Charge
-    ) -> None:
+    def put(self, request: Request, model: str, reply: Reply, tries: int, *charges: Charge) -> None:
         """Stores an answer and its cost; an answer that is there already is not replaced."""
-        row = _row(request, model, source, tries) | {"status": ANSWERED} | reply._asdict()
+        row = _row(request, model, tries) | {"status": ANSWERED} | reply._asdict()
         self.put_all([row], charges)
 
-    def fail(self, request: Request, model: str, error: str, source: Source, tries: int) -> None:
+    def fail(self, request: Request, model: str, error: str, tries: int) -> None:
         """Records that a request was given up, unless it has an answer."""
-        self.put_all([_row(request, model, source, tries) | {"status": FAILED, "error": error}])
+        self.put_all([_row(request, model, tries) | {"status": FAILED, "error": error}])
 
     def put_all(self, rows: Iterable[Row], charges: Iterable[Charge] = ()) -> None:
         """Stores rows, in which columns may be missing, and charges, in place of the same tries', at once."""
         empty: Row = dict.fromkeys(_COLUMNS)
         with self._errors(), self._connection:
             self._connection.executemany(_PUT, (empty | row for row in rows))
-            self._connection.executemany("INSERT OR REPLACE INTO charges VALUES (?, ?, ?, ?, ?)", charges)
+            self._connection.executemany(_CHARGE, charges)
 
     def refund(self, request: Request, attempt: str) -> None:
         """Removes the cost of a try that was not charged."""
@@ -168,15 +161,15 @@ class Store:
                 "DELETE FROM charges WHERE key = ? AND attempt = ?", (request.key, attempt)
             )
 
-    def charged(self, keys: Iterable[str]) -> list[tuple[str, int, int]]:
-        """Tokens paid for these keys, answered or not: source, of prompts, of answers."""
+    def charged(self, keys: Iterable[str]) -> tuple[int, int]:
+        """Tokens of prompts and of answers that were paid for these keys, answered or not."""
         wanted = list(dict.fromkeys(keys))
         query = f"""
-            SELECT source, sum(prompt_tokens), sum(completion_tokens) FROM charges
-            WHERE key IN ({", ".join("?" * len(wanted))}) GROUP BY source
+            SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM charges
+            WHERE key IN ({", ".join("?" * len(wanted))})
         """
         with self._errors():
-            return [tuple(row) for row in self._connection.execute(query, wanted)]
+            return tuple(self._connection.execute(query, wanted).fetchone())
 
     def usage(self, model: str) -> tuple[int, int, int, int]:
         """Totals of the answers of a model, as named in the requests, that have counts of tokens.
@@ -190,12 +183,6 @@ class Store:
         """
         with self._errors():
             return tuple(self._connection.execute(query, [model]).fetchone())
-
-    def exported(self) -> Iterator[Row]:
-        """All rows in the order of their keys, with the columns of STORED."""
-        with self._errors():
-            for row in self._connection.execute("SELECT * FROM answers ORDER BY key"):
-                yield _read(row, STORED.names)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -223,78 +210,21 @@ def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
     return count
 
 
-def export_store(folder: Path, output: Path, keys: Set[str] | None = None) -> int:
-    """Writes a store, or its rows of some keys, as a STORED table; returns the number of rows.
+def copy_store(folder: Path, keys: Collection[str], output: Path) -> None:
+    """Makes a store of the rows of some keys in the folder `output`, as it is published.
 
-    Raises InputError if the store lacks one of the keys.
+    Equal answers make equal files. Raises InputError if the store in `folder` lacks one of the keys.
     """
-    with Store(folder, reading=True) as store:
-        rows = (row for row in store.exported() if keys is None or row["key"] in keys)
-        written = write_rows(rows, STORED, output)
-    if keys is not None and written < len(keys):
+    wanted, copied = sorted(keys), 0
+    with Store(folder, reading=True) as store, Store(output) as copy:
+        for start in range(0, len(wanted), _AT_ONCE):
+            rows = store.rows(wanted[start : start + _AT_ONCE])
+            copy.put_all(rows.values())
+            copied += len(rows)
+    if copied < len(wanted):
         raise InputError(
-            f"{folder}: lacks {len(keys) - written:,} of {len(keys):,} answers; ask for them again"
+            f"{folder}: lacks {len(wanted) - copied:,} of {len(wanted):,} answers; ask for them again"
         )
-    return written
-
-
-def import_store(table: Path, folder: Path) -> tuple[int, int]:
-    """Adds the rows of a STORED table to a store; returns how many were read and how many were new.
-
-    Raises InputError, and leaves the store as it was, if the file is not such a table, a key does not belong
-    to its row, or an answer differs from the one in the store. A stored failure is replaced by an answer.
-    """
-    read = new = 0
-    with Store(folder) as store:
-
-        def fresh() -> Iterator[Row]:
-            nonlocal read, new
-            for rows in _exported(table):
-                kept = store.rows(row["key"] for row in rows)
-                read += len(rows)
-                for row in rows:
-                    there = kept.get(row["key"])
-                    if there is None or (there["status"] == FAILED and row["status"] == ANSWERED):
-                        new += 1
-                        yield row | {"source": "import"}
-                    elif row["status"] == ANSWERED and row != there:
-                        different = ", ".join(name for name in STORED.names if row[name] != there[name])
-                        raise InputError(
-                            f"{table}: the answer {row['key']} differs from the one in {folder} "
-                            f"({different}); nothing was imported. Import into an empty store, or remove one"
-                        )
-
-        store.put_all(fresh())
-    return read, new
-
-
-def _exported(path: Path) -> Iterator[list[Row]]:
-    """The rows of a STORED table, some hundreds at a time; raises InputError if it is none, or damaged."""
-    try:
-        file = pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: cannot be read as an exported store: {error}") from error
-    with file:
-        if not file.schema_arrow.equals(STORED):
-            raise InputError(f"{path}: is not an exported store; its columns are {file.schema_arrow.names}")
-        last = ""
-        for batch in file.iter_batches(_AT_ONCE):
-            rows = batch.to_pylist()
-            for row in rows:
-                whole = row["requested_model"] is not None and row["body"] is not None
-                if (
-                    not whole
-                    or row["key"] != key_of(row["requested_model"], row["body"])
-                    or row["status"] not in (ANSWERED, FAILED)
-                ):
-                    raise InputError(
-                        f"{path}: the row {row['key']} is damaged: its key does not belong to its model "
-                        "and body"
-                    )
-                if row["key"] <= last:
-                    raise InputError(f"{path}: the row {row['key']} occurs twice or is out of order")
-                last = row["key"]
-            yield rows
 
 
 def _read(row: sqlite3.Row, columns: Sequence[str]) -> Row:
@@ -309,8 +239,8 @@ def _read(row: sqlite3.Row, columns: Sequence[str]) -> Row:
     return {name: whole[name] for name in columns}
 
 
-def _row(request: Request, model: str, source: Source, tries: int) -> Row:
+def _row(request: Request, model: str, tries: int) -> Row:
     """What rows of answers and of failures have in common."""
     asked = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     row: Row = {"key": request.key, "requested_model": model, "body": request.text}
-    return row | {"source": source, "asked": asked, "tries": tries}
+    return row | {"asked": asked, "tries": tries}

@@ -27,7 +27,7 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     by_hand = (field.name for job in jobs for field in fields(job) if field.flag.by_hand)
     omitted = frozenset(without.split()).union(by_hand)
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
-    only = alone(jobs)
+    only = has_single_output(jobs)
     for job in jobs:
         # Those without a flag come first: behind a flag with several values they would be one of them.
         placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
@@ -39,7 +39,7 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     return line
 
 
-def alone(jobs: Sequence[type[Job]]) -> bool:
+def has_single_output(jobs: Sequence[type[Job]]) -> bool:
     """Whether the field `output` is the only output of these jobs, so that their rule needs no keyword."""
     outputs = [field for job in jobs for field in fields(job) if field.part == "output"]
     return [field.name for field in outputs] == ["output"] and not outputs[0].many
@@ -48,7 +48,7 @@ def alone(jobs: Sequence[type[Job]]) -> bool:
 def _given(field: Field, only: bool) -> str:
     """A flag with its value from the rule; one that may be absent or begin with `-` is joined to its flag.
 
-    `only`: what `alone` says.
+    `only`: what `has_single_output` says.
     """
     place = f"{{{field.part}.{field.name}:q}}"
     if field.name == "threads":
@@ -88,7 +88,7 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
                 wanted[field.part].add(field.name)
             elif field.required and field.name in line.without:
                 raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
-    if alone(line.jobs):
+    if has_single_output(line.jobs):
         wanted["output"] = {""}
     beside = {"code", "given"}.union(*(job.beside for job in line.jobs))
     for part, names in wanted.items():

@@ -3,71 +3,79 @@
 klob_meta.json counts what the paper's Tables 1 and 2 do, dropped candidates, and the balance of answers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.columns import Row
 from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.choice import Drops, choose_chains, choose_facts
 from factdrift.klob.facts import DEATH, create_names
-from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
+from factdrift.klob.random_words import WordList, WordSource, pool, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 from factdrift.klob.sentences import Plan, create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_id
 
-if TYPE_CHECKING:
-    from factdrift.klob.jobs import Examples
-
 _BATCH = 10_000
 
 
-def build(job: Examples, plan: Plan, words: WordList) -> None:
-    """Writes EXAMPLES, SENTENCES and klob_meta.json."""
-    settings, share = job.settings, job.settings.answer_share
+def build(
+    plan: Plan,
+    words: WordList,
+    passes: Path | None,
+    snapshot: Path,
+    outputs: tuple[Path, Path, Path],
+    memory_mb: int,
+    threads: int,
+) -> None:
+    """Writes EXAMPLES, SENTENCES and klob_meta.json.
+
+    `passes`: what the recall filter wrote, if it ran. `snapshot`: the account of the dump, snapshot.json.
+    """
+    settings, share = plan.settings, plan.settings.answer_share
     pairs = settings.max_pair_share if settings.source == "snapshot" else 1
-    with database(job.memory_mb, job.threads) as db:
-        facts, chains = (passed(path, job.passes, plan.quotas) for path in (job.candidates, job.chains))
+    with database(memory_mb, threads) as db:
+        facts, chains = (passed(path, passes, plan.quotas) for path in (plan.candidates, plan.chains))
         drops = {
             "c": choose_facts(db, facts, plan.quotas, share),
             "r": choose_chains(db, chains, settings.r_quota, pairs, share),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", job)
+        wanted = f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})"
+        create_names(db, wanted, plan.tables)
         # Hops of chains are stated, too; those of a chain from MQuAKE only if the snapshot states them.
         db.execute(
             f"""CREATE TEMP TABLE stated AS
             SELECT subject, property, object, statement, revision
-            FROM read_parquet({sql(job.facts)})
+            FROM read_parquet({sql(plan.tables.facts)})
             WHERE dropped_by IS NULL AND (subject, property, object) IN (
                 SELECT (s, p1, o1) FROM chosen_facts UNION ALL SELECT (s, p1, o1) FROM chosen_chains
                 UNION ALL SELECT (o1, p2, o2) FROM chosen_chains)"""
         )
         define_wording(db, plan)
-        create_examples(db, chosen(settings.source), settings.source, job.date)
-        if job.passes is not None:
+        create_examples(db, chosen(settings.source), settings.source, plan.date)
+        if passes is not None:
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        for name, schema, output in (
-            ("example", EXAMPLES, job.out_examples),
-            ("sentence", SENTENCES, job.out_sentences),
+        for name, schema, output in zip(
+            ("example", "sentence"), (EXAMPLES, SENTENCES), outputs, strict=False
         ):
             columns = ", ".join(schema.names)
             write_query(db, f"SELECT {columns} FROM {name}s ORDER BY {name}_id", output)
         counts = _account(db, plan, drops)
-    dump = json.loads(job.snapshot.read_text(encoding="utf-8"))
+    dump = json.loads(snapshot.read_text(encoding="utf-8"))
+    dated = {"id": plan.date, "date": plan.date, "dump": dump.get("dump"), "scope": dump.get("scope")}
     origin = {
-        "snapshot": {"id": job.date, "date": job.date, "dump": dump.get("dump"), "scope": dump.get("scope")},
+        "snapshot": dated,
         "seed": settings.seed,
         "configuration": settings.resolved(),
         "words": {
@@ -76,9 +84,9 @@ def build(job: Examples, plan: Plan, words: WordList) -> None:
             "sha256": words.sha256,
             "source": words.source,
         },
-        "templates": {"table": job.templates.name, "sha256": plan.templates.sha256},
+        "templates": {"table": plan.templates.name, "sha256": plan.templates.sha256},
     }
-    write_json({**origin, **counts}, job.out_meta, indent=2)
+    write_json({**origin, **counts}, outputs[2], indent=2)
 
 
 def passed(path: Path, passes: Path | None, worded: Collection[int]) -> str:
@@ -123,42 +131,41 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
         """SELECT first(sentence_id ORDER BY subtask, sentence_id) AS id, any_value(n_tokens)
         FROM sentences GROUP BY text ORDER BY id"""
     ).fetchall()
-    sources = [Source(identifier, tokens) for identifier, tokens in rows]
-    size, seed = plan.job.settings.size, plan.job.settings.seed
+    sources = [WordSource(identifier, tokens) for identifier, tokens in rows]
+    size, seed = plan.settings.size, plan.settings.seed
     if size != "per_sentence":
         sources = stratified(sources, size, seed)
-    made = (
-        sentence_row(short_id(f"u|{text}"), "u", "random", 1, text, source_sentence_id=source.sentence_id)
-        for source, text in random_sentences(sources, pool(words), seed)
+    random_rows = (
+        _random_row(text, source.sentence_id) for source, text in random_sentences(sources, pool(words), seed)
     )
-    while batch := list(itertools.islice(made, _BATCH)):
+    while batch := list(itertools.islice(random_rows, _BATCH)):
         db.register("batch", pa.Table.from_pylist(batch, schema=SENTENCES))
         db.execute(
             f"""INSERT INTO sentences BY NAME SELECT * FROM batch;
             INSERT INTO examples BY NAME
-            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.job.date}' AS snapshot_id
+            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.date}' AS snapshot_id
             FROM batch"""
         )
         db.unregister("batch")
 
 
-def sentence_row(example: str, subtask: str, role: str, place: int, text: str, **more: Any) -> dict[str, Any]:
-    """A row of SENTENCES; `text` ends before the blank, `more` are columns that are null otherwise."""
-    blank = f"{text} _"
+def _random_row(text: str, source: str) -> Row:
+    """A row of SENTENCES for a random text, which copies the length of the sentence `source`."""
+    example, blank = _short_id(f"u|{text}"), f"{text} _"
     return dict.fromkeys(SENTENCES.names) | {
-        "sentence_id": short_id(f"{example}|{role}|{place}"),
+        "sentence_id": _short_id(f"{example}|random|1"),
         "example_id": example,
-        "subtask": subtask,
-        "role": role,
-        "place": place,
+        "subtask": "u",
+        "role": "random",
+        "place": 1,
         "text": text,
         "text_blank": blank,
         "n_tokens": len(blank.split()),
-        **more,
+        "source_sentence_id": source,
     }
 
 
-def short_id(text: str) -> str:
+def _short_id(text: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -186,7 +193,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     """
     of_statements: Drops = {}
     statements = db.sql(
-        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.job.facts)}) "
+        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.tables.facts)}) "
         f"WHERE property <> {DEATH} AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     for number, reason, count in statements:
@@ -199,17 +206,17 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     query = "SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL"
     examples = dict(db.sql(query).fetchall())
     table2 = []
-    for number, relation in plan.method.relations.items():
-        quota, found = plan.quotas.get(number, 0), examples.get(number, 0)
+    for number, relation in plan.choice.relations.items():
+        quota, count = plan.quotas.get(number, 0), examples.get(number, 0)
         row = {"pid": property_id(number), "label": relation.label, "name": relation.name}
         # No quota: no limit; 0: no templates.
-        shortfall = max(quota - found, 0) if quota is not None else None
-        table2.append(row | {"quota": quota, "examples": found, "shortfall": shortfall})
+        shortfall = max(quota - count, 0) if quota is not None else None
+        table2.append(row | {"quota": quota, "examples": count, "shortfall": shortfall})
     return {
-        "table1": table1(db),
+        "table1": _table1(db),
         "table2": table2,
         "klob_r": {
-            "quota": plan.job.settings.r_quota,
+            "quota": plan.settings.r_quota,
             "examples": sum(number for _, number in pairs),
             "pairs": dict(pairs),
         },
@@ -227,7 +234,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     }
 
 
-def table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
+def _table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
     """Subtask -> `relations`, `mean_length` in words (the `_` is one), `examples`, `sentences` (Table 1).
 
     The relations of r are those of both hops. Its mean length is that of a single and a chain sentence

@@ -3,23 +3,18 @@
 DuckDB does all of it, so that memory does not grow with the dump. Quotas are applied later.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import duckdb
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, records, sql, write_query
-from factdrift.klob.relations import Method, read_method, second_hops
+from factdrift.klob.relations import RelationChoice, second_hops
 from factdrift.klob.settings import Settings
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.tables import supplied_labels
-
-if TYPE_CHECKING:
-    from factdrift.klob.jobs import Candidates, Facts, OfSnapshot
 
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
@@ -55,15 +50,31 @@ the last object has no label; or is a page; its label is part of an earlier item
 is; the pair of relations has too few chains."""
 
 
-def write_facts(job: Facts) -> int:
-    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows."""
-    method = read_method()
-    wanted = [*sorted({*method.relations, *second_hops(method, job.settings.second_hop)}), DEATH]
-    with database(job.memory_mb, job.threads) as db:
+class SnapshotTables(NamedTuple):
+    """The tables of one snapshot from which KLoB is made."""
+
+    facts: Sequence[Path]
+    """FACTS of all buckets."""
+    entities: Sequence[Path]
+    classes: Path
+    properties: Path
+    labels: Sequence[Path] = ()
+    """Tables of labels of entities that the snapshot lacks."""
+
+
+def write_facts(
+    statements: Path, date: str, relations: Iterable[int], output: Path, memory_mb: int, threads: int
+) -> int:
+    """Writes FACTS of some relations for a bucket of a snapshot's statements; returns the number of rows.
+
+    `date`: the snapshot's, as YYYY-MM-DD.
+    """
+    wanted = [*sorted(relations), DEATH]
+    with database(memory_mb, threads) as db:
         query = f"""
             WITH ranked AS (
                 SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS has_preferred
-                FROM read_parquet({sql(job.statements)})
+                FROM read_parquet({sql(statements)})
                 WHERE property IN (SELECT unnest({sql(wanted)}))
             ), judged AS (
                 SELECT subject, property, object, statement, revision, position, CASE
@@ -71,7 +82,7 @@ def write_facts(job: Facts) -> int:
                     WHEN rank <> 'preferred' AND has_preferred THEN 'rank'
                     WHEN snak <> 'value' THEN 'snak'
                     WHEN datatype <> 'wikibase-item' OR object IS NULL OR object < 0 THEN 'datatype'
-                    WHEN end_unknown OR "end".first <= {int(job.date.replace("-", ""))} THEN 'ended'
+                    WHEN end_unknown OR "end".first <= {int(date.replace("-", ""))} THEN 'ended'
                 END AS reason
                 FROM ranked
             )
@@ -82,27 +93,38 @@ def write_facts(job: Facts) -> int:
                     PARTITION BY subject, property, object, reason ORDER BY position, statement
                 ) > 1 THEN 'duplicate' ELSE reason END AS dropped_by
             FROM judged ORDER BY subject, property, statement"""
-        return write_query(db, query, job.output)
+        return write_query(db, query, output)
 
 
-def write_candidates(job: Candidates, method: Method) -> None:
-    """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second."""
+def write_candidates(
+    tables: SnapshotTables,
+    choice: RelationChoice,
+    settings: Settings,
+    outputs: tuple[Path, Path | None],
+    memory_mb: int,
+    threads: int,
+) -> None:
+    """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second.
+
+    Without a path for the chains there are none of the snapshot.
+    """
     columns = ", ".join(CANDIDATES.names)
-    settings = job.settings
-    with database(job.memory_mb, job.threads) as db:
+    out_facts, out_chains = outputs
+    with database(memory_mb, threads) as db:
         db.execute(
-            f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)}) WHERE dropped_by IS NULL"
+            f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(tables.facts)}) WHERE dropped_by IS NULL"
         )
         wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
-        create_names(db, wanted, job, settings.page_classes)
-        _create_candidate_facts(db, method, settings)
-        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", job.out_facts)
-        _create_chains(db, method, job.properties, settings)
-        write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", job.out_chains)
+        create_names(db, wanted, tables, settings.page_classes)
+        _create_candidate_facts(db, choice, settings)
+        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", out_facts)
+        if out_chains is not None:
+            _create_chains(db, choice, tables.properties, settings)
+            write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", out_chains)
 
 
 def create_names(
-    db: duckdb.DuckDBPyConnection, wanted: str, job: OfSnapshot, page_classes: Sequence[str] = ()
+    db: duckdb.DuckDBPyConnection, wanted: str, tables: SnapshotTables, page_classes: Sequence[str] = ()
 ) -> None:
     """TEMP TABLE names of the ids of a query.
 
@@ -125,39 +147,41 @@ def create_names(
         CREATE OR REPLACE TEMP MACRO leaks(aliases, name) AS
             len(list_filter(aliases, lambda alias: contains(name, bare(folded(alias))))) > 0"""
     )
-    db.register("supplied", supplied_labels(job.labels))
+    db.register("supplied", supplied_labels(tables.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(tables.classes)})
         ), pages AS (
             SELECT unnest({sql(pages)}) AS id
             UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
         ), items AS (
-            SELECT * FROM read_parquet({sql(job.entities)}) SEMI JOIN wanted USING (id)
+            SELECT * FROM read_parquet({sql(tables.entities)}) SEMI JOIN wanted USING (id)
         )
-        SELECT id, coalesce(e.label, given.label) AS label,
-            folded(coalesce(e.label, given.label)) AS folded,
+        SELECT id, coalesce(e.label, s.label) AS label,
+            folded(coalesce(e.label, s.label)) AS folded,
             coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision, e.classes,
             id IN (
-                SELECT subject FROM read_parquet({sql(job.facts)})
+                SELECT subject FROM read_parquet({sql(tables.facts)})
                 WHERE property = {DEATH} AND dropped_by = 'datatype'
             ) AS dead,
             id IN (
                 SELECT id FROM (SELECT id, unnest(classes) AS class FROM items)
                 WHERE class IN (SELECT id FROM pages)
             ) AS page
-        FROM items e FULL JOIN (SELECT * FROM supplied SEMI JOIN wanted USING (id)) AS given USING (id)"""
+        FROM items e FULL JOIN (SELECT * FROM supplied SEMI JOIN wanted USING (id)) AS s USING (id)"""
     )
 
 
 def _drawn(seed: int, *numbers: str) -> str:
     """SQL: the first 64 bits of the SHA-256 of `seed|Q1|P17|Q2`, from columns item, property, item, ..."""
-    ids = [f"'{'P' if place % 2 else 'Q'}' || {number}" for place, number in enumerate(numbers)]
+    ids = [f"'{'P' if index % 2 else 'Q'}' || {number}" for index, number in enumerate(numbers)]
     return f"('0x' || substr(sha256(concat_ws('|', {int(seed)}, {', '.join(ids)})), 1, 16))::UBIGINT"
 
 
-def _create_candidate_facts(db: duckdb.DuckDBPyConnection, method: Method, settings: Settings) -> None:
+def _create_candidate_facts(
+    db: duckdb.DuckDBPyConnection, choice: RelationChoice, settings: Settings
+) -> None:
     most = 1 if settings.object_words == "single" else settings.max_object_words
     db.execute(
         f"""CREATE TEMP TABLE twins AS
@@ -178,7 +202,7 @@ def _create_candidate_facts(db: duckdb.DuckDBPyConnection, method: Method, setti
             {_drawn(settings.seed, "f.subject", "f.property", "f.object")} AS draw
         FROM facts f LEFT JOIN names s ON s.id = f.subject LEFT JOIN names o ON o.id = f.object
             LEFT JOIN twins t ON t.property = f.property AND t.label = s.label
-        WHERE f.property IN (SELECT unnest({sql(sorted(method.relations))}));
+        WHERE f.property IN (SELECT unnest({sql(sorted(choice.relations))}));
         -- Whom each name means, in examples and as the beginning of chains.
         CREATE TEMP TABLE known AS
         SELECT n.label, arg_max(s, (dropped_by IS NULL, n.sitelinks, -s)) AS s
@@ -190,13 +214,13 @@ def _create_candidate_facts(db: duckdb.DuckDBPyConnection, method: Method, setti
 
 
 def _create_chains(
-    db: duckdb.DuckDBPyConnection, method: Method, properties: Path, settings: Settings
+    db: duckdb.DuckDBPyConnection, choice: RelationChoice, properties: Path, settings: Settings
 ) -> None:
     """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
     stated = records(properties, ["id", "inverses"])
-    inverses = {(row["id"], other) for row in stated for other in row["inverses"] or ()} | method.inverses
+    inverses = {(row["id"], other) for row in stated for other in row["inverses"] or ()} | choice.inverses
     pairs = ", ".join(f"({first}, {second})" for first, second in sorted(inverses))
-    wanted = second_hops(method, settings.second_hop)
+    wanted = second_hops(choice, settings.second_hop)
     db.execute(
         f"""CREATE TEMP TABLE inverses AS SELECT * FROM (VALUES {pairs}) AS pairs(p1, p2);
         CREATE TEMP TABLE joined AS

@@ -19,7 +19,7 @@ from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.facts import CANDIDATES
-from factdrift.klob.relations import Method
+from factdrift.klob.relations import RelationChoice
 from factdrift.wikidata.ids import entity_number
 
 MQUAKE = schema_of(
@@ -48,26 +48,26 @@ class _Case(Struct):
     questions: list[str] | None = None
 
 
-def write_mquake(path: Path, method: Method, chain_text: str, seed: int, output: Path) -> int:
+def write_mquake(path: Path, choice: RelationChoice, chain_text: str, seed: int, output: Path) -> int:
     """Writes MQUAKE, sorted by ids: consecutive triples of a case whose first object is the second's subject.
 
-    `dropped_by` is `relation` if a hop is none of MQuAKE's that the method has, `no_question` if `chain_text`
+    `dropped_by` is `relation` if a hop is none of MQuAKE's that the choice has, `no_question` if `chain_text`
     is `question` and the case has more than two hops. Returns the number of chains. Raises InputError that
     names file and case if the file has another layout.
     """
     chains: dict[tuple[int, ...], dict[str, Any]] = {}
-    for place, case in enumerate(_cases(path)):
-        for key, chain in _windows(path, place, case):
+    for number, case in enumerate(_cases(path)):
+        for key, chain in _windows(path, number, case):
             if key not in chains or (chain["question"] and not chains[key]["question"]):
                 chains[key] = chain
     rows = []
     for key in sorted(chains):
         dropped = None
-        if key[1] not in method.shared or key[3] not in method.second_hops:
+        if key[1] not in choice.shared or key[3] not in choice.second_hops:
             dropped = "relation"
         elif chain_text == "question" and not chains[key]["question"]:
             dropped = "no_question"
-        ids = [f"{'P' if place % 2 else 'Q'}{number}" for place, number in enumerate(key)]
+        ids = [f"{'P' if index % 2 else 'Q'}{number}" for index, number in enumerate(key)]
         draw = int(hashlib.sha256("|".join([str(seed), *ids]).encode()).hexdigest()[:16], 16)
         candidate = dict(zip(CANDIDATES.names, (*key, draw, dropped), strict=True))
         rows.append(candidate | chains[key])
@@ -87,10 +87,10 @@ def _cases(path: Path) -> list[dict[str, Any]]:
 
 
 def _windows(
-    path: Path, place: int, record: dict[str, Any]
+    path: Path, number: int, record: dict[str, Any]
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
     """The chains of a case: the ids, and the file's names of them."""
-    where = f"{path}, case {record.get('case_id', place)}"
+    where = f"{path}, case {record.get('case_id', number)}"
     try:
         case = msgspec.convert(record, _Case)
     except ValidationError as error:

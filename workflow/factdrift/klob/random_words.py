@@ -25,7 +25,7 @@ NLTK_FILES = ("en", "en-basic")
 """The files of NLTK's corpus `words`."""
 
 
-class Source(NamedTuple):
+class WordSource(NamedTuple):
     """A sentence whose length is copied; `tokens`: its words, of which the blank `_` is one."""
 
     sentence_id: str
@@ -33,9 +33,9 @@ class Source(NamedTuple):
 
 
 def random_sentences(
-    sources: Iterable[Source], pool: Sequence[str], seed: int
-) -> Iterator[tuple[Source, str]]:
-    """Yields each source, in the given order, with a text of `tokens - 1` entries of the pool.
+    sources: Iterable[WordSource], pool: Sequence[str], seed: int
+) -> Iterator[tuple[WordSource, str]]:
+    """Yields the sources in their order, with a text of `tokens - 1` entries of the pool.
 
     All texts are different. Raises InputError if the pool has too few words for that.
     """
@@ -55,7 +55,7 @@ def random_sentences(
         yield source, text
 
 
-def stratified(sources: Sequence[Source], size: int, seed: int) -> list[Source]:
+def stratified(sources: Sequence[WordSource], size: int, seed: int) -> list[WordSource]:
     """A sample of `size` sources stratified by length (largest remainder method); all if they are fewer."""
     if size >= len(sources):
         return list(sources)
@@ -65,9 +65,9 @@ def stratified(sources: Sequence[Source], size: int, seed: int) -> list[Source]:
     by_remainder = sorted(exact, key=lambda tokens: (-exact[tokens][1], tokens))
     for tokens in by_remainder[: size - sum(kept.values())]:
         kept[tokens] += 1
-    drawn: list[Source] = []
+    drawn: list[WordSource] = []
 
-    def order(source: Source) -> str:
+    def order(source: WordSource) -> str:
         return hashlib.sha256(f"{seed}|{source.sentence_id}".encode()).hexdigest()
 
     for source in sorted(sources, key=order):
@@ -105,7 +105,7 @@ def read_words(choice: str, sha256: str = "") -> WordList:
     else:
         data, source = _file(Path(choice)), choice
     entries = [line.strip() for line in data.decode("utf-8").splitlines() if line.strip()]
-    found = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
+    digest = hashlib.sha256(data).hexdigest()
     count, pinned, _ = known.get(choice, ("", "", ""))
     if count and len(entries) != int(count):
         raise InputError(
@@ -113,12 +113,12 @@ def read_words(choice: str, sha256: str = "") -> WordList:
             f"{int(count):,}; fetch it again, or give its path instead of its name"
         )
     wanted = sha256 or pinned
-    if wanted and found.sha256 != wanted:
+    if wanted and digest != wanted:
         raise InputError(
-            f"klob.u.words: {source} has the SHA-256 {found.sha256}, not {wanted}; fetch it again, or pin "
+            f"klob.u.words: {source} has the SHA-256 {digest}, not {wanted}; fetch it again, or pin "
             "its hash with klob.u.words_sha256"
         )
-    return found
+    return WordList(choice if choice in known else "file", entries, digest, source)
 
 
 def pool(words: WordList) -> list[str]:

@@ -74,7 +74,7 @@ class CausalModel:
                 f"prompt with its answer needs {longest}; take a model with a longer context, or give "
                 "shorter demonstrations (klob.recall.demos)"
             )
-        written = write(self._loaded, [Begun(each, NEW_TOKENS) for each in ids], budget=self._budget)
+        written = write(self._loaded, [Begun(prompt, NEW_TOKENS) for prompt in ids], budget=self._budget)
         more = getattr(self._loaded.model.generation_config, "eos_token_id", None)
         ends = {tokenizer.eos_token_id, *(more if isinstance(more, list) else [more])}
         before_end = (list(takewhile(lambda token: token not in ends, tokens)) for tokens in written)
@@ -101,8 +101,8 @@ def normalised(text: str) -> str:
 
     def bare(text: str) -> str:
         outer = [
-            place
-            for place, char in enumerate(text)
+            index
+            for index, char in enumerate(text)
             if not (char.isspace() or unicodedata.category(char)[0] == "P")
         ]
         return text[outer[0] : outer[-1] + 1] if outer else ""
@@ -145,20 +145,21 @@ def write_recall(
     demonstrations: Mapping[int, str],
     model: CausalModel,
     outputs: tuple[Path, Path],
-    memory_mb: int = 4000,
+    memory_mb: int,
+    threads: int,
 ) -> None:
     """Asks the model and writes RECALL and PASSES.
 
     `demonstrations`: texts by relation that replace the demonstrations made from other candidates; empty for
     none.
     """
-    job, settings = plan.job, plan.job.settings
-    with database(memory_mb, job.threads) as db:
-        for name, path in (("facts", job.candidates), ("chains", job.chains)):
+    settings = plan.settings
+    with database(memory_mb, threads) as db:
+        for name, path in (("facts", plan.candidates), ("chains", plan.chains)):
             rows = passed(path, None, plan.quotas)
             db.execute(f"CREATE TEMP TABLE open_{name} AS SELECT * FROM ({rows}) WHERE dropped_by IS NULL")
         items = " UNION ALL ".join(f"SELECT s, o1, o2 FROM open_{name}" for name in ("facts", "chains"))
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", job)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", plan.tables)
         # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
         define_wording(db, plan)
@@ -184,12 +185,12 @@ class _Asking:
     def __init__(
         self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
     ):
-        self.db, self.model, self.settings, self.snapshot = db, model, plan.job.settings, plan.job.date
-        self.given = demonstrations
+        self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.date
+        self.demonstrations = demonstrations
         self.rows: dict[str, dict[str, Any]] = {}
         self.passes: list[dict[str, Any]] = []
         self._pools: dict[str, list[Sentence]] = {}
-        self._said: dict[str, str] = {}
+        self._outputs: dict[str, str] = {}
         self._progress = Progress("recall", unit="sentences")
 
     def ask(self, table: str, where: str, quota: int | None) -> None:
@@ -218,13 +219,15 @@ class _Asking:
         ).fetchall()
         prompts = [self._prompt(sentence) for sentence in sentences]
         hashes = [hashlib.sha256(prompt.encode()).hexdigest() for prompt, _ in prompts]
-        new = {key: prompt for key, (prompt, _) in zip(hashes, prompts, strict=True) if key not in self._said}
+        new = {
+            key: prompt for key, (prompt, _) in zip(hashes, prompts, strict=True) if key not in self._outputs
+        }
         for key, output in zip(new, self.model.continued(list(new.values())), strict=True):
-            self._said[key] = output.lstrip(" ").split("\n", 1)[0]
+            self._outputs[key] = output.lstrip(" ").split("\n", 1)[0]
         wordings: dict[str, list[bool]] = defaultdict(list)
         chains: dict[str, bool] = {}
         for sentence, key, (_, demos) in zip(sentences, hashes, prompts, strict=True):
-            output = self._said[key]
+            output = self._outputs[key]
             good = matches(output, sentence.answers)
             if sentence.role == "chain":
                 chains[sentence.example_id] = good
@@ -270,8 +273,8 @@ class _Asking:
 
         These are the first, by draw, of the same template with another subject and another answer.
         """
-        if self.given:
-            before = self.given.get(sentence.relation, "").rstrip("\n")
+        if self.demonstrations:
+            before = self.demonstrations.get(sentence.relation, "").rstrip("\n")
             return (f"{before}\n{sentence.text}" if before else sentence.text), []
         # For a chain those of its pair come first, then those of pairs with the same second relation.
         keys = [sentence.key, f">P{sentence.relation}"] if sentence.role == "chain" else [sentence.key]

@@ -27,7 +27,7 @@ class Relation(NamedTuple):
     check_object: str
 
 
-class Method(NamedTuple):
+class RelationChoice(NamedTuple):
     """The project's own tables of relations, by property number."""
 
     relations: Mapping[int, Relation]
@@ -46,7 +46,7 @@ class Method(NamedTuple):
         return self.phrases[number].label if number in self.phrases else property_id(number)
 
 
-def read_method() -> Method:
+def read_choice() -> RelationChoice:
     """The project's tables, as they are in `resources/`."""
     relations = {
         property_number(identifier): Relation(label, name, int(count), check_subject, check_object)
@@ -62,7 +62,7 @@ def read_method() -> Method:
         (property_number(first), property_number(second))
         for _, (first, second) in rows_of(KLOB / "inverse_pairs.tsv", ("first", "second"))
     }
-    return Method(
+    return RelationChoice(
         relations,
         frozenset(hops),
         frozenset(number for number, shared in hops.items() if shared),
@@ -71,12 +71,12 @@ def read_method() -> Method:
     )
 
 
-def second_hops(method: Method, choice: str) -> Sequence[int]:
-    """The relations of a chain's second hop; `choice`: `mquake44`, or `all_np`, all with a noun phrase."""
-    return sorted(method.second_hops if choice == "mquake44" else method.phrases)
+def second_hops(choice: RelationChoice, name: str) -> Sequence[int]:
+    """The relations of a chain's second hop; `name`: `mquake44`, or `all_np`, all with a noun phrase."""
+    return sorted(choice.second_hops if name == "mquake44" else choice.phrases)
 
 
-def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int, str]:
+def check_properties(properties: Path, choice: RelationChoice, slice_: bool) -> dict[int, str]:
     """Property -> its label in the snapshot, or else in the project's tables, if it has a noun phrase.
 
     Prints the labels of the 32 relations that differ. Raises InputError if one of these is not in the
@@ -85,19 +85,19 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
     columns = ["id", "label", "datatype"]
     known = {row["id"]: (row["label"], row["datatype"]) for row in records(properties, columns)}
     labels: dict[int, str] = {}
-    for number in sorted({*method.phrases, *method.relations}):
+    for number in sorted({*choice.phrases, *choice.relations}):
         label, datatype = known.get(number, (None, None))
-        labels[number] = label or method.label(number)
-        if number not in method.relations:
+        labels[number] = label or choice.label(number)
+        if number not in choice.relations:
             continue
         if number not in known and slice_:
             print(f"{property_id(number)} is not in this slice; it counts as {labels[number]!r}")
         elif datatype != "wikibase-item":
             state = f"has the datatype {datatype}" if number in known else "is missing"
             raise InputError(
-                f"{properties}: {property_id(number)} ({method.label(number)}) {state}, and KLoB needs it as "
+                f"{properties}: {property_id(number)} ({choice.label(number)}) {state}, and KLoB needs it as "
                 "a relation between items; give a whole dump, or set `slice: true` for a part of one"
             )
-        elif label != method.label(number):
-            print(f"{property_id(number)} is called {label!r} here, not {method.label(number)!r}")
+        elif label != choice.label(number):
+            print(f"{property_id(number)} is called {label!r} here, not {choice.label(number)!r}")
     return labels

@@ -1,22 +1,27 @@
 """SQL that turns chosen facts and chains into rows of EXAMPLES and SENTENCES."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import table_of
-from factdrift.klob.relations import Method
-from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates
+from factdrift.klob.facts import SnapshotTables
+from factdrift.klob.relations import RelationChoice, check_properties, read_choice
+from factdrift.klob.settings import Settings
+from factdrift.klob.templates import (
+    EXPRESSIONS,
+    OBJECT,
+    SUBJECT,
+    Templates,
+    read_templates,
+    read_word_lists,
+)
 from factdrift.words.grammar import Grammar, Marks, read_grammar
-from factdrift.words.names import Names, create_usages
+from factdrift.words.names import Names, create_usages, read_names
 from factdrift.words.noun_phrases import SUBJECT as PHRASE_SUBJECT
-
-if TYPE_CHECKING:
-    from factdrift.klob.jobs import OfChoice
 
 FORMS = ("singular", "plural", "past")
 """The forms of a template: its own, for a plural subject, and for a person who has died."""
@@ -28,11 +33,16 @@ _TOKEN = r"[^\s\p{Z}\x{0B}\x{85}\x{1C}-\x{1F}]+"
 
 
 class Plan(NamedTuple):
-    """How the examples of a job are worded, and how many there are."""
+    """What examples are chosen from, how they are worded, and how many there are."""
 
-    job: OfChoice
+    tables: SnapshotTables
+    candidates: Path
+    """The facts, and below the chains, that can be examples (CANDIDATES)."""
+    chains: Path
+    date: str
+    settings: Settings
     templates: Templates
-    method: Method
+    choice: RelationChoice
     property_labels: Mapping[int, str]
     """The relations' labels in the snapshot, which name them in KLoB-r."""
     stop_words: Set[str]
@@ -41,6 +51,23 @@ class Plan(NamedTuple):
     """The names that take articles in a sentence or are plural; None fills templates in as they are."""
     quotas: Mapping[int, int | None]
     """The most examples of KLoB-c of each relation that has templates; None: no limit."""
+
+
+def plan_of(
+    tables: SnapshotTables, candidates: Path, chains: Path, date: str, settings: Settings, templates: Path
+) -> Plan:
+    """The plan of a snapshot of that date (YYYY-MM-DD); `templates`: the project's table, or a user's.
+
+    Raises InputError if a relation is missing in the snapshot, or the table of templates cannot be used.
+    """
+    choice = read_choice()
+    labels = check_properties(tables.properties, choice, settings.slice)
+    table = read_templates(templates, choice.relations)
+    # A user's table is filled in byte for byte.
+    names = read_names() if table.are_own and settings.chosen_grammar != "plain" else None
+    quotas = {number: settings.quota(choice.relations[number].examples) for number in table.of}
+    stop_words = read_word_lists()["stop"]
+    return Plan(tables, candidates, chains, date, settings, table, choice, labels, stop_words, names, quotas)
 
 
 _AROUND = schema_of("before after: string")
@@ -73,9 +100,9 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:
         )
     ]
     phrases = [
-        (number, *entry.phrase.split(PHRASE_SUBJECT)) for number, entry in wording.method.phrases.items()
+        (number, *entry.phrase.split(PHRASE_SUBJECT)) for number, entry in wording.choice.phrases.items()
     ]
-    relations = wording.method.relations
+    relations = wording.choice.relations
     names = [
         (number, relations[number].name if number in relations else None, wording.property_labels.get(number))
         for number in {*relations, *wording.property_labels}
@@ -85,9 +112,9 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:
         ("phrases", phrases, _PHRASES),
         ("relation_names", names, _NAMES),
     ):
-        db.register("given", table_of(rows, schema))
-        db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
-        db.unregister("given")
+        db.register("entries", table_of(rows, schema))
+        db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM entries")
+        db.unregister("entries")
     create_usages(db, "SELECT id, label, classes FROM names", wording.names)
 
 
@@ -126,7 +153,7 @@ def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, sna
             substr(sha256(concat(subtask, '|', s, '|', p1, '|', o1, '|', p2, '|', o2)), 1, 16) AS example_id,
             *, NULL::BOOLEAN AS recall_pass,
             CASE WHEN subtask = 'r' THEN '{origin}' ELSE 'snapshot' END AS origin,
-            '{snapshot}' AS snapshot_id, NULL::INTEGER AS line
+            '{snapshot}' AS snapshot_id
         FROM named"""
     )
 

@@ -48,6 +48,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             return self.max_answer_share_revised if self.variant == "revised" else 1.0
         return self.max_answer_share
 
+    def quota(self, published: int) -> int | None:
+        """`c_quota` of a relation with that many published examples; None: no limit."""
+        if self.c_quota == "table2":
+            return published
+        return None if self.c_quota == "all" else int(self.c_quota)
+
     @property
     def sitelinks(self) -> int:
         """`min_sitelinks`, which the recall filter replaces."""

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import KLOB
+from factdrift.core.paths import KLOB, KLOB_TEMPLATES
 from factdrift.core.tables import rows_of
+from factdrift.klob.random_words import read_words
 from factdrift.klob.relations import Relation
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.grammar import Marks, cloze, read_grammar
@@ -54,9 +55,10 @@ class Template(NamedTuple):
 
 
 class Templates(NamedTuple):
-    """The templates of each relation in order; `sha256` is that of the file."""
+    """The templates of each relation in order, with the name of their file and its SHA-256."""
 
     of: Mapping[int, Sequence[Template]]
+    name: str
     sha256: str
 
     @property
@@ -106,7 +108,7 @@ def read_templates(path: Path, relations: Mapping[int, object]) -> Templates:
                 f"{path}: {property_id(relation)} has {len(templates)} templates, which must be "
                 f"{EXPRESSIONS} in order"
             )
-    return Templates(dict(sorted(of.items())), hashlib.sha256(data).hexdigest())
+    return Templates(dict(sorted(of.items())), path.name, hashlib.sha256(data).hexdigest())
 
 
 def _own(path: Path) -> Iterator[Template]:
@@ -137,15 +139,15 @@ def _published(path: Path, text: str) -> Iterator[Template]:
             f"layout), or `{' '.join(OWN_COLUMNS)}`; or the file a JSON map"
         )
     relation, n = None, 0
-    for place, row in enumerate(rows[1:], start=2):
+    for number, row in enumerate(rows[1:], start=2):
         if not any(row):
             continue
         if len(row) != 2:
-            raise InputError(f"{path}, row {place}: {len(row)} cells instead of 2; separate them by a tab")
+            raise InputError(f"{path}, row {number}: {len(row)} cells instead of 2; separate them by a tab")
         if row[0]:
             relation, n = _relation(path, row[0]), 0
         if relation is None:
-            raise InputError(f"{path}, row {place}: no relation in this row or above; name it")
+            raise InputError(f"{path}, row {number}: no relation in this row or above; name it")
         for entry in row[1].split("\n"):
             n += 1
             yield Template(relation, n, entry)
@@ -180,6 +182,26 @@ def read_word_lists() -> WordLists:
     for _, (name, word) in rows_of(KLOB / "template_words.tsv", ("list", "word")):
         lists[name].add(word)
     return lists
+
+
+def check_table(table: Templates, relations: Mapping[int, Relation]) -> list[Finding]:
+    """The findings in a table that was read, with the project's word lists and reviewed sentences."""
+    own = read_templates(KLOB_TEMPLATES, relations)
+    words = {word.lower() for word in read_words("web2").entries}
+    golden = read_golden() if table.sha256 == own.sha256 else {}
+    return check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
+
+
+def report(table: Templates, relations: Mapping[int, Relation]) -> None:
+    """Prints the findings in a table, if there are any; InputError if the project's own has a defect."""
+    findings = check_table(table, relations)
+    errors = sum(finding.error for finding in findings)
+    if findings:
+        warnings = len(findings) - errors
+        summary = f"{table.name}: {len(table.all())} templates, {errors} defects, {warnings} warnings"
+        print(*findings, summary, sep="\n")
+    if errors and table.sha256 == hashlib.sha256(KLOB_TEMPLATES.read_bytes()).hexdigest():
+        raise InputError(f"{KLOB_TEMPLATES}: {errors} defects; fix them")
 
 
 def check_templates(
@@ -218,8 +240,8 @@ def check_templates(
             findings.append(Finding("T08", where, "two templates have the same content words"))
         first = sum(template.text.startswith(SUBJECT) for template in own)
         if not 0 < first < max(len(own), EXPRESSIONS):
-            said = f"at least one must begin with {SUBJECT}, and one must not"
-            findings.append(Finding("T08", where, said))
+            message = f"at least one must begin with {SUBJECT}, and one must not"
+            findings.append(Finding("T08", where, message))
     written = golden_sentences(templates, relations) if golden else {}
     findings += [
         Finding("T14", name, f"written {written.get(name)!r}, reviewed {golden.get(name)!r}")
@@ -261,14 +283,14 @@ def _pairs(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
     problems = []
     texts = {template.id: " ".join(template.text.casefold().split()) for template in templates}
     contents = {template.id: _content(template, lists) for template in templates}
-    for one, other in itertools.combinations(templates, 2):
-        where = f"{one.id}, {other.id}"
-        if texts[one.id] == texts[other.id]:
+    for template, other in itertools.combinations(templates, 2):
+        where = f"{template.id}, {other.id}"
+        if texts[template.id] == texts[other.id]:
             problems.append(Finding("T06", where, "the same template twice"))
-        pair = property_id(one.relation), property_id(other.relation)
+        pair = property_id(template.relation), property_id(other.relation)
         if pair[0] == pair[1] or {"/".join(pair), "/".join(reversed(pair))} & lists["similar"]:
             continue
-        words, others = contents[one.id], contents[other.id]
+        words, others = contents[template.id], contents[other.id]
         alike = len(words & others) / max(len(words | others), 1)
         if alike >= SIMILAR:
             problems.append(Finding("T07", where, f"alike in {alike:.0%} of the content words", error=False))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.chat.store import export_store
+from factdrift.chat.store import copy_store
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256, sha256_of_all, write_json
 from factdrift.core.manifests import public, read_manifest
@@ -108,9 +108,8 @@ def _write(
         tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
         if job.store is not None:
             # The stored replies behind the answers of a chat model.
-            (folder / "replay").mkdir()
             answers = [pq.read_table(path, columns=["key"])["key"].to_pylist() for path in job.answers]
-            export_store(job.store, folder / "replay" / "answers.parquet", set().union(*answers))
+            copy_store(job.store, set().union(*answers), folder / "replay")
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)

@@ -1,4 +1,4 @@
-"""Methods of one forward and at most one backward pass: activation, gradient x input, attribution patching.
+"""Methods of a forward and at most a backward pass: activation, gradient x input, attribution patching.
 
 Units are numbered block by block: neuron n of block l is unit `l * inner + n`, and likewise heads and
 modules (attention, then MLP). A layer is a whole block. A unit may have many channels (a head, a module, a
@@ -29,9 +29,9 @@ def activation(
     """
     granularity = context.hyper["granularity"]
     squares = [value.square() for value in _values(loaded, granularity, sentences)]
-    places = positions(sentences, context.hyper["token"])
+    tokens = positions(sentences, context.hyper["token"])
     # One token of each sentence at a time: a norm is taken for each of them.
-    chosen = ([mine[place : place + 1] for mine in places] for place in range(max(map(len, places))))
+    chosen = ([mine[index : index + 1] for mine in tokens] for index in range(max(map(len, tokens))))
     sizes = (summed(loaded, granularity, [at(value, mine) for value in squares]).sqrt() for mine in chosen)
     return reduce(torch.add, sizes)
 
@@ -42,15 +42,15 @@ def gradient_x_input(
     """[sentences, units]: value times gradient of the target's probability, over tokens and channels."""
     granularity = context.hyper["granularity"]
     values, slopes = gradients(loaded, sentences, targets, granularity)
-    places = positions(sentences, context.hyper["token"])
-    products = [at(value * slope, places) for value, slope in zip(values, slopes, strict=True)]
+    tokens = positions(sentences, context.hyper["token"])
+    products = [at(value * slope, tokens) for value, slope in zip(values, slopes, strict=True)]
     return summed(loaded, granularity, products)
 
 
 def attribution_patching(
     loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
 ) -> Tensor:
-    """[sentences, units]: the first-order estimate of causal tracing's indirect effect of each unit.
+    """[sentences, units]: the first-order estimate of causal tracing's indirect effect of a unit.
 
     (clean value - corrupted value) times the gradient of the target's probability in the corrupted run,
     summed over tokens and channels, and averaged over the noise samples (Nanda, 2023, "Attribution Patching:
@@ -61,9 +61,9 @@ def attribution_patching(
     samples = len(noise[0])
     clean = _values(loaded, granularity, sentences)
     values, slopes = gradients(loaded, sentences, targets, granularity, noise)
-    places = positions(sentences, context.hyper["token"])
+    tokens = positions(sentences, context.hyper["token"])
     products = [
-        at((quiet.repeat(samples, 1, 1) - value) * slope, places * samples)
+        at((quiet.repeat(samples, 1, 1) - value) * slope, tokens * samples)
         .reshape(samples, len(sentences), -1)
         .mean(0)
         for quiet, value, slope in zip(clean, values, slopes, strict=True)
@@ -80,17 +80,17 @@ def gradients(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Values of the units, and gradients of the target's probability by them.
 
-    [rows, tokens, width] each. With noise [samples, tokens of the subject, hidden] of each sentence there
-    is a row for each sample and sentence, row `s * B + b`, with the noise on the embeddings.
+    [rows, tokens, width] each. With the sentences' noise [samples, tokens of the subject, hidden]
+    there is a row for each sample and sentence, row `s * B + b`, with the noise on the embeddings.
     """
     samples = len(noise[0]) if noise else 1
 
-    def embed(ids: Tensor, given: Tensor) -> Tensor:
+    def embed(ids: Tensor, output: Tensor) -> Tensor:
         # Parameters have no gradients here, so the graph begins at the embeddings.
-        return (corrupted(given, sentences, noise) if noise else given.clone()).requires_grad_(True)
+        return (corrupted(output, sentences, noise) if noise else output.clone()).requires_grad_(True)
 
     with torch.enable_grad(), hooked(loaded.model, {loaded.spec.embedding: embed}):
-        with seen(loaded, granularity) as values:
+        with unit_values(loaded, granularity) as values:
             logits = last_logits(loaded, sentences, samples)
         chances = probability(logits, list(targets) * samples)
         slopes = torch.autograd.grad(chances.sum(), values)
@@ -98,8 +98,8 @@ def gradients(
 
 
 def _values(loaded: Loaded, granularity: str, sentences: Sequence[Sentence]) -> list[Tensor]:
-    """The values of all units in a pass of the sentences, as in `seen`."""
-    with torch.no_grad(), seen(loaded, granularity) as values:
+    """The values of all units in a pass of the sentences, as in `unit_values`."""
+    with torch.no_grad(), unit_values(loaded, granularity) as values:
         last_logits(loaded, sentences)
     return values
 
@@ -129,11 +129,11 @@ def per_layer(loaded: Loaded, granularity: str) -> int:
 
 
 @contextmanager
-def seen(loaded: Loaded, granularity: str) -> Iterator[list[Tensor]]:
+def unit_values(loaded: Loaded, granularity: str) -> Iterator[list[Tensor]]:
     """Keeps the values [rows, tokens, width] of all units in the latest forward pass, in a list.
 
-    There is one value for each block, or two for modules, in the order of the units: the input of the down
-    projection (neurons: one channel each), the input of attention's output projection (heads: equal shares
+    A block has a value, or two for modules, in the order of the units: the input of the down
+    projection (neurons: a channel), the input of attention's output projection (heads: equal shares
     of the channels), the outputs of attention and MLP (modules), the block's output (layers).
     """
     per_layer(loaded, granularity)  # raises if there are none
@@ -148,20 +148,20 @@ def seen(loaded: Loaded, granularity: str) -> Iterator[list[Tensor]]:
     names = [spec.module(layer, part) for layer in range(spec.layers) for part in parts]
     values = [torch.empty(0)] * len(names)
 
-    def seeing(index: int) -> After:
-        def look(taken: Tensor, given: Tensor) -> Tensor | None:
-            values[index] = taken if inside else given
+    def keeping(index: int) -> After:
+        def keep(entering: Tensor, output: Tensor) -> Tensor | None:
+            values[index] = entering if inside else output
             # Falcon adds to the MLP's output in place, which must not change the value that was seen.
-            return None if inside else given.clone()
+            return None if inside else output.clone()
 
-        return look
+        return keep
 
-    with hooked(loaded.model, {name: seeing(index) for index, name in enumerate(names)}):
+    with hooked(loaded.model, {name: keeping(index) for index, name in enumerate(names)}):
         yield values
 
 
 def summed(loaded: Loaded, granularity: str, values: list[Tensor]) -> Tensor:
-    """Sums over the channels of each unit: of values [rows, width] of `seen`, to [rows, units]."""
+    """Sums over the channels of each unit: of `unit_values` [rows, width], to [rows, units]."""
     if granularity == "neuron":
         return torch.cat(values, 1)
     shares = per_layer(loaded, granularity) if granularity == "head" else 1

@@ -1,4 +1,4 @@
-"""What a locating method takes and gives, one of the user's too (docs/locating.md). Imports torch."""
+"""What a locating method takes and gives, also a method of the user's (docs/locating.md). Imports torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Context:
     """What a method knows besides the sentences of a batch."""
 
     hyper: Hyper
-    spread: float = 0.0
+    noise_scale: float = 0.0
     """The standard deviation of the embeddings of all subjects' tokens."""
     seed: int = 0
     budget: int = 8192
@@ -26,26 +26,26 @@ class Context:
 
 
 Locator = Callable[[Loaded, Sequence[Sentence], Sequence[int], Context], Tensor]
-"""(model, sentences of a batch, the token whose probability is explained after each) -> [sentences, units].
+"""(model, sentences of a batch, the tokens whose probabilities are explained) -> [sentences, units].
 
 The batch holds the other wordings of each sentence, too."""
 
 
 def last_logits(loaded: Loaded, sentences: Sequence[Sentence], repeat: int = 1) -> Tensor:
-    """[repeat x sentences, vocabulary]: logits at each last token, with gradients if a hook asks for them.
+    """[repeat x sentences, vocabulary]: logits at the last tokens, with gradients if a hook asks for them.
 
-    All sentences are run `repeat` times, one copy of the batch after another.
+    All sentences are run `repeat` times, copy after copy of the batch.
     """
-    ids = padded([one.ids for one in sentences], loaded.device).repeat(repeat, 1)
-    last = torch.tensor([one.last for one in sentences], device=loaded.device).repeat(repeat)
-    each = torch.arange(len(ids), device=loaded.device)
-    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[each, last].unsqueeze(0)}):
+    ids = padded([sentence.ids for sentence in sentences], loaded.device).repeat(repeat, 1)
+    last = torch.tensor([sentence.last for sentence in sentences], device=loaded.device).repeat(repeat)
+    every = torch.arange(len(ids), device=loaded.device)
+    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[every, last].unsqueeze(0)}):
         logits: Tensor = loaded.model(input_ids=ids, use_cache=False).logits[0]
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def probability(logits: Tensor, targets: Sequence[int] | Tensor) -> Tensor:
-    """[rows]: the probability of each row's target token, from logits [rows, vocabulary]."""
+    """[rows]: the probability of a row's target token, from logits [rows, vocabulary]."""
     chosen = torch.as_tensor(targets, device=logits.device)
     return (logits.gather(1, chosen[:, None])[:, 0] - logits.logsumexp(1)).exp()
 
@@ -56,15 +56,15 @@ def positions(sentences: Sequence[Sentence], token: str) -> list[list[int]]:
     `token`: `last`, `subject_last` (the last token in a sentence without subject) or `all`.
     """
     if token == "all":
-        return [list(range(len(one.ids))) for one in sentences]
+        return [list(range(len(sentence.ids))) for sentence in sentences]
     if token == "last":
-        return [[one.last] for one in sentences]
-    return [[one.subject[1] - 1 if one.subject else one.last] for one in sentences]
+        return [[sentence.last] for sentence in sentences]
+    return [[sentence.subject[1] - 1 if sentence.subject else sentence.last] for sentence in sentences]
 
 
-def at(values: Tensor, places: Sequence[Sequence[int]]) -> Tensor:
-    """[rows, width]: sums of values [rows, tokens, width] over the places of each row."""
+def at(values: Tensor, tokens: Sequence[Sequence[int]]) -> Tensor:
+    """[rows, width]: sums of values [rows, tokens, width] over some tokens of a row."""
     mask = torch.zeros(values.shape[:2], dtype=values.dtype, device=values.device)
-    for row, mine in enumerate(places):
+    for row, mine in enumerate(tokens):
         mask[row, list(mine)] = 1
     return torch.einsum("rt,rtw->rw", mask, values)

@@ -1,8 +1,9 @@
 """Jobs that run locating methods on language models, score them on KLoB, and compare them with editing."""
 
 import dataclasses
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import write_json, write_text
@@ -15,6 +16,11 @@ from factdrift.models.running import OfModel, loaded
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
+
+_OF_RSD = (
+    "RSD is unchanged by a constant that is added to a sentence's scores and by one factor for all scores, "
+    "not by a factor of each sentence's own."
+)
 
 
 class Sentences(Job, command="locate sentences", beside="examples"):
@@ -94,34 +100,38 @@ class Scores(
 ):
     """Write RSim and RSD of all locators: one table, and a figure a subtask."""
 
-    examples: Examples
-    folders: Annotated[Places, "of scores", Flag("FOLDER")]
+    folders: Annotated[Places, "of scores: docs/klob_scores.md", Flag("FOLDER", by_place=True)]
+    examples: Examples = Path("results")
     recall: Recall = ()
     k: Annotated[tuple[float, ...], Key("locate.k"), Flag("PERCENT")]
     headline: Annotated[float, "k of the printed tables", Flag("PERCENT", by_hand=True)] = 1
+    ties: Annotated[Literal["index", "fractional"], Flag(by_hand=True)] = "index"
+    sim_all: Annotated[Literal["exact", "paper_approx"], Flag(by_hand=True)] = "exact"
+    exclude: Annotated[Literal["fact", "example", "none"], "from Sim_all", Flag(by_hand=True)] = "fact"
+    rsd_pool: Annotated[Literal["sentences", "subtasks"], Flag(by_hand=True)] = "sentences"
     seed: Seed
-    out_scores: Annotated[Output, Flag("PARQUET")]
-    out_reports: Annotated[Place, Flag("FOLDER")]
+    out_scores: Annotated[Output, Flag("PARQUET")] = Path("results/klob_scores/scores.parquet")
+    out_reports: Annotated[Place, Flag("FOLDER")] = Path("results/klob_scores")
 
     def run(self) -> str:
-        from fractions import Fraction
-
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.table import compare, skipped
+        from factdrift.klob.scoring.evaluate import Choices
         from factdrift.klob.scoring.inputs import read_examples
         from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines
 
+        percents = tuple(sorted({_percent(percent) for percent in (self.headline, *self.k)}))
+        switches = {name: getattr(self, name) for name in ("ties", "sim_all", "exclude", "rsd_pool", "seed")}
         subtasks = read_examples(self.examples)
-        percents = [Fraction(str(percent)) for percent in (self.headline, *self.k)]
         reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
         folders = [folder for folder in self.folders if reasons[folder] is None]
         notes = [reason for reason in reasons.values() if reason]
         if not folders:
             raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
         with scratch() as folder:
-            groups, table = compare(folders, subtasks, percents, folder, self.seed)
+            groups, table = compare(folders, subtasks, Choices(percents, scratch=folder, **switches))
         write_parquet(table, self.out_scores)
         notes += recall_lines(self.recall)
         printed = []
@@ -135,7 +145,14 @@ class Scores(
             else:
                 pieces = [(f"{group.title}, KLoB-{subtask}", group, subtask) for group in groups]
                 draw_rsim(pieces, 4, *figures)
-        return "\n".join([*printed, f"{self.out_scores}: {len(table):,} rows"])
+        return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])
+
+
+def _percent(number: float) -> Fraction:
+    """A percentage as its decimal digits say; InputError if it is not above 0 and up to 100."""
+    if not 0 < number <= 100:
+        raise InputError(f"--k, --headline: {number:g} is no percentage above 0 and up to 100")
+    return Fraction(str(number))
 
 
 class Taught(Job, command="locate taught", beside="examples"):

@@ -5,7 +5,7 @@ last token, from zero to its value, with all neurons of its block scaled togethe
 EleutherAI (knowledge-neurons), only the last token's activations are scaled. Here the activation is what
 enters the MLP's second matrix, behind the nonlinearity.
 
-Scaling the last token changes nothing at other tokens, so each step of each block repeats only the last
+Scaling the last token changes nothing at other tokens, so a step of a block repeats only the last
 token from that block on, all of them in one batch.
 """
 
@@ -30,36 +30,38 @@ def knowledge_neurons(
     spec, device, hyper = loaded.spec, loaded.device, context.hyper
     per_layer(loaded, "neuron")  # raises if there are none
     activations: list[Tensor] = []
-    last = torch.tensor([one.last for one in sentences], device=device)
-    each = torch.arange(len(sentences), device=device)
+    last = torch.tensor([sentence.last for sentence in sentences], device=device)
+    every = torch.arange(len(sentences), device=device)
     names = [spec.module(layer, spec.down) for layer in range(spec.layers)]
 
-    def see(taken: Tensor, given: Tensor) -> None:
-        activations.append(taken[each, last])
+    def keep(entering: Tensor, output: Tensor) -> None:
+        activations.append(entering[every, last])
 
-    with hooked(loaded.model, dict.fromkeys(names, see)):
-        whole = Whole(loaded, [one.ids for one in sentences])
+    with hooked(loaded.model, dict.fromkeys(names, keep)):
+        whole = Whole(loaded, [sentence.ids for sentence in sentences])
     scales = nodes(hyper["steps"], hyper["rule"], torch.float64).to(device)
     wanted = torch.as_tensor(targets, device=device)
-    found = []
-    # Each step of each block is one token.
+    attributions = []
+    # A step of a block is one token.
     size = max(1, context.budget // (len(scales) * spec.layers))
     for start in range(0, len(sentences), size):
         rows = torch.arange(start, min(start + size, len(sentences)), device=device)
         mine = [values[rows] for values in activations]
         slopes = _slopes(loaded, whole, rows, last[rows], wanted[rows], mine, scales)
-        found.append(torch.cat([slope * value for slope, value in zip(slopes, mine, strict=True)], 1))
-    scores = torch.cat(found)
+        attributions.append(torch.cat([slope * value for slope, value in zip(slopes, mine, strict=True)], 1))
+    scores = torch.cat(attributions)
     if not hyper["refine"]:
         return scores
-    return refined(scores, [one.group or one.id for one in sentences], hyper["threshold"], hyper["share"])
+    return refined(
+        scores, [sentence.group or sentence.id for sentence in sentences], hyper["threshold"], hyper["share"]
+    )
 
 
 def nodes(steps: int, rule: str, kind: torch.dtype) -> Tensor:
     """[steps]: the scales at which gradients are taken.
 
     `midpoint`: centres of equal intervals. `paper`: their right ends, k / m. `eleuther`: from 0 to 1 with
-    both ends, as in the port, whose mean over the steps has an error of the order of one step.
+    both ends, as in the port, whose mean over the steps has an error of the order of a step.
     """
     if rule == "eleuther":
         return torch.linspace(0, 1, steps, dtype=kind)
@@ -91,8 +93,8 @@ def _slopes(
     def running(block: int, count: int) -> AbstractContextManager[None]:
         joined = count - steps * number
 
-        def scale(taken: Tensor) -> Tensor:
-            return torch.cat([taken[:joined], leaves[block][:, None]])
+        def scale(entering: Tensor) -> Tensor:
+            return torch.cat([entering[:joined], leaves[block][:, None]])
 
         return hooked_before(loaded.model, {spec.module(block, spec.down): scale})
 
@@ -109,7 +111,7 @@ def refined(scores: Tensor, groups: Sequence[str], threshold: float, share: floa
     `share` of the wordings.
     """
     strong = (scores > threshold * scores.amax(1, keepdim=True)) & (scores > 0)
-    numbers = {name: place for place, name in enumerate(dict.fromkeys(groups))}
+    numbers = {name: index for index, name in enumerate(dict.fromkeys(groups))}
     group = torch.tensor([numbers[name] for name in groups], device=scores.device)
     counts = torch.zeros(len(numbers), scores.shape[1], dtype=torch.long, device=scores.device)
     counts.index_add_(0, group, strong.long())

@@ -19,9 +19,9 @@ def edited_layer(
 
     The block is that of config/methods/, unless `layer` names another.
     """
-    given = context.hyper["layer"]
-    layers = [given]
-    if given < 0:
+    layer = context.hyper["layer"]
+    layers = [layer]
+    if layer < 0:
         layers = read_hyper(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec).layers
     scores = torch.zeros(len(sentences), loaded.spec.layers)
     if not all(layer < loaded.spec.layers for layer in layers):

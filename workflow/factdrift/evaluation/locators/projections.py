@@ -25,53 +25,55 @@ def projections(
 
     `signal`: `cosine`, 1 - cosine similarity of the states; `jaccard`, 1 - Jaccard similarity of their `top`
     likeliest next tokens; `probability`, the target's probability after the module minus that before. Raises
-    InputError for families that normalise what modules put out: the state behind attention is not known.
+    InputError for families that normalise the output of modules: the state behind attention is not known.
     """
     if loaded.spec.post_norm:
         raise InputError(
-            f"locators: {context.hyper.method}: {loaded.name} normalises what its modules put out before it "
+            f"locators: {context.hyper.method}: {loaded.name} normalises the output of its modules before it "
             "adds it (post-norm), so that the state between them is not known; leave this locator out"
         )
     signal, top = context.hyper["signal"], context.hyper["top"]
     norm = loaded.model.get_submodule(loaded.spec.final_norm)
-    found = []
+    changes = []
     for before, after in _states(loaded, sentences):
         if signal == "cosine":
             similar = torch.nn.functional.cosine_similarity(before.double(), after.double(), dim=1)
-            found.append(1 - similar)
+            changes.append(1 - similar)
             continue
         with torch.no_grad():
             logits = [unembedded(loaded, norm(state)) for state in (before, after)]
         if signal == "jaccard":
-            found.append(1 - _jaccard(*(each.topk(min(top, each.shape[1])).indices for each in logits)))
+            changes.append(1 - _jaccard(*(logit.topk(min(top, logit.shape[1])).indices for logit in logits)))
         else:
-            chances = [probability(each, targets) for each in logits]
-            found.append(chances[1] - chances[0])
-    return torch.stack(found, 1)
+            chances = [probability(logit, targets) for logit in logits]
+            changes.append(chances[1] - chances[0])
+    return torch.stack(changes, 1)
 
 
 def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor, Tensor]]:
     """For each module [sentences, hidden]: the last token's state before it, and with its output added."""
     spec = loaded.spec
-    last = torch.tensor([one.last for one in sentences], device=loaded.device)
-    each = torch.arange(len(sentences), device=loaded.device)
-    seen: dict[tuple[int, str], Tensor] = {}
+    last = torch.tensor([sentence.last for sentence in sentences], device=loaded.device)
+    every = torch.arange(len(sentences), device=loaded.device)
+    states: dict[tuple[int, str], Tensor] = {}
 
     def keep(layer: int, part: str) -> After:
-        """Of a block what enters it, of its parts what they put out."""
-        return lambda taken, given: seen.__setitem__((layer, part), (given if part else taken)[each, last])
+        """Of a block what enters it, of its parts their output."""
+        return lambda entering, output: states.__setitem__(
+            (layer, part), (output if part else entering)[every, last]
+        )
 
     parts = ("", spec.attention_out, spec.mlp)
-    places = [(layer, part) for layer in range(spec.layers) for part in parts]
-    with torch.no_grad(), hooked(loaded.model, {spec.module(*place): keep(*place) for place in places}):
+    modules = [(layer, part) for layer in range(spec.layers) for part in parts]
+    with torch.no_grad(), hooked(loaded.model, {spec.module(*module): keep(*module) for module in modules}):
         last_logits(loaded, sentences)
-    found = []
+    pairs = []
     for layer in range(spec.layers):
-        start = seen[layer, ""]
-        attention, mlp = (seen[layer, part] * spec.residual_factor for part in parts[1:])
+        start = states[layer, ""]
+        attention, mlp = (states[layer, part] * spec.residual_factor for part in parts[1:])
         between = start if spec.parallel else start + attention
-        found += [(start, start + attention), (between, between + mlp)]
-    return found
+        pairs += [(start, start + attention), (between, between + mlp)]
+    return pairs
 
 
 def _jaccard(first: Tensor, second: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.locators.interface import Context, last_logits, probability
-from factdrift.evaluation.locators.plan import HYPER, Entry, Settings, locator_of
+from factdrift.evaluation.locators.plan import HYPER, PlannedLocator, Settings, locator_of
 from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
@@ -46,29 +46,31 @@ _LISTED = ("units", "top", "mean", "sd")
 class Locating:
     """A locator on a loaded model, with the values that the user has set; it locates batches of sentences."""
 
-    def __init__(self, loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings):
-        """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
-        self.loaded, self.entry, self.settings = loaded, entry, settings
-        if entry.function:
+    def __init__(self, loaded: Loaded, locator: PlannedLocator, values: dict[str, Any], settings: Settings):
+        """Raises InputError if a value is not valid, or a function of the user has `values`."""
+        self.loaded, self.locator, self.settings = loaded, locator, settings
+        if locator.function:
             if values:
-                raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
-            self._function = read_function(*entry.function, "locators")
-            hyper = Hyper(entry.name, loaded.name, entry.given, {})
+                raise InputError(
+                    f"--set: {locator.source} is a function of your own, without hyper-parameters"
+                )
+            self._function = read_function(*locator.function, "locators")
+            hyper = Hyper(locator.name, loaded.name, locator.source, {})
         else:
-            self._function = locator_of(entry.name)
-            hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER)
+            self._function = locator_of(locator.name)
+            hyper = read_hyper(locator.name, loaded.name, values, FOLDER, HYPER)
         self.context = Context(hyper, seed=settings.seed, budget=settings.budget)
 
     def about(self) -> dict[str, Any]:
         """What the scores depend on."""
         loaded, hyper, values = self.loaded, self.context.hyper, dict(self.context.hyper)
-        if self.entry.function:
-            file, *others = self.entry.files()
+        if self.locator.function:
+            file, *others = self.locator.files()
             values["code"] = file.read_text(encoding="utf-8")
             if others:
                 values["modules"] = {path.name: code_digest([path]) for path in others}
         return {
-            "name": self.entry.name,
+            "name": self.locator.name,
             "model": loaded.name,
             "revision": loaded.revision,
             "model_digest": loaded.digest,
@@ -78,7 +80,7 @@ class Locating:
             "dtype": str(loaded.dtype).removeprefix("torch."),
             "seed": self.settings.seed,
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
-            "subject_spread": self.context.spread,
+            "subject_spread": self.context.noise_scale,
         }
 
     def locate(self, batch: Sequence[Sentence]) -> list[pa.Table]:
@@ -87,17 +89,18 @@ class Locating:
         return in_batches(groups, len(groups), self._locate)
 
     def _locate(self, groups: Sequence[list[Sentence]]) -> pa.Table:
-        sentences = [one for group in groups for one in group]
+        sentences = [sentence for group in groups for sentence in group]
         with torch.no_grad():
             logits = last_logits(self.loaded, sentences)
         likeliest = logits.argmax(1).tolist()
         targets = [
-            one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
+            sentence.answer[0] if sentence.answer else top
+            for sentence, top in zip(sentences, likeliest, strict=True)
         ]
         chances = probability(logits, targets).tolist()
-        given = self.entry.given
-        if self.entry.function:
-            with leaving_alone(self.loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
+        source = self.locator.source
+        if self.locator.function:
+            with leaving_alone(self.loaded, f"locators: {source}", f"a locator restores it ({DOCUMENT})"):
                 answer = self._function(self.loaded, sentences, targets)
         else:
             scores = self._function(self.loaded, sentences, targets, self.context)
@@ -105,25 +108,25 @@ class Locating:
             lost = [not math.isfinite(chance) for chance in chances]
             scores = scores.masked_fill(torch.tensor(lost, device=scores.device)[:, None], math.nan)
             answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
-        percent = max(Fraction(str(each)) for each in self.settings.k)
+        percent = max(Fraction(str(percent)) for percent in self.settings.k)
         columns = {
-            "sentence": [one.id for one in sentences],
-            "subtask": [one.subtask for one in sentences],
+            "sentence": [sentence.id for sentence in sentences],
+            "subtask": [sentence.subtask for sentence in sentences],
             "reason": [None] * len(sentences),
             "target": targets,
             "target_text": self.loaded.tokenizer.convert_ids_to_tokens(targets),
             # Of output that is not finite no token is the likeliest, and the answer has no probability.
             "probability": [chance if math.isfinite(chance) else None for chance in chances],
             "known": [
-                (math.isfinite(chance) and target == top) if one.answer else None
-                for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
+                (math.isfinite(chance) and target == top) if sentence.answer else None
+                for sentence, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
             ],
-            **found_of(given, answer, len(sentences), self.loaded.spec.layers, percent),
+            **answer_columns(source, answer, len(sentences), self.loaded.spec.layers, percent),
         }
         return pa.Table.from_pydict(columns, schema=_PART)
 
     def check_repeated(self, first: pa.Table, batch: Sequence[Sentence]) -> None:
-        """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
+        """Raises InputError if a user's locator gives other scores for sentences that it has located before.
 
         `first`: the rows of LOCATED of its first batches. `batch`: the first of them.
         """
@@ -131,30 +134,32 @@ class Locating:
         known = {row["sentence"]: row for row in first.to_pylist()}
         for row in pa.concat_tables(self.locate(batch)).to_pylist():
             before = known[row["sentence"]]
-            # Where kernels add in any order, units with almost equal scores may change places.
+            # Where kernels add in any order, units with almost equal scores may change their order.
             same = self.loaded.device.type != "cpu" or row["top"] == before["top"]
-            one, other = ([found["mean"], found["sd"]] for found in (before, row))
-            size = np.nanmax(np.abs([*one, 0]))
-            if not same or not np.allclose(one, other, rtol=0, atol=bound * size, equal_nan=True):
+            moments, again = ([located["mean"], located["sd"]] for located in (before, row))
+            size = np.nanmax(np.abs([*moments, 0]))
+            if not same or not np.allclose(moments, again, rtol=0, atol=bound * size, equal_nan=True):
                 raise InputError(
-                    f"locators: {self.entry.given}: the sentence {row['sentence']} gets other scores when it "
-                    f"is located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "
-                    "locator keeps something from one call to the next, or draws random numbers that are not "
-                    f"seeded; let each call depend on what it is given alone ({DOCUMENT})"
+                    f"locators: {self.locator.source}: the sentence {row['sentence']} gets other scores when "
+                    f"it is located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). "
+                    "The locator keeps something from one call to the next, or draws random numbers without "
+                    f"a seed; let each call depend on its arguments alone ({DOCUMENT})"
                 )
 
 
-def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Fraction) -> dict[str, Any]:
-    """Columns of what a locator gives for a batch of sentences, checked.
+def answer_columns(
+    source: str, answer: Any, sentences: int, layers: int, percent: Fraction
+) -> dict[str, Any]:
+    """Columns of a locator's answer for a batch of sentences, checked.
 
     `granularity`; `units`, their number; `top`, the best `percent` of the units, the best first, and of units
     with equal scores the lower number first; `mean` and `sd` (divided by the number of units) of all units'
-    scores, NaN if one is not finite; `layers`, the sums of the scores of each of the model's `layers` blocks,
-    or None if units are not numbered by block. Raises InputError that says what is wrong.
+    scores, NaN if a score is not finite; `layers`, the sums of the scores of the model's `layers` blocks, or
+    None if units are not numbered by block. Raises InputError that says what is wrong.
     """
 
-    def wrong(what: str) -> InputError:
-        return InputError(f"locators: {given}: {what} ({DOCUMENT})")
+    def invalid(what: str) -> InputError:
+        return InputError(f"locators: {source}: {what} ({DOCUMENT})")
 
     def numbers(name: str, kinds: str = "biuf", expected: str = "numbers") -> NDArray[Any]:
         value = answer[name]
@@ -163,28 +168,28 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Frac
             # NumPy has no bfloat16.
             value = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
         try:
-            found = np.asarray(value)
+            array = np.asarray(value)
         except (TypeError, ValueError) as error:
-            raise wrong(f"{name} cannot be read as an array: {error}") from None
-        if found.dtype.kind not in kinds:
-            raise wrong(f"{name} has the type {found.dtype}; {expected} are expected")
-        return found
+            raise invalid(f"{name} cannot be read as an array: {error}") from None
+        if array.dtype.kind not in kinds:
+            raise invalid(f"{name} has the type {array.dtype}; {expected} are expected")
+        return array
 
     keys = list(answer) if isinstance(answer, Mapping) else []
     if "granularity" not in keys or not {*keys} <= {"granularity", "scores", *_LISTED}:
         returned = f"a dict with {', '.join(map(str, keys))}" if keys else type(answer).__name__
-        raise wrong(
+        raise invalid(
             "the function must return a dict with granularity and scores, or with granularity, units, top, "
             f"mean and sd; it returned {returned}"
         )
     granularity = answer["granularity"]
     if granularity not in GRANULARITIES:
-        raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
+        raise invalid(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
     sums: list[Any] = [None] * sentences
     if "scores" in answer:
         scores = numbers("scores")
         if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
-            raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
+            raise invalid(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
         units = scores.shape[1]
         most = how_many(units, percent)
         top = np.tile(np.arange(most, dtype=np.int32), (sentences, 1))
@@ -197,21 +202,21 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Frac
             sums = list(wide.reshape(sentences, layers, -1).sum(2))
     else:
         if lacking := [key for key in _LISTED if key not in answer]:
-            raise wrong(f"{', '.join(lacking)} are missing")
+            raise invalid(f"{', '.join(lacking)} are missing")
         units = answer["units"]
         if not isinstance(units, int | np.integer) or isinstance(units, bool):
-            raise wrong(f"units is {units!r}; the number of units is expected")
+            raise invalid(f"units is {units!r}; the number of units is expected")
         top = numbers("top", "iu", "numbers of units")
         mean, sd = (numbers(key).astype(np.float64) for key in ("mean", "sd"))
         most = how_many(int(units), percent)
         if top.ndim != 2 or len(top) != sentences or top.shape[1] < most:
-            raise wrong(
+            raise invalid(
                 f"top has shape {top.shape}; {sentences} sentences x at least {most} units are expected"
             )
         if mean.shape != (sentences,) or sd.shape != (sentences,):
-            raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
+            raise invalid(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
         top = top[:, :most]
-        check_units(f"locators: {given}: top", top, int(units))
+        check_units(f"locators: {source}: top", top, int(units))
     moments = {"mean": mean, "sd": sd, "layers": sums, "top": list(top)}
     return {"granularity": [granularity] * sentences, "units": [int(units)] * sentences, **moments}
 
@@ -224,7 +229,7 @@ def write_located(
     `rows`: all rows of SENTENCES. Batches are cut from all of them, and parts from batches, so neither the
     number of shards nor the size of the parts changes a row. Finished parts are kept in the folder `parts`.
     """
-    loaded, settings, entry = job.loaded, job.settings, job.entry
+    loaded, settings, locator = job.loaded, job.settings, job.locator
     sentences, lost = aligned(loaded, rows)
     # Each sentence of a batch is run once, and once for each sample of noise.
     runs = 1 + job.context.hyper.get("samples", 0)
@@ -233,14 +238,14 @@ def write_located(
         if not pieces or sum(map(len, pieces[-1])) >= settings.batch:
             pieces.append([])
         pieces[-1].append(batch)
-    place, count = shard
-    numbers = range(place * len(pieces) // count, (place + 1) * len(pieces) // count)
-    job.context = replace(job.context, spread=spread(loaded, sentences))
+    index, count = shard
+    numbers = range(index * len(pieces) // count, (index + 1) * len(pieces) // count)
+    job.context = replace(job.context, noise_scale=noise_scale(loaded, sentences))
     about = job.about()
-    code = [of_module(name) for name in (__name__, *entry.modules())]
+    code = [of_module(name) for name in (__name__, *locator.modules())]
     kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
     total = sum(len(batch) for number in numbers for batch in pieces[number])
-    progress = Progress(f"{entry.name} on {loaded.name}", total, "sentences")
+    progress = Progress(f"{locator.name} on {loaded.name}", total, "sentences")
     for number in numbers:
         if not kept.has(number):
             start = time.perf_counter()
@@ -251,16 +256,16 @@ def write_located(
             kept.write(number, {"located": table}, costs | {"sentences": len(table)})
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
-    if entry.function and numbers:
+    if locator.function and numbers:
         job.check_repeated(kept.table("located", _PART, numbers[:1]), pieces[numbers[0]][0])
     kinds: set[tuple[str, int]] = set()
     with parquet_writer(output, LOCATED) as writer:
-        writer.write_table(pa.Table.from_pylist([] if place else lost, schema=LOCATED))
+        writer.write_table(pa.Table.from_pylist([] if index else lost, schema=LOCATED))
         for number in numbers:
             table = kept.table("located", _PART, [number])
             kinds.update(zip(*(table[name].to_pylist() for name in ("granularity", "units")), strict=True))
             if len(kinds) > 1:
-                raise InputError(f"locators: {entry.given}: not all sentences have equally many units")
+                raise InputError(f"locators: {locator.source}: not all sentences have equally many units")
             writer.write_table(table.select(LOCATED.names))
     units = dict(zip(("granularity", "units"), *kinds, strict=True)) if kinds else {}
     run = {"device": str(loaded.device), "threads": torch.get_num_threads(), "batches": kept.costs(numbers)}
@@ -280,7 +285,7 @@ def aligned(loaded: Loaded, rows: Sequence[Row]) -> tuple[list[Sentence], list[R
     return sentences, lost
 
 
-def spread(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
+def noise_scale(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     """The standard deviation of all elements of the embeddings of the subjects' tokens; 0 without subjects.
 
     KLoB-u does not count, whose sentences have no subject. As in the released causal tracing, which embeds

@@ -85,8 +85,8 @@ def tokenized(tokenizer: Any, row: Mapping[str, Any], positions: int) -> Sentenc
     Raises AlignmentError with the reason if the sentence cannot be scored (docs/models.md).
     """
     text, answer = row["text"], row["answer"] or ""
-    one = align(tokenizer, text, answer)
-    ids, span = one.ids[: one.target], None
+    aligned = align(tokenizer, text, answer)
+    ids, span = aligned.ids[: aligned.target], None
     if row["start"] is not None:
         whole = f"{text} {answer}" if answer else text
         span = token_span(tokenizer, whole, row["start"], row["end"])
@@ -97,7 +97,14 @@ def tokenized(tokenizer: Any, row: Mapping[str, Any], positions: int) -> Sentenc
     if span is not None and not 0 <= span[0] < span[1] <= len(ids):
         raise AlignmentError("subject_missing", f"no token of {text!r} is the subject's")
     return Sentence(
-        row["sentence"], text, ids, span, one.ids[one.target :], row["group"], row["fact"], row["subtask"]
+        row["sentence"],
+        text,
+        ids,
+        span,
+        aligned.ids[aligned.target :],
+        row["group"],
+        row["fact"],
+        row["subtask"],
     )
 
 
@@ -113,10 +120,10 @@ def subject_characters(text: str, subject: str) -> tuple[int, int] | None:
 
 
 def grouped(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
-    """The wordings of each fact, in the order of their first ones."""
+    """The wordings of each fact, in the order of their first sentences."""
     groups: dict[str, list[Sentence]] = {}
-    for one in sentences:
-        groups.setdefault(one.group or one.id, []).append(one)
+    for sentence in sentences:
+        groups.setdefault(sentence.group or sentence.id, []).append(sentence)
     return list(groups.values())
 
 
@@ -126,12 +133,12 @@ def cut(sentences: Sequence[Sentence], budget: int) -> list[list[Sentence]]:
     The batches depend on the sentences and the budget alone, so that whoever runs them gets the same bytes. A
     group that is larger than the budget is a batch of its own.
     """
-    groups = grouped(sorted(sentences, key=lambda one: one.id))
+    groups = grouped(sorted(sentences, key=lambda sentence: sentence.id))
     # Sorted by their longest sentence, so that the last group is the widest of its batch.
-    groups.sort(key=lambda group: (max(len(one.ids) for one in group), group[0].id))
+    groups.sort(key=lambda group: (max(len(sentence.ids) for sentence in group), group[0].id))
     batches: list[list[Sentence]] = []
     for group in groups:
-        width = max(len(one.ids) for one in group)
+        width = max(len(sentence.ids) for sentence in group)
         if batches and width * (len(batches[-1]) + len(group)) <= budget:
             batches[-1] += group
         else:
@@ -147,42 +154,34 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
     subtask.
     """
     tables = {name: _klob(examples, name) for name in SUBTASKS}
-    found: dict[str, dict[str, Any]] = {}
-    rows: list[dict[str, Any]] = []
-    numbers = {}
+    known: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
-        given = table.to_pylist()
-        if name == "u" and any(row["sentences"][0]["source_sentence_id"] for row in given):
-            given = [row for row in given if row["sentences"][0]["source_sentence_id"] in found]
-        chosen = drawn(given, "example_id", limit, seed)
+        rows = table.to_pylist()
+        if name == "u" and any(row["sentences"][0]["source_sentence_id"] for row in rows):
+            rows = [row for row in rows if row["sentences"][0]["source_sentence_id"] in known]
+        chosen = drawn(rows, "example_id", limit, seed)
         write_parquet(pa.Table.from_pylist(chosen, schema=table.schema), folder / f"klob_{name}.parquet")
-        start = len(rows)
         for example in chosen:
-            # Published files hold names only.
-            fact = "|".join(
-                str(example[key] or example[label])
-                for key, label in (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
-            )
-            for one in example["sentences"]:
-                sentence, text = one["sentence_id"], one["text"]
+            fact = f"{example['s']}|{example['p1']}|{example['o1']}"
+            for sentence in example["sentences"]:
+                identifier, text = sentence["sentence_id"], sentence["text"]
                 if name == "u":
-                    fact, span = sentence, _same_words(text, found.get(one["source_sentence_id"]))
+                    fact, span = identifier, _same_words(text, known.get(sentence["source_sentence_id"]))
                 else:
                     span = subject_characters(text, example["s_label"] or "")
                 # A chain says something else than its single sentences.
-                group = f"{example['example_id']}|{one['role']}"
-                rows.append(_row(sentence, name, group, fact, text, span, one["target_label"]))
-                found[sentence] = rows[-1]
-        numbers[name] = len(rows) - start
-    write_parquet(pa.Table.from_pylist(rows, schema=SENTENCES), output)
-    return numbers
+                group = f"{example['example_id']}|{sentence['role']}"
+                row = _row(identifier, name, group, fact, text, span, sentence["target_label"])
+                known[identifier] = row
+    write_parquet(pa.Table.from_pylist([*known.values()], schema=SENTENCES), output)
+    return {name: sum(row["subtask"] == name for row in known.values()) for name in SUBTASKS}
 
 
 def _klob(examples: Path, subtask: str) -> pa.Table:
     """A table of KLoB; raises InputError if it is missing or no such table."""
     path = examples / f"klob_{subtask}.parquet"
     if not path.is_file():
-        raise InputError(f"{path} is missing; build it (snakemake klob) or import it")
+        raise InputError(f"{path} is missing; build it (snakemake klob)")
     table = pq.read_table(path)
     if lacking := set(SUBTASK.names) - set(table.column_names):
         raise InputError(f"{path}: no table of KLoB examples; it lacks {', '.join(sorted(lacking))}")
@@ -204,16 +203,16 @@ def drawn(rows: Sequence[dict[str, Any]], key: str, limit: int, seed: int) -> li
 
 
 def _row(*values: Any) -> dict[str, Any]:
-    """A row of SENTENCES; of `values` the characters of the subject, or None, are one."""
+    """A row of SENTENCES; `start` and `end` are a pair of `values`, or None."""
     *first, span, answer = values
     return dict(zip(SENTENCES.names, (*first, *(span or (None, None)), answer), strict=True))
 
 
 def _same_words(text: str, source: Mapping[str, Any] | None) -> tuple[int, int] | None:
-    """The characters of the words that are in the places of the source's subject; None without one."""
+    """The characters of the words at the positions of the source's subject; None if it has no subject."""
     if source is None or source["start"] is None:
         return None
-    words, own = ([word.span() for word in re.finditer(r"\S+", each)] for each in (source["text"], text))
+    words, own = ([word.span() for word in re.finditer(r"\S+", line)] for line in (source["text"], text))
     # A random sentence may have fewer words than its source.
     inside = [
         mine
@@ -256,10 +255,10 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
     rows = {name: _klob(examples, name).to_pylist() for name in "cr"}
     worded: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for row in (*rows["c"], *rows["r"]):
-        for one in row["sentences"]:
-            if one["role"] != "chain":
-                worded[row["s"], row["p1"]][one["template_id"]] = one["text"]
-    found: list[tuple[str, ...]] = []
+        for sentence in row["sentences"]:
+            if sentence["role"] != "chain":
+                worded[row["s"], row["p1"]][sentence["template_id"]] = sentence["text"]
+    taught: list[tuple[str, ...]] = []
     done: set[tuple[str, str]] = set()
     for row in (row for name in "cr" for row in drawn(rows[name], "example_id", limit, seed)):
         links = [(row["s"], row["p1"], row["s_label"], row["o1_label"])]
@@ -270,10 +269,11 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
         for subject, relation, label, value in links:
             if (subject, relation) not in done:
                 done.add((subject, relation))
-                said = ("klob", f"{subject} {relation}", label, relation, value)
-                found += [(*said, text) for _, text in sorted(worded[subject, relation].items())]
-        said = ("klob_chain", row["example_id"], row["s_label"], f"{row['p1']}>{row['p2']}", row["o2_label"])
-        found += [(*said, one["text"]) for one in row["sentences"] if one["role"] == "chain"]
-    table = [dict(zip(TAUGHT.names, values, strict=True)) for values in found]
+                fact = ("klob", f"{subject} {relation}", label, relation, value)
+                taught += [(*fact, text) for _, text in sorted(worded[subject, relation].items())]
+        relations = f"{row['p1']}>{row['p2']}"
+        chain = ("klob_chain", row["example_id"], row["s_label"], relations, row["o2_label"])
+        taught += [(*chain, part["text"]) for part in row["sentences"] if part["role"] == "chain"]
+    table = [dict(zip(TAUGHT.names, values, strict=True)) for values in taught]
     write_parquet(pa.Table.from_pylist(table, TAUGHT), output)
-    return len({values[:2] for values in found})
+    return len({values[:2] for values in taught})

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +142,10 @@ def _title(units: Units) -> str:
 def compare(
     folders: Sequence[Path],
     subtasks: Mapping[str, Examples],
-    percents: Sequence[Fraction],
-    scratch: Path,
-    seed: int,
+    choices: Choices,
 ) -> tuple[list[Group], pa.Table]:
     """Evaluates every folder, and the reference locators with as many units as each group; with SCORES."""
-    choices = Choices(tuple(sorted(set(percents))), seed=seed, scratch=scratch)
-    words = lexical(subtasks, seed=seed)
+    words = lexical(subtasks, choices)
     groups = []
     rows: list[dict[str, Any]] = []
     for units, methods in grouped(folders).items():

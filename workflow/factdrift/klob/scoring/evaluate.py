@@ -5,41 +5,35 @@ with a factor of its own for each sentence: use the CV or entropy version for a 
 by sentence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import Z
 from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
-from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
-from factdrift.klob.scoring.selection import Located, locate, word_sets
+from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, similarity
+from factdrift.klob.scoring.selection import Located, Selection, locate, word_sets
 
 MEASURES = schema_of(
     "locator subtask measure population relation: string, k: float64, chosen: int64",
     "effective_k value low high: float64, n: int64",
 )
-"""One row a measure (docs/tables/klob_measures.md): of one subtask (null: all), one `population` (null if
-the measure has none) and one `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
+"""One row a measure (docs/tables/locate_scores.md): of a subtask (null: all), a `population` (null if the
+measure has none) and a `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
 units that this is; `effective_k`: 100 K / N. All three are null for `lexical`, whose K is each sentence's
 number of words. `low`, `high`: the 95 % interval; null if all values are equal, which says nothing of their
 spread. `n`: the number of examples, sentences or pairs."""
 
 ABOVE = "rsim_above_permuted"
 """The leading measure: RSim against all results, not clipped, less that of the permuted sentences."""
-
-EXAMPLES = schema_of(
-    "locator subtask example_id: string, k: float64, population: string", "sim_cand sim_all raw rsim: float64"
-)
-"""One row an example, k and population; the measures are null if the example is left out."""
 
 
 class Choices(NamedTuple):
@@ -49,21 +43,17 @@ class Choices(NamedTuple):
     ties: str = "index"
     sim_all: str = "exact"
     exclude: str = "fact"
-    unit: str = "results"
-    normalise: str = "none"
-    pool: str = "sentences"
+    rsd_pool: str = "sentences"
     seed: int = 0
-    device: str | None = None
     scratch: Path | None = None
 
 
 @dataclass
 class Evaluation:
-    """Rows of MEASURES and tables of EXAMPLES, of one locating method."""
+    """Rows of MEASURES of one locating method."""
 
     locator: str
-    measures: list[dict[str, Any]] = field(default_factory=list)
-    examples: list[pa.Table] = field(default_factory=list)
+    measures: list[Row] = field(default_factory=list)
 
     def add(self, subtask: str | None, measure: str, value: float | None, n: int, **more: Any) -> None:
         """Adds a row of MEASURES; `more`: its other columns."""
@@ -71,95 +61,84 @@ class Evaluation:
         self.measures.append(row | {"measure": measure, "value": value, "n": n} | more)
 
 
-def evaluate(
-    scores: Scores,
-    subtasks: Mapping[str, Examples],
-    choices: Choices,
-    populations: Sequence[str] | None = None,
-) -> Evaluation:
+class Subtask(NamedTuple):
+    """The sentences of a subtask and their rows in the scores of a locating method, [sentences]."""
+
+    examples: Examples
+    scored: NDArray[np.int64]
+    """The row of each sentence; -1 for all if none is scored."""
+    usable: NDArray[np.int64]
+    """As `scored`, and -1 for a sentence with a score that is not finite."""
+
+    @property
+    def is_scored(self) -> bool:
+        return bool((self.scored >= 0).any())
+
+
+def evaluate(scores: Scores, subtasks: Mapping[str, Examples], choices: Choices) -> Evaluation:
     """All measures of one method; a subtask without scores has no RSim.
 
-    `populations`: those to compute (default: all that a subtask has). Raises InputError if only some
-    sentences of a subtask are scored, or if `choices` need all units' scores and these are not given.
+    Raises InputError if only some sentences of a subtask are scored, or if `choices` need all units' scores
+    and the method has those of the best units alone.
     """
-    averaged = choices.sim_all == "paper_approx" or choices.unit == "examples"
-    if averaged and scores.dense is None:
+    approximates = choices.sim_all == "paper_approx"
+    if approximates and scores.dense is None:
         raise InputError(
-            f"{scores.name}: mean score vectors need all scores (scores.npy), not the best units alone; use "
-            "--sim-all exact and --unit results"
+            f"{scores.name}: the mean score vector needs all scores (scores.npy), not the best units alone; "
+            "use --sim-all exact"
         )
-    places = {name: place for place, name in enumerate(scores.sentences)}
-    rows = {name: _rows(scores, examples, places) for name, examples in subtasks.items()}
-    located = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
+    rows = {name: _rows(scores, examples) for name, examples in subtasks.items()}
+    located = locate(scores, choices.percents, choices.ties, choices.scratch)
     fair = located
-    if averaged and choices.ties != "fractional":
-        fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
-    result = Evaluation(scores.name)
+    if approximates and choices.ties != "fractional":
+        fair = locate(scores, choices.percents, "fractional", choices.scratch)
     # The row -1, of a sentence without scores, takes the last flag.
     flags = np.append(located.usable, False)
-    usable = {name: np.where(flags[each], each, -1) for name, each in rows.items()}
-    for name, examples in subtasks.items():
-        lost = int((rows[name] >= 0).sum() - (usable[name] >= 0).sum())
-        result.add(name, "excluded_sentences", lost, len(rows[name]))
-        if name == "u" or not (rows[name] >= 0).any():
+    parts = {
+        name: Subtask(examples, rows[name], np.where(flags[rows[name]], rows[name], -1))
+        for name, examples in subtasks.items()
+    }
+    result = Evaluation(scores.name)
+    for name, part in parts.items():
+        lost = int((part.scored >= 0).sum() - (part.usable >= 0).sum())
+        result.add(name, "excluded_sentences", lost, len(part.scored))
+        if name == "u" or not part.is_scored:
             continue
         for percent, selection, tied in zip(
             choices.percents, located.selections, fair.selections, strict=True
         ):
-            results = Results(examples, selection, usable[name])
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
-            shares = selection.tie_share[usable[name][usable[name] >= 0]]
-            if len(shares) and not np.isnan(shares).any():
-                result.add(name, "tie_share", float(np.mean(shares)), len(shares), **common)
-                result.add(name, "tied_sentences", float(np.sum(shares > 0)), len(shares), **common)
-            compared = {
-                population: similarity(results, population, choices.exclude, choices.seed)
-                for population in POPULATIONS[name]
-                if populations is None or population in populations
-            }
-            if averaged:
-                results = Results(examples, tied, usable[name])
-                if choices.unit == "examples":
-                    compared["examples"] = by_examples(results, scores, choices.exclude)
-                if choices.sim_all == "paper_approx":
-                    compared["paper_approx"] = approximate(results, scores, choices.normalise)
-            _add_rsim(result, examples, compared, common)
-    _add_rsd(result, subtasks, usable, located, choices.pool)
+            _add_ties(result, part, selection, common)
+            compared = _compared(Results(part.examples, selection, part.usable), choices)
+            if approximates:
+                compared["paper_approx"] = approximate(Results(part.examples, tied, part.usable), scores)
+            _add_rsim(result, part.examples, compared, common)
+    _add_rsd(result, parts, located, choices.rsd_pool)
     return result
 
 
-def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int = 0) -> Evaluation:
+def lexical(subtasks: Mapping[str, Examples], choices: Choices) -> Evaluation:
     """RSim of the overlap of words alone, on c and r, for every population; it has no k (null)."""
     result = Evaluation("lexical")
     for name, examples in subtasks.items():
-        if name == "u" or not examples.sentences:
-            continue
-        results = Results(examples, word_sets(examples.texts), np.arange(len(examples.sentences)))
-        compared = {
-            population: similarity(results, population, exclude, seed) for population in POPULATIONS[name]
-        }
-        _add_rsim(result, examples, compared, {})
+        if name != "u" and examples.sentences:
+            results = Results(examples, word_sets(examples.texts), np.arange(len(examples.sentences)))
+            _add_rsim(result, examples, _compared(results, choices), {})
     return result
 
 
-def references(
-    subtasks: Mapping[str, Examples],
-    choices: Choices,
-    units: int,
-    populations: Sequence[str] | None = None,
-) -> list[Evaluation]:
-    """The reference locators with so many units; `populations` as in `evaluate`."""
+def references(subtasks: Mapping[str, Examples], choices: Choices, units: int) -> list[Evaluation]:
+    """The reference locators with that many units; ties go to the lower unit, and Sim_all is exact."""
+    plain = choices._replace(ties="index", sim_all="exact")
     parts = [*subtasks.values()]
-    return [
-        evaluate(reference(kind, parts, units, choices.seed), subtasks, choices, populations)
-        for kind in REFERENCES
-    ]
+    return [evaluate(reference(kind, parts, units, choices.seed), subtasks, plain) for kind in REFERENCES]
 
 
-def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDArray[np.int64]:
+def _rows(scores: Scores, examples: Examples) -> NDArray[np.int64]:
     """For each sentence its row in the scores, [sentences]; -1 for all if none is scored."""
-    rows = np.array([places.get(name, -1) for name in examples.sentences], np.int64)
+    known = {name: row for row, name in enumerate(scores.sentences)}
+    rows = np.array([known.get(name, -1) for name in examples.sentences], np.int64)
     missing = int((rows < 0).sum())
     if missing and missing < len(rows):
         first = examples.sentences[int(np.flatnonzero(rows < 0)[0])]
@@ -170,14 +149,31 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
     return rows
 
 
+def _compared(results: Results, choices: Choices) -> dict[str, Similarity]:
+    """Population -> similarities, exact."""
+    return {
+        population: similarity(results, population, choices.exclude, choices.seed)
+        for population in POPULATIONS[results.examples.subtask]
+    }
+
+
+def _add_ties(result: Evaluation, part: Subtask, selection: Selection, common: Row) -> None:
+    """Adds how far ties decide which units are chosen, where all scores are known."""
+    shares = selection.tie_share[part.usable[part.usable >= 0]]
+    if len(shares) and not np.isnan(shares).any():
+        subtask = part.examples.subtask
+        result.add(subtask, "tie_share", float(np.mean(shares)), len(shares), **common)
+        result.add(subtask, "tied_sentences", float(np.sum(shares > 0)), len(shares), **common)
+
+
 def _add_rsim(
-    result: Evaluation, examples: Examples, compared: Mapping[str, Similarity], common: Mapping[str, Any]
+    result: Evaluation, examples: Examples, compared: Mapping[str, Similarity], common: Row
 ) -> None:
     """Adds means over the examples; `compared`: by population; `common`: the columns about k, if any.
 
-    The leading measure, if both of its populations were compared, is the mean of the examples' paired
-    differences. A locator that chooses nearly the same units whatever the sentence says has a high RSim, also
-    among permuted sentences. Clipped values of noise are above 0 by chance, so the values are not clipped.
+    The leading measure is the mean of the examples' paired differences. A locator that chooses nearly the
+    same units whatever the sentence says has a high RSim, also among permuted sentences. Clipped values of
+    noise are above 0 by chance, so the values are not clipped.
     """
     subtask, number = examples.subtask, len(examples.names)
     # Intervals allow for several examples of a fact.
@@ -198,24 +194,17 @@ def _add_rsim(
         of_relations = []
         for relation in sorted(set(examples.relations)):
             mine = known & (relations == relation)
-            found = _mean(clipped[mine], facts[mine])
-            result.add(subtask, "rsim", n=int(mine.sum()), relation=relation, **found, **about)
-            of_relations += [found["value"]] if mine.any() else []
+            mean = _mean(clipped[mine], facts[mine])
+            result.add(subtask, "rsim", n=int(mine.sum()), relation=relation, **mean, **about)
+            of_relations += [mean["value"]] if mine.any() else []
         macro = float(np.mean(of_relations)) if of_relations else None
         result.add(subtask, "rsim_macro", macro, len(of_relations), **about)
         result.add(subtask, "degenerate", float(similar.degenerate()[known].sum()), n, **about)
         result.add(subtask, "left_out", float((~known).sum()), number, **about)
-        columns = [
-            *([result.locator] * number, [subtask] * number, examples.names),
-            *(pa.array([common.get("k")] * number, pa.float64()), [population] * number),
-            *(pa.array(each, pa.float64(), from_pandas=True) for each in (*similar, raw, clipped)),
-        ]
-        result.examples.append(pa.table(columns, schema=EXAMPLES))
-    if {"all", "permuted"} <= compared.keys():
-        gain = compared["all"].raw() - compared["permuted"].raw()
-        known = ~np.isnan(gain)
-        above = _mean(gain[known], facts[known])
-        result.add(subtask, ABOVE, n=int(known.sum()), population="all", **above, **common)
+    gain = compared["all"].raw() - compared["permuted"].raw()
+    known = ~np.isnan(gain)
+    above = _mean(gain[known], facts[known])
+    result.add(subtask, ABOVE, n=int(known.sum()), population="all", **above, **common)
 
 
 def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str, Any]:
@@ -226,8 +215,8 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str,
     if not len(values):
         return {"value": None}
     mean = float(values.mean())
-    _, place = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(place, values - mean)
+    _, cluster = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(cluster, values - mean)
     if len(sums) < 2 or not np.ptp(values):
         return {"value": mean}
     variance = float((sums**2).sum()) / len(values) ** 2 * len(sums) / (len(sums) - 1)
@@ -235,47 +224,37 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str,
     return {"value": mean, "low": mean - error, "high": mean + error}
 
 
-def _add_rsd(
-    result: Evaluation,
-    subtasks: Mapping[str, Examples],
-    rows: Mapping[str, NDArray[np.int64]],
-    located: Located,
-    pool: str,
-) -> None:
-    """Adds RSD by three measures of spread, and paired; `rows`: of each sentence, -1 without scores."""
+def _add_rsd(result: Evaluation, parts: Mapping[str, Subtask], located: Located, pool: str) -> None:
+    """Adds RSD by three measures of spread, and paired."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variation = np.where(located.mean != 0, located.sd / np.abs(located.mean), np.nan)
     spreads = {"rsd": located.sd, "rsd_cv": variation, "rsd_entropy": located.concentration}
     for measure, values in spreads.items():
-        factual = {name: values[each[each >= 0]] for name, each in rows.items()}
+        factual = {name: values[part.usable[part.usable >= 0]] for name, part in parts.items()}
         random = factual.pop("u", np.empty(0))
         compared: dict[str | None, Mapping[str, NDArray[np.float64]]] = {None: factual}
         if measure == "rsd":
-            compared |= {name: {name: each} for name, each in factual.items()}
+            compared |= {name: {name: spread} for name, spread in factual.items()}
         for subtask, mine in compared.items():
             spread = rsd(mine, random, pool)
-            n = sum(int((~np.isnan(each)).sum()) for each in mine.values())
+            n = sum(int((~np.isnan(values)).sum()) for values in mine.values())
             result.add(subtask, f"{measure}_factual", spread.factual, n)
             result.add(subtask, f"{measure}_nonfactual", spread.nonfactual, n)
             bounds = {"low": spread.low, "high": spread.high}
             result.add(subtask, f"{measure}_unclipped", spread.unclipped, n, **bounds)
             result.add(subtask, measure, spread.value, n)
-    if "u" not in subtasks:
-        return
-    known = {
-        sentence: located.sd[row]
-        for name in subtasks
-        for sentence, row in zip(subtasks[name].sentences, rows[name], strict=True)
-        if row >= 0
-    }
-    scored = [
-        (located.sd[row], known.get(source or "", np.nan))
-        for source, row in zip(subtasks["u"].sources, rows["u"], strict=True)
-        if row >= 0
-    ]
-    found = paired(*np.array(scored, np.float64).reshape(-1, 2).T)
-    result.add(None, "rsd_paired", found.value, found.pairs)
-    result.add(None, "rsd_paired_p_value", found.p_value, found.pairs)
+    if "u" in parts:
+        known = {
+            sentence: located.sd[row]
+            for part in parts.values()
+            for sentence, row in zip(part.examples.sentences, part.usable, strict=True)
+            if row >= 0
+        }
+        sources, rows = parts["u"].examples.sources, parts["u"].usable
+        own = np.array([known.get(source or "", np.nan) for source in sources], np.float64)
+        ratio = paired(located.sd[rows[rows >= 0]], own[rows >= 0])
+        result.add(None, "rsd_paired", ratio.value, ratio.pairs)
+        result.add(None, "rsd_paired_p_value", ratio.p_value, ratio.pairs)
 
 
 class Spread(NamedTuple):

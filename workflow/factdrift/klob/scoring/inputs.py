@@ -33,14 +33,12 @@ REFERENCES = ("constant", "mostly_constant", "random", "oracle")
 SAME = 0.9
 """The probability with which the mostly constant locator has the same scores for a sentence."""
 
-_NAMED = (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
-
 
 class Examples(NamedTuple):
     """The examples of a subtask with their sentences.
 
     `names` (example ids) and `relations` (as text, in r the pair) have an entry an example, the other fields
-    an entry a sentence. `example`: the example's place in `names`. `fact`, `relation`, `subject`: numbers,
+    an entry a sentence. `example`: the example's index in `names`. `fact`, `relation`, `subject`: numbers,
     equal for sentences with the same first fact (s, p1, o1), relation (in r pair) or subject. `chain`: it is
     a chain's own sentence. `sources`: in u the id of the sentence whose length was copied.
     """
@@ -65,12 +63,10 @@ def read_examples(folder: Path) -> dict[str, Examples]:
 
 def _read(path: Path, subtask: str) -> Examples:
     if not path.is_file():
-        raise InputError(
-            f"{path} is missing; build it (snakemake results/klob_{subtask}.parquet) or import it"
-        )
-    columns = ["example_id", "subtask", "s", "p1", "o1", "p2", "s_label", "p1_name", "o1_label", "p2_name"]
+        raise InputError(f"{path} is missing; build it (snakemake results/klob_{subtask}.parquet)")
+    columns = ["example_id", "subtask", "s", "p1", "o1", "p2", "sentences"]
     try:
-        rows = pq.read_table(path, columns=[*columns, "sentences"]).to_pylist()
+        rows = pq.read_table(path, columns=columns).to_pylist()
     except (KeyError, OSError, ValueError) as error:
         raise InputError(f"{path}: no table of KLoB examples: {error}") from None
     if any(row["subtask"] != subtask for row in rows):
@@ -82,25 +78,20 @@ def _read(path: Path, subtask: str) -> Examples:
 
 def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
     """The examples of a subtask from rows of SUBTASK."""
-    # Published files hold names only.
-    facts = [tuple(row[key] or row[name] for key, name in _NAMED) for row in rows]
-    seconds = [row["p2"] or row["p2_name"] for row in rows]
-    relations = [
-        f"{first}>{second}" if second else first or ""
-        for (_, first, _), second in zip(facts, seconds, strict=True)
-    ]
-    sentences = [(place, each) for place, row in enumerate(rows) for each in row["sentences"]]
-    example = np.array([place for place, _ in sentences], np.int64)
+    facts = [(row["s"], row["p1"], row["o1"]) for row in rows]
+    relations = [f"{row['p1']}>{row['p2']}" if row["p2"] else row["p1"] or "" for row in rows]
+    sentences = [sentence for row in rows for sentence in row["sentences"]]
+    example = np.repeat(np.arange(len(rows)), [len(row["sentences"]) for row in rows])
     return Examples(
         subtask,
         [row["example_id"] for row in rows],
         relations,
-        [sentence["sentence_id"] for _, sentence in sentences],
-        [sentence["text"] for _, sentence in sentences],
-        [sentence["source_sentence_id"] for _, sentence in sentences],
+        [sentence["sentence_id"] for sentence in sentences],
+        [sentence["text"] for sentence in sentences],
+        [sentence["source_sentence_id"] for sentence in sentences],
         example,
-        np.array([sentence["role"] == "chain" for _, sentence in sentences], bool),
-        *(_numbers(labels)[example] for labels in (facts, relations, [fact[0] for fact in facts])),
+        np.array([sentence["role"] == "chain" for sentence in sentences], bool),
+        *(_numbers(labels)[example] for labels in (facts, relations, [row["s"] for row in rows])),
     )
 
 
@@ -168,12 +159,12 @@ def read_scores(folder: Path) -> Scores:
         raise InputError(f"{path}: {error}; its keys: docs/klob_scores.md") from None
     sentences = _text(folder / "sentences.txt").split()
     if len(set(sentences)) != len(sentences):
-        twice = next(name for place, name in enumerate(sentences) if name in sentences[:place])
+        twice = next(name for index, name in enumerate(sentences) if name in sentences[:index])
         raise InputError(f"{folder / 'sentences.txt'}: the sentence {twice} is listed twice; score it once")
     dense, top = folder / "scores.npy", folder / "units.npy"
     if dense.is_file() == top.is_file():
-        both = "both scores.npy and units.npy" if dense.is_file() else "neither scores.npy nor units.npy"
-        raise InputError(f"{folder}: there is {both}; write one of them (docs/klob_scores.md)")
+        files = "both scores.npy and units.npy" if dense.is_file() else "neither scores.npy nor units.npy"
+        raise InputError(f"{folder}: there is {files}; write one of them (docs/klob_scores.md)")
     if dense.is_file():
         scores = _array(dense, np.floating, (len(sentences), known["units"]))
         return Scores(**known, sentences=sentences, dense=scores)
@@ -221,7 +212,7 @@ def check_units(where: str, units: NDArray[np.integer], number: int) -> None:
         wrong = (part < 0) | (part >= number)
         wrong[:, 1:] |= part[:, 1:] == part[:, :-1]
         if wrong.any():
-            row, column = (int(places[0]) for places in np.nonzero(wrong))
+            row, column = (int(indices[0]) for indices in np.nonzero(wrong))
             raise InputError(
                 f"{where}: row {first + row}: the unit {part[row, column]} is listed twice or is not one "
                 f"of 0 to {number - 1}"
@@ -238,10 +229,9 @@ def reference(kind: str, examples: Sequence[Examples], units: int, seed: int = 0
     """
     facts: dict[str, str] = {}
     for part in examples:
-        for place, sentence in enumerate(part.sentences):
+        for number, sentence in zip(part.fact, part.sentences, strict=True):
             # A sentence of KLoB-u states no fact, so it is its own key.
-            fact = f"fact {part.fact[place]} of {part.subtask}" if part.subtask != "u" else sentence
-            facts[sentence] = fact
+            facts[sentence] = f"fact {number} of {part.subtask}" if part.subtask != "u" else sentence
     sentences = list(facts)
     keys = list(facts.values()) if kind == "oracle" else sentences
     if kind == "mostly_constant":
@@ -266,7 +256,7 @@ class _Drawn:
         chosen = np.arange(len(self.keys))[rows]
         scores = np.ones((len(chosen), self.shape[1]), np.float32)
         if not self.constant:
-            for place, row in enumerate(chosen):
+            for index, row in enumerate(chosen):
                 dice = np.random.default_rng(_number(f"{self.seed}:{self.keys[row]}"))
-                scores[place] = dice.random(self.shape[1], np.float32)
+                scores[index] = dice.random(self.shape[1], np.float32)
         return scores

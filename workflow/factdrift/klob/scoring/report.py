@@ -53,19 +53,6 @@ def _heading(group: Group, subtask: str) -> str:
     return group.title
 
 
-def details(found: Evaluation, subtask: str, headline: float) -> Iterator[str]:
-    """RSim of one method by k, and of each relation."""
-    mine = [row for row in found.measures if row["subtask"] == subtask and row["population"] == "all"]
-    if subtask == "u" or not mine:
-        return
-    yield f"\n{found.locator} by k"
-    ks = sorted({row["k"] for row in mine})
-    yield from _rsim_table([(f"{k:g} %", found, k) for k in ks], subtask)
-    yield f"\n{found.locator} by relation"
-    rows = [row for row in mine if row["relation"] and row["k"] == headline]
-    yield from grid(("", "RSim", "n"), [(row["relation"], _cell(row), f"{row['n']:,}") for row in rows])
-
-
 def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
     """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
     high = []

@@ -1,8 +1,8 @@
 """RSim: how much more similar the results of one fact are than those of different facts.
 
 Overlaps of results are counted without comparing all pairs. The overlap of two results is the sum over the
-units of the products of their weights; without shared places it is the number of units that both have. Summed
-over a population it follows from the population's counts: sum_i |x_i & x| = sum_{u in x} cnt[u].
+units of the products of their weights; without fractional ties it is the number of units that both have.
+Summed over a population it follows from the population's counts: sum_i |x_i & x| = sum_{u in x} cnt[u].
 """
 
 import itertools
@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
 
 from factdrift.klob.scoring.inputs import Examples, Scores
-from factdrift.klob.scoring.selection import Selection, fractional
+from factdrift.klob.scoring.selection import Selection, best_units, tied_weights
 
 POPULATIONS = {
     "c": ("all", "same_relation", "same_subject", "permuted"),
@@ -110,8 +109,8 @@ def _population(outputs: Results, population: str, exclude: str) -> NDArray[np.f
 
 def _counts(labels: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
     """For each entry the number of entries in `among` with the same label."""
-    _, place = np.unique(labels, return_inverse=True)
-    return np.bincount(place[among], minlength=place.max(initial=-1) + 1)[place]
+    _, label = np.unique(labels, return_inverse=True)
+    return np.bincount(label[among], minlength=label.max(initial=-1) + 1)[label]
 
 
 def _candidates(outputs: Results) -> NDArray[np.float64]:
@@ -127,13 +126,13 @@ def _candidates(outputs: Results) -> NDArray[np.float64]:
 
 
 def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs of sentences that Sim_cand compares, as two arrays of places [pairs]."""
+    """The pairs of sentences that Sim_cand compares, as two arrays of their indices [pairs]."""
     pairs: list[tuple[int, int]] = []
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
     for first, last in itertools.pairwise(bounds):
-        for one, other in itertools.combinations(range(first, last), 2):
-            if examples.subtask == "c" or examples.chain[one] != examples.chain[other]:
-                pairs.append((one, other))
+        for left, right in itertools.combinations(range(first, last), 2):
+            if examples.subtask == "c" or examples.chain[left] != examples.chain[right]:
+                pairs.append((left, right))
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]
 
@@ -150,72 +149,28 @@ def _averages(
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def by_examples(outputs: Results, scores: Scores, exclude: str = "fact") -> Similarity:
-    """Sim_all with a population of one result an example, chosen by the mean score vector of its sentences.
-
-    `outputs` needs fractional ties, `scores` all units' scores. A mean has fewer ties than the scores, so if
-    ties went to the lower unit, sentences would be similar to each other and not to the means, and random
-    scores would have an RSim above 0. Examples are left out as in `similarity`.
-    """
-    examples, results, rows = outputs
-    complete = np.flatnonzero(np.bincount(examples.example, rows < 0, len(examples.names)) == 0)
-    bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
-    means = (
-        scores.signed(rows[bounds[example] : bounds[example + 1]]).mean(axis=0, dtype=np.float64)
-        for example in complete
-    )
-    # The sentences' results, and after them those of the examples, which alone are the population.
-    number = len(results.background)
-    of_means = fractional(means, results.chosen, results.units)
-    both = results._replace(
-        background=np.concatenate([results.background, of_means.background]),
-        mass=np.concatenate([results.mass, of_means.mass]),
-        shared=sparse.vstack([results.shared, of_means.shared], format="csr"),
-    )
-    scored = np.flatnonzero(rows >= 0)
-    places = np.concatenate([rows[scored], number + np.arange(len(complete))])
-    among = np.arange(len(places)) >= len(scored)
-    first = bounds[complete]
-    total = total_overlap(both, places, np.zeros(len(places), np.int64), among)
-    others = np.full(len(places), len(complete))
-    own = {"fact": examples.fact, "example": examples.example, "none": None}[exclude]
-    if own is not None:
-        mine = np.concatenate([own[scored], own[first]])
-        total -= total_overlap(both, places, mine, among)
-        others -= _counts(mine, among)
-    similarities = np.full(len(rows), np.nan)
-    compared = np.where(others > 0, total / np.maximum(others, 1) / results.chosen, np.nan)
-    similarities[scored] = compared[: len(scored)]
-    return Similarity(_candidates(outputs), _averages(examples, similarities))
-
-
-def approximate(outputs: Results, scores: Scores, normalise: str = "none") -> Similarity:
+def approximate(outputs: Results, scores: Scores) -> Similarity:
     """Sim_all as the paper approximates it: by the K best units of the mean score vector of all results.
 
-    `normalise`: scores are averaged as they are (`none`), with Euclidean length 1 (`l2`) or as ranks from 0
-    to 1 (`rank`). `outputs` needs fractional ties if scores tie, as in `by_examples`; `scores` needs those of
-    all units. Units that tie in the mean vector share its last places.
+    `scores` has those of all units. A mean has fewer ties than the scores, so `outputs` needs fractional ties
+    if scores tie: else sentences would be similar to each other and not to the mean, and random scores would
+    have an RSim above 0. Units that tie in the mean vector share its last choices.
     """
     examples, results, rows = outputs
     scored = np.flatnonzero(rows >= 0)
-    wanted = np.zeros(len(scores.sentences))
-    np.add.at(wanted, rows[scored], 1)
-    mean = np.zeros(scores.units)
+    # Sentences of several examples count several times.
+    times = np.bincount(rows[scored], minlength=len(scores.sentences))
+    total = np.zeros(scores.units)
     for first, part in scores.chunks():
-        times = wanted[first : first + len(part)]
-        chosen = part[times > 0].astype(np.float64)
-        if normalise == "l2":
-            lengths = np.linalg.norm(chosen, axis=1, keepdims=True)
-            chosen = chosen / np.where(lengths > 0, lengths, 1)
-        elif normalise == "rank":
-            chosen = stats.rankdata(chosen, axis=1) / scores.units
-        mean += times[times > 0] @ chosen
-    typical = fractional([mean], results.chosen, results.units)
-    weights = typical.background[0] + typical.part(np.zeros(1, np.int64)).toarray()[0]
+        number = times[first : first + len(part)]
+        total += number[number > 0] @ part[number > 0].astype(np.float64)
+    units, weights = tied_weights(total, best_units(total, results.chosen))
+    typical = np.zeros(scores.units)
+    typical[units] = weights
+    overlaps = np.zeros(len(scored))
+    for some in _parts(results, rows[scored], np.arange(len(scored))):
+        overlaps[some] = results.part(rows[scored][some]) @ typical
     similarities = np.full(len(rows), np.nan)
-    overlaps = results.background[rows[scored]] * weights.sum()
-    for places in _parts(results, rows[scored], np.arange(len(scored))):
-        overlaps[places] += results.part(rows[scored][places]) @ weights
     similarities[scored] = overlaps / results.chosen
     return Similarity(_candidates(outputs), _averages(examples, similarities))
 
@@ -234,15 +189,9 @@ def total_overlap(
     among = np.ones(len(rows), bool) if among is None else among
     _, labels = np.unique(labels, return_inverse=True)
     order = np.argsort(labels, kind="stable")
-    background = np.bincount(labels[among], results.background[rows[among]], labels.max(initial=-1) + 1)
-    mass = np.bincount(labels[among], results.mass[rows[among]], labels.max(initial=-1) + 1)
-    # The products with the background, which all units have; those of deviations from it are added below.
-    mine = results.background[rows]
-    total = results.units * mine * background[labels] + mine * mass[labels]
-    total += results.mass[rows] * background[labels]
-    sizes = results.sizes(rows)[order]
+    total = np.zeros(len(rows))
     bounds = np.concatenate([np.flatnonzero(np.diff(labels[order], prepend=-1)), [len(order)]])
-    entries = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    entries = np.concatenate([np.zeros(1, np.int64), np.cumsum(results.sizes(rows)[order])])
     small: list[NDArray[np.int64]] = []
     kept = 0
     for first, last in itertools.pairwise(bounds):
@@ -263,54 +212,53 @@ def total_overlap(
 def _count_large(
     results: Selection,
     rows: NDArray[np.int64],
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
     among: NDArray[np.bool_],
     total: NDArray[np.float64],
 ) -> None:
-    """Adds to `total` the overlaps of rows of one label, counted in an array of all units."""
+    """Adds to `total` the overlaps of rows with the same label, counted in an array of all units."""
     counts = np.zeros(results.units)
-    for part in _parts(results, rows, places[among[places]]):
+    for part in _parts(results, rows, indices[among[indices]]):
         values = results.part(rows[part])
         counts += np.bincount(values.indices, values.data, results.units)
-    for part in _parts(results, rows, places):
+    for part in _parts(results, rows, indices):
         total[part] += results.part(rows[part]) @ counts
 
 
 def _count_small(
     results: Selection,
     rows: NDArray[np.int64],
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
     labels: NDArray[np.int64],
     among: NDArray[np.bool_],
     total: NDArray[np.float64],
 ) -> None:
     """Adds to `total` the overlaps of rows of several labels, by sorting their pairs (label, unit)."""
-    part = results.part(rows[places])
-    at = np.repeat(np.arange(len(places)), np.diff(part.indptr))
-    keys = labels[places[at]] * np.int64(results.units) + part.indices
+    part = results.part(rows[indices])
+    row = np.repeat(np.arange(len(indices)), np.diff(part.indptr))
+    keys = labels[indices[row]] * np.int64(results.units) + part.indices
     _, same = np.unique(keys, return_inverse=True)
-    counts = np.bincount(same, part.data * among[places[at]])
-    total[places] += np.bincount(at, part.data * counts[same], len(places))
+    counts = np.bincount(same, part.data * among[indices[row]])
+    total[indices] += np.bincount(row, part.data * counts[same], len(indices))
 
 
 def pair_overlap(
     results: Selection, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The overlap of each row of `left` with the row of `right` at the same position, [pairs]."""
-    total = results.units * results.background[left] * results.background[right]
-    total += results.background[left] * results.mass[right] + results.mass[left] * results.background[right]
+    """The overlap of each row of `left` with the row of `right` at the same index, [pairs]."""
+    total = np.zeros(len(left))
     for part in _parts(results, left, np.arange(len(left))):
         common = results.part(left[part], True).multiply(results.part(right[part], True))
-        total[part] += common.sum(axis=1)
+        total[part] = common.sum(axis=1)
     return total
 
 
 def _parts(
-    results: Selection, rows: NDArray[np.int64], places: NDArray[np.int64]
+    results: Selection, rows: NDArray[np.int64], indices: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
-    """The places in consecutive parts whose results fit into memory."""
-    entries = np.cumsum(results.sizes(rows[places]))
+    """The indices in consecutive parts whose results fit into memory."""
+    entries = np.cumsum(results.sizes(rows[indices]))
     cuts = np.searchsorted(entries, np.arange(_ENTRIES, entries.max(initial=0), _ENTRIES))
-    for part in np.split(places, cuts):
+    for part in np.split(indices, cuts):
         if len(part):
             yield part

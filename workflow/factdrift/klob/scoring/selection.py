@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,29 +23,26 @@ def how_many(units: int, percent: Fraction) -> int:
 class Selection(NamedTuple):
     """The locating results of all sentences for one K, as weights [sentences x units]: 1 for a chosen unit.
 
-    The weight of a unit in row x is `background[x]` plus its entry in a sparse row, because with fractional
-    ties a sentence may share its last places among nearly all units. `mass`: the sum of each sparse row.
-    `tie_share`: the share of a sentence's places that are given by ties. Sparse rows are stored either as
-    they are (`shared`) or as the first K columns of `top` [sentences x at least K].
+    With fractional ties the units that tie share the last of a sentence's K choices. `tie_share`: the share
+    of the choices that ties decide, [sentences]. The weights are stored either as they are (`shared`) or as
+    the first K columns of `top` [sentences x at least K].
     """
 
     chosen: int
     units: int
     tie_share: NDArray[np.float64]
-    background: NDArray[np.float64]
-    mass: NDArray[np.float64]
     top: NDArray[np.integer] | None = None
     shared: sparse.csr_array | None = None
 
     def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of entries of each sparse row, [rows]."""
+        """The number of units with a weight in some rows, [rows]."""
         if self.shared is None:
             return np.full(len(rows), self.chosen, np.int64)
         sizes: NDArray[np.int64] = np.diff(self.shared.indptr)[rows].astype(np.int64)
         return sizes
 
     def part(self, rows: NDArray[np.int64], ascending: bool = False) -> sparse.csr_array:
-        """Some sparse rows, [rows x units]; `ascending` sorts the units of each."""
+        """Some rows of weights, [rows x units]; `ascending` sorts the units of a row."""
         if self.shared is not None:
             return self.shared[rows]
         assert self.top is not None
@@ -71,16 +68,12 @@ class Located(NamedTuple):
 
 
 def locate(
-    scores: Scores,
-    percents: Sequence[Fraction],
-    ties: str = "index",
-    device: str | None = None,
-    scratch: Path | None = None,
+    scores: Scores, percents: Sequence[Fraction], ties: str = "index", scratch: Path | None = None
 ) -> Located:
     """Chooses the best units of every sentence for each k; `ties` is `index` or `fractional`.
 
-    Results are kept in unnamed files under `scratch`, so memory does not grow with the sentences. `device`:
-    where PyTorch sorts (`cuda`); None for NumPy. Raises InputError for a k beyond the units that are listed.
+    Results are kept in unnamed files under `scratch`, so memory does not grow with the sentences. Raises
+    InputError for a k beyond the units that are listed.
     """
     chosen = [how_many(scores.units, percent) for percent in percents]
     if scores.dense is None:
@@ -89,29 +82,23 @@ def locate(
     usable = np.zeros(sentences, bool)
     mean, sd, concentration = (np.full(sentences, np.nan) for _ in range(3))
     shares = np.zeros((len(chosen), sentences))
-    fractional = [_Fractional(scratch) for _ in chosen] if ties == "fractional" else []
+    shared = [_SharedRows(scratch) for _ in chosen] if ties == "fractional" else []
     top = _scratch(scratch, (sentences, max(chosen)))
     for first, rows in scores.chunks():
-        best = _best_on(device, rows, max(chosen)) if device else None
-        for at, row in enumerate(rows):
-            sentence = first + at
+        for sentence, row in enumerate(rows, start=first):
             usable[sentence] = bool(np.isfinite(row).all())
-            if not usable[sentence]:
-                top[sentence] = 0
-                for part in fractional:
-                    part.append(np.empty(0, np.int64), np.empty(0), 0.0)
-                continue
-            mean[sentence], sd[sentence], concentration[sentence] = _moments(row)
-            order = best_units(row, max(chosen)) if best is None else best[at]
-            top[sentence] = order
-            shares[:, sentence] = _tie_shares(row, order, chosen)
-            for part, number in zip(fractional, chosen, strict=False):
-                part.add(row, order[:number])
+            order = best_units(row, max(chosen)) if usable[sentence] else np.empty(0, np.int64)
+            for weights, number in zip(shared, chosen, strict=False):
+                weights.add(row, order[:number])
+            if usable[sentence]:
+                mean[sentence], sd[sentence], concentration[sentence] = _moments(row)
+                top[sentence] = order
+                shares[:, sentence] = _tie_shares(row, order, chosen)
     selections = [
-        fractional[place].selection(most, scores.units, shares[place])
-        if fractional
-        else of_top(most, scores.units, top, shares[place])
-        for place, most in enumerate(chosen)
+        shared[index].selection(number, scores.units, shares[index])
+        if shared
+        else Selection(number, scores.units, shares[index], top)
+        for index, number in enumerate(chosen)
     ]
     return Located(usable, selections, mean, sd, concentration)
 
@@ -132,26 +119,9 @@ def _listed(scores: Scores, chosen: Sequence[int], percents: Sequence[Fraction],
                 f"units.npy lists {listed:,}; list more units or leave this k out (--k)"
             )
     usable = np.isfinite(scores.mean) & np.isfinite(scores.sd)
-    selections = [of_top(number, scores.units, scores.top) for number in chosen]
-    return Located(usable, selections, scores.mean, scores.sd, np.full(len(usable), np.nan))
-
-
-def of_top(
-    chosen: int, units: int, top: NDArray[np.integer], tie_share: NDArray[np.float64] | None = None
-) -> Selection:
-    """A Selection of the first `chosen` of the listed units [sentences x at least K]."""
-    zeros = np.zeros(len(top))
-    return Selection(
-        chosen, units, zeros * np.nan if tie_share is None else tie_share, zeros, zeros + chosen, top
-    )
-
-
-def fractional(vectors: Iterable[NDArray[np.floating]], chosen: int, units: int) -> Selection:
-    """A Selection by score vectors [units]; units that tie share the last places of a row."""
-    rows = _Fractional(None)
-    for vector in vectors:
-        rows.add(vector, best_units(vector, chosen))
-    return rows.selection(chosen, units, np.full(len(rows.sizes), np.nan))
+    unknown = np.full(len(usable), np.nan)
+    selections = [Selection(number, scores.units, unknown, scores.top) for number in chosen]
+    return Located(usable, selections, scores.mean, scores.sd, unknown)
 
 
 def word_sets(texts: Sequence[str]) -> Selection:
@@ -161,18 +131,18 @@ def word_sets(texts: Sequence[str]) -> Selection:
     sentence has far fewer words than 1 %. Each of its words has the weight 1 / sqrt(n), so that the overlap
     of two results is (common words) / sqrt(n1 n2), which is Sim where both have K words. Case is ignored.
     """
-    places: dict[str, int] = {}
+    columns: dict[str, int] = {}
     rows = [
-        sorted({places.setdefault(word, len(places)) for word in re.findall(r"\w+", text.casefold())})
+        sorted({columns.setdefault(word, len(columns)) for word in re.findall(r"\w+", text.casefold())})
         for text in texts
     ]
     sizes = np.array([len(row) for row in rows], np.int64)
     weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
-    indices = np.array([place for row in rows for place in row], np.int32)
+    indices = np.array([column for row in rows for column in row], np.int32)
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    units, zeros = max(1, len(places)), np.zeros(len(rows))
+    units = max(1, len(columns))
     shared = sparse.csr_array((weights, indices, bounds), shape=(len(rows), units))
-    return Selection(1, units, zeros, zeros, np.sqrt(sizes), shared=shared)
+    return Selection(1, units, np.zeros(len(rows)), shared=shared)
 
 
 def _moments(row: NDArray[np.floating]) -> tuple[float, float, float]:
@@ -198,22 +168,6 @@ def best_units(row: NDArray[np.floating], number: int) -> NDArray[np.int64]:
     return units[np.lexsort((units, -row[units]))]
 
 
-def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np.int64]:
-    """`best_units` of many sentences at once, sorted by PyTorch: [sentences x number]."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InputError(f"--device {device} needs PyTorch; run `make models` first") from None
-    try:
-        scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-    except (AssertionError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"--device {device}: {reason}; leave it out, so that NumPy sorts") from None
-    order = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :number]
-    best: NDArray[np.int64] = order.cpu().numpy()
-    return best
-
-
 def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Sequence[int]) -> list[float]:
     """For each K: 0 if all units that tie with the last chosen one are chosen, else their share of places."""
     falling = -row[order]
@@ -228,38 +182,36 @@ def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Seq
     return shares
 
 
-class _Fractional:
+def tied_weights(
+    row: NDArray[np.floating], best: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The units of a row [units] that have a weight, ascending, and their weights, with fractional ties.
+
+    `best`: its best units, the best first. Those that tie with the last of them share what the others leave.
+    """
+    if not len(best):
+        return np.empty(0, np.int64), np.empty(0)
+    last = row[best[-1]]
+    above, tied = np.flatnonzero(row > last), np.flatnonzero(row == last)
+    units = np.concatenate([above, tied])
+    weights = np.repeat([1.0, (len(best) - len(above)) / len(tied)], [len(above), len(tied)])
+    order = np.argsort(units)
+    return units[order], weights[order]
+
+
+class _SharedRows:
     """Builds a Selection with fractional ties row by row, in unnamed files."""
 
     def __init__(self, scratch: Path | None):
         # They stay open because the selection's arrays are mapped from them.
         self.files = [tempfile.TemporaryFile(dir=scratch) for _ in range(2)]  # noqa: SIM115
         self.sizes: list[int] = []
-        self.background: list[float] = []
-        self.mass: list[float] = []
 
     def add(self, row: NDArray[np.floating], best: NDArray[np.int64]) -> None:
-        last = row[best[-1]]
-        above = np.flatnonzero(row > last)
-        group = np.flatnonzero(row == last)
-        share = (len(best) - len(above)) / len(group)
-        background = 0.0
-        if 2 * len(group) > len(row):
-            # Most units tie: their share is the background, from which the other units deviate.
-            background = share
-            group = np.flatnonzero(row < last)
-            share = 0.0
-        units = np.concatenate([above, group])
-        weights = np.repeat([1.0 - background, share - background], [len(above), len(group)])
-        order = np.argsort(units)
-        self.append(units[order], weights[order], background)
-
-    def append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
+        units, weights = tied_weights(row, best)
         self.files[0].write(weights.tobytes())
         self.files[1].write(units.astype(np.int32).tobytes())
         self.sizes.append(len(units))
-        self.background.append(background)
-        self.mass.append(float(weights.sum()))
 
     def selection(self, chosen: int, units: int, shares: NDArray[np.float64]) -> Selection:
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes, dtype=np.int64)])
@@ -269,8 +221,7 @@ class _Fractional:
             shape = (int(bounds[-1]),)
             arrays.append(np.memmap(file, kind, "r", shape=shape) if shape[0] else np.empty(0, kind))
         shared = sparse.csr_array((*arrays, bounds), shape=(len(self.sizes), units))
-        background, mass = np.array(self.background), np.array(self.mass)
-        return Selection(chosen, units, shares, background, mass, shared=shared)
+        return Selection(chosen, units, shares, shared=shared)
 
 
 def _scratch(folder: Path | None, shape: tuple[int, int]) -> NDArray[np.int32]:
