@@ -35,7 +35,7 @@ rule tempripple_rdf:
         "logs/snapshots/{date}/tempripple/rdf.txt",
     threads: 2
     shell:
-        job("rdf", without="resources memory_mb")
+        job("tempripple rdf", without="resources memory_mb")
 
 
 rule tempripple_database:

@@ -12,7 +12,6 @@ from support.digests import Check, Product
 from support.workflow import ROOT, copied, snakemake
 
 from factdrift.cli import main
-from factdrift.tempripple.stats import examples
 
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
 PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")
@@ -57,12 +56,6 @@ def test_digests_of_tempripple(made: Path, digests: Check) -> None:
     account = Product("results/tempripple.stats.json", without=["snapshot"])
     tables = [f"{FOLDER}/{name}.parquet" for name in names]
     digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
-
-
-def test_the_page_of_examples_is_what_the_command_prints(made: Path) -> None:
-    page = (ROOT / "docs" / "tempripple-examples.md").read_text(encoding="utf-8")
-    printed = examples(made / "results" / "tempripple.parquet", 20) + "\n"
-    assert page == printed, "make it anew: factdrift tempripple examples results/tempripple.parquet"
 
 
 def test_options_are_of_the_answers_kind(made: Path) -> None:
@@ -131,5 +124,5 @@ def test_a_sparql_server_gives_the_same(
     query.write_text('SELECT ?s WHERE { ?s rdfs:label "head of government"@en }', encoding="utf-8")
     monkeypatch.chdir(made)
     capsys.readouterr()
-    assert main(["sparql", str(query)]) == 0
+    assert main(["tempripple", "sparql", str(query)]) == 0
     assert capsys.readouterr().out.split() == ["s", "-----", "wd:P6"]

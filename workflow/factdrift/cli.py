@@ -39,8 +39,6 @@ COMMANDS = {
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
-    "rdf": ("tempripple.jobs", ""),
-    "sparql": ("tempripple.jobs", ""),
     "models": (
         "models.jobs evaluation.tools.jobs",
         "language models: descriptions, second moments, the bundled sample models",

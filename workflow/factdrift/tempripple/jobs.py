@@ -49,7 +49,7 @@ class Rows(WithTables, command="tempripple rows"):
         return f"{rows:,} statements of {len(properties)} properties"
 
 
-class Rdf(WithTables, command="rdf"):
+class Rdf(WithTables, command="tempripple rdf"):
     """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
 
     All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
@@ -76,7 +76,7 @@ class Rdf(WithTables, command="rdf"):
 class Load(Job, command="tempripple load"):
     """RDF into the database of the local SPARQL server."""
 
-    rdf: Annotated[Paths, "what `factdrift rdf` wrote", Flag(by_place=True)]
+    rdf: Annotated[Paths, "what `rdf` wrote", Flag(by_place=True)]
     output: Annotated[Output, "folder of the database"]
 
     def run(self) -> str:
@@ -209,10 +209,10 @@ class Account(WithTables, command="tempripple account"):
         return text
 
 
-class Sparql(Job, command="sparql"):
+class Sparql(Job, command="tempripple sparql"):
     """A SPARQL query of your own to the database of the local server.
 
-    For example: factdrift sparql query.rq --format csv
+    For example: factdrift tempripple sparql query.rq --format csv
     """
 
     query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
@@ -246,31 +246,13 @@ def _only_database() -> Path:
     return databases[0]
 
 
-ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
-
-
-class Examples(Job, command="tempripple examples"):
-    """Some items as a Markdown page.
-
-    For example: factdrift tempripple examples results/tempripple.parquet --number 5
-    """
-
-    items_: ItemsTable
-    number: int = 20
-
-    def run(self) -> str:
-        from factdrift.tempripple.stats import examples
-
-        return examples(self.items_, self.number)
-
-
 class Score(Job, command="tempripple score"):
     """Accuracies of models' answers, with intervals and tests.
 
     For example: factdrift tempripple score results/tempripple.parquet predictions.csv
     """
 
-    items_: ItemsTable
+    items_: Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
     predictions: Annotated[
         Path,
         "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
@@ -309,20 +291,3 @@ class Score(Job, command="tempripple score"):
         if self.json:
             write_json(tables, self.json)
         return note + as_markdown(tables)
-
-
-class Mquake(WithTables, command="tempripple mquake"):
-    """What follows from the new facts, in the layout of MQuAKE."""
-
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    related: Annotated[Path, "tr_related", Flag("PARQUET")]
-    output: Annotated[Output, Flag("JSON")]
-
-    def run(self) -> str:
-        from factdrift.tempripple.mquake import write_mquake
-
-        cases, left = write_mquake(self.facts, self.related, self.relations(), self.output)
-        return (
-            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
-            "before leads to no other one"
-        )

@@ -1,21 +1,17 @@
 """Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
 import datetime
-import random
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import msgspec
 
 from factdrift.core.columns import Row
-from factdrift.tempripple.claims import EPOCH
 from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TASKS, TR_ITEMS, read_rows
+from factdrift.tempripple.schemas import TASKS
 from factdrift.wikidata.ids import property_id
 
 
@@ -228,42 +224,3 @@ def _table(header: str, rows: Iterable[Iterable[Any]]) -> list[str]:
         cells = ("-" if cell is None else f"{cell:,}" if not isinstance(cell, str) else cell for cell in row)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
-
-
-WIDTH = 100
-
-
-def examples(items: Path, number: int) -> str:
-    """The page: `number` items with options from a table of TR_ITEMS, spread over tasks and hops."""
-    groups: dict[tuple[int, int], list[Row]] = {}
-    for row in read_rows(items, TR_ITEMS):
-        if not row["open_only"]:
-            groups.setdefault((row["task"], row["hop"]), []).append(row)
-    for group in groups.values():
-        random.Random(0).shuffle(group)
-    chosen: list[Row] = []
-    while len(chosen) < number and any(groups.values()):
-        for key in sorted(groups):
-            if groups[key] and len(chosen) < number:
-                chosen.append(groups[key].pop())
-    chosen.sort(key=lambda row: (row["task"], row["hop"], row["item_id"]))
-    days = {datetime.date.fromordinal(row["as_of"] + EPOCH).isoformat() for row in chosen}
-    command = f"factdrift tempripple examples results/tempripple.parquet --number {len(chosen)}"
-    header = [
-        "# Items of TempRIPPLE",
-        "",
-        f"{len(chosen)} items as of {' and '.join(sorted(days)) or 'no day'}, spread over tasks and hops.",
-        "The answer is bold. The quoted sentence is the context, given in one of two conditions only.",
-        f"Printed by `{command}`.",
-        "",
-    ]
-    lines = []
-    for row in chosen:
-        hop = f", hop {row['hop']}" if row["hop"] else ""
-        lines += [f"### {TASKS[row['task'] - 1]}{hop} (`{row['item_id']}`)", ""]
-        lines += [textwrap.fill(row["context"], WIDTH, initial_indent="> ", subsequent_indent="> "), ""]
-        lines += [textwrap.fill(row["question"], WIDTH), ""]
-        for place, (letter, text) in enumerate(zip("ABCD", row["options"], strict=True)):
-            lines.append(f"- {letter}. **{text}**" if place == row["answer_index"] else f"- {letter}. {text}")
-        lines.append("")
-    return "\n".join([*header, *lines])
