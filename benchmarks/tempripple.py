@@ -32,12 +32,12 @@ from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.related import find_related
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.search import search_of
-from factdrift.tempripple.sources import Source
+from factdrift.tempripple.settings import PART, ItemSettings
+from factdrift.tempripple.sources import StatementSource
 from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
 from factdrift.tempripple.table_source import TableSource, make_rows
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
@@ -175,7 +175,7 @@ def triples(folder: Path) -> int:
 class Timed:
     """A source that notes how long each answer took."""
 
-    source: Source
+    source: StatementSource
     answers: list[tuple[str, int, int, float]] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Callable[..., pa.Table]:
@@ -199,7 +199,7 @@ def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
     config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}, "grammar": "plain"}
     configure(config, keys_of_methods)
-    method = read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
+    method = read_settings(settings_of(config, ItemSettings, PART), ItemSettings, PART)
     search = search_of(timed, method, RELATIONS)  # type: ignore[arg-type]
     rows = []
 

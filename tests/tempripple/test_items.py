@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.ripples import METHOD, method_with
 
-from factdrift.tempripple.items import Asked, Choice, Instance, Pool, make_items
+from factdrift.tempripple.items import Choice, Instance, Item, Pool, make_items
 from factdrift.tempripple.phrases import normal
 
 
@@ -22,7 +22,7 @@ def instance(x: str, value: str, label: str | None = None, precision: int | None
 
 
 def chosen(pool: list[Instance], answer: Instance, aliases=(), never=()) -> Choice:
-    return Pool([answer, *pool]).choose(Asked("i", answer, aliases, frozenset(never), frozenset()), 0)
+    return Pool([answer, *pool]).choose(Item("i", answer, aliases, frozenset(never), frozenset()), 0)
 
 
 def values(choice: Choice) -> set[str]:
@@ -116,7 +116,7 @@ def test_draws_are_the_smallest_keys(weights, seed):
         instance(f"Q{value}-{copy}", f"Q{value}") for value, count in weights.items() for copy in range(count)
     ]
     answer = instance("Q0", "Q0")
-    choice = Pool([answer, *pool]).choose(Asked("i", answer, (), frozenset(), frozenset()), seed)
+    choice = Pool([answer, *pool]).choose(Item("i", answer, (), frozenset(), frozenset()), seed)
 
     def key(value: int) -> float:
         hashed = hashlib.sha256(f"{seed}|i|Q{value}".encode()).digest()
@@ -219,5 +219,5 @@ def test_of_two_values_of_one_name_the_first_that_is_drawn_is_offered():
     for seed in range(6):
         chances = {value: hashlib.sha256(f"{seed}|i|{value}".encode()).digest()[:8] for value in values}
         first = max(("Q4", "Q5"), key=lambda value: chances[value])
-        choice = Pool(given).choose(Asked("i", given[0], (), frozenset(), frozenset()), seed)
+        choice = Pool(given).choose(Item("i", given[0], (), frozenset(), frozenset()), seed)
         assert {value for value, _ in choice.options} == {"Q2", "Q3", first}

@@ -14,12 +14,14 @@ from support.worlds import Date, Fact, Property, World
 
 from factdrift.cli import main
 from factdrift.core.paths import TEMPRIPPLE
-from factdrift.tempripple.method import Method
 from factdrift.tempripple.score import CONDITIONS
+from factdrift.tempripple.settings import TempRippleSettings
 
 GIVEN = msgspec.to_builtins(method_with(slice=True, grammar="fitted"))
 ITEM_SETTINGS = json.dumps(GIVEN)
-SETTINGS = json.dumps({key: GIVEN[key] for key in GIVEN if key in Method.__struct_encode_fields__})
+SETTINGS = json.dumps(
+    {key: GIVEN[key] for key in GIVEN if key in TempRippleSettings.__struct_encode_fields__}
+)
 
 
 @pytest.fixture(scope="module")

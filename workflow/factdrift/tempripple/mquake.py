@@ -46,7 +46,7 @@ def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
     labels: dict[tuple[str, ...], str] = {}
     for row in rows:
         along.setdefault((row["fact_id"], *(edge["p"] for edge in row["path"])), row)
-        labels[_place(row, len(row["path"]))] = row["answer_label"]
+        labels[_hop_key(row, len(row["path"]))] = row["answer_label"]
     cases: list[dict[str, Any]] = []
     left = 0
     for row in rows:
@@ -78,7 +78,7 @@ def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
     return len(cases), left
 
 
-def _place(row: Row, hops: int) -> tuple[str, ...]:
+def _hop_key(row: Row, hops: int) -> tuple[str, ...]:
     """What identifies the value after `hops` hops of a row's path."""
     return (row["fact_id"], *(text for edge in row["path"][:hops] for text in (edge["p"], edge["value"])))
 
@@ -146,11 +146,11 @@ def _hops(
     label = fact["o_label"]
     first = {"question": asked["question"], "cloze": opening}
     first |= {"answer": label, "answer_alias": list(fact["o_aliases"])}
-    said = [fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]
-    hops = [(first, [fact["s"], fact["p"], fact["o"]], said)]
+    in_words = [fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]
+    hops = [(first, [fact["s"], fact["p"], fact["o"]], in_words)]
     name = _named(fact) + ("." if label.endswith(".") else "")
     for number, edge in enumerate(row["path"], 1):
-        value = labels.get(_place(row, number))
+        value = labels.get(_hop_key(row, number))
         if value is None or not edge["value"].startswith("Q"):
             return []
         relation = relations.immutable[int(edge["p"][1:])]

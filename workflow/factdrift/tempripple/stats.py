@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from factdrift.core.columns import Row
-from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
 from factdrift.tempripple.schemas import TASKS
+from factdrift.tempripple.settings import ItemSettings
 from factdrift.wikidata.ids import property_id
 
 
@@ -21,24 +21,24 @@ def statistics(
     items: Sequence[Row],
     dropped: Sequence[Row],
     relations: Relations,
-    method: ItemMethod,
+    settings: ItemSettings,
     snapshot: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The content of `tr_stats.json` but for the counts of the jobs before.
 
     `snapshot`: the snapshot.json, or the `endpoint` that answered.
     """
-    first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
-    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
+    first, last = (datetime.date.fromordinal(day).isoformat() for day in settings.immutable_span)
+    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if settings.dated else "off"}
     open_only = Counter(item["asked_p"] for item in items if item["open_only"])
     return {
         "snapshot": {
-            "date": method.snapshot_date.isoformat(),
+            "date": settings.snapshot_date.isoformat(),
             **{key: snapshot.get(key) for key in ("dump", "scope", "endpoint")},
         },
-        "partial_period": method.partial_period,
+        "partial_period": settings.partial_period,
         # As they took effect.
-        "parameters": msgspec.to_builtins(msgspec.structs.asdict(method)) | filled,
+        "parameters": msgspec.to_builtins(msgspec.structs.asdict(settings)) | filled,
         "sizes": {
             "subject_relation_pairs": len({(fact["s"], fact["p"]) for fact in facts}),
             "mutable_facts": len(facts),
@@ -124,7 +124,7 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
                 name: sum(item["discriminates"] is value for item in group)
                 for name, value in (("yes", True), ("no", False), ("no_parallel", None))
             },
-            "letters": {letter: letters[place] for place, letter in enumerate("ABCD")},
+            "letters": {letter: letters[index] for index, letter in enumerate("ABCD")},
         }
     flags = Counter(flag for item in items for flag in item["flags"])
     return counts | {"flags": dict(sorted(flags.items()))}
