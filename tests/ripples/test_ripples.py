@@ -12,13 +12,12 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
 from factdrift.ripples.build import inverses_of
-from factdrift.ripples.choose import choose
-from factdrift.ripples.criteria import Maker, Means
+from factdrift.ripples.criteria import Inputs, Maker
 from factdrift.ripples.jobs import Choose
 from factdrift.ripples.tables import DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, usable_alias
-from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.ripples.world import DatedStatement, Fact, Name, Update, World
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names, written
@@ -49,9 +48,11 @@ def fact(subject: int, relation: int, value: int, old: int = 1, new: int = 1, go
     return Fact(subject, relation, "wikibase-item", value, None, f"Q{value}", *statements, old, new, gone, 5)
 
 
-def stated(value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value") -> Stated:
+def stated(
+    value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value"
+) -> DatedStatement:
     name = f"Q183${value}-{start}"
-    return Stated(
+    return DatedStatement(
         dump, name, value, f"Q{value}", snak, start, start, False, end, end, False, False, False, True
     )
 
@@ -85,16 +86,16 @@ def world(facts: list[Fact], **changes: object) -> World:
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
-def means() -> Means:
+def inputs() -> Inputs:
     words = Words(TEMPLATES, read_noun_phrases(), read_grammar(), read_names())
-    return Means(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
+    return Inputs(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
 
 
 def probes(facts: list[Fact], **changes: object) -> tuple[dict[str, list[dict[str, object]]], Counter[str]]:
     """Criterion -> probes of the update, and why others were left out."""
     dropped: Counter[tuple[str, str, str]] = Counter()
     found: dict[str, list[dict[str, object]]] = {}
-    for row in Maker(world(facts, **changes), means(), dropped).probes(update()):
+    for row in Maker(world(facts, **changes), inputs(), dropped).probes(update()):
         found.setdefault(str(row["criterion"]), []).append(row)
     return found, Counter({f"{criterion} {reason}": n for (criterion, _, reason), n in dropped.items()})
 
@@ -121,7 +122,9 @@ def test_what_says_nothing_is_left_out_with_a_reason(facts, changes, reason):
     assert dropped[reason] == (3 if reason.startswith("alias") else 1)  # "DE" and "de" are no names either
 
 
-def month(statements: list[Stated], of: int = MERKEL, first: int = EVER, last: int = T_OLD - 1) -> str | None:
+def month(
+    statements: list[DatedStatement], of: int = MERKEL, first: int = EVER, last: int = T_OLD - 1
+) -> str | None:
     window = Window(T_OLD, T_NEW, first, last)
     found = month_of(statements, f"Q{of}", f"Q{MERKEL}", f"Q{SCHOLZ}", window, "draw")
     return found and found.date
@@ -169,13 +172,13 @@ def test_aliases_that_are_names():
 def test_nicknames_take_an_article_inside_a_sentence():
     said = ["the Hub", "the Bay State", "the Federation of Saint Lucia", "Roma"]
     names = [
-        means().words.alias(each) for each in ("The Hub", *(text.removeprefix("the ") for text in said[1:]))
+        inputs().words.alias(each) for each in ("The Hub", *(text.removeprefix("the ") for text in said[1:]))
     ]
     assert [written(name.label, name.usage) for name in names] == said
 
 
 def test_names_have_their_articles_and_plurals_in_the_past():
-    words = means().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
+    words = inputs().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
     lakers, arena = Name("Lakers", (), Usage("the", True), 0), Name("Arena", (), Usage("the"), 0)
     made = words.past(115, lakers, arena, "May 2019")
     assert made is not None
@@ -195,7 +198,7 @@ def test_caps_and_counts(most, popular, tmp_path):
     pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
     pq.write_table(DROPPED.empty_table(), dropped)
     files = {"probes": [probes], "dropped": [dropped], "output": made, "out_dropped": counted}
-    choose(Choose(per_criterion=most, seed=1, **files))
+    Choose(per_criterion=most, seed=1, **files).run()
     kept = pq.read_table(made).to_pylist()
     assert popular <= {each["popularity"] for each in kept}
     assert [each["place"] for each in kept] == list(range(most))
