@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
-from factdrift.snapshots.fetch import Client, Missing, Refused
+from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.listing import complete_dumps
 from factdrift.snapshots.registry import address_of
 
@@ -49,9 +49,9 @@ class Candidate(NamedTuple):
     reason: str = ""
 
 
-def is_same(one: Candidate, other: Candidate) -> bool:
+def is_same(first: Candidate, second: Candidate) -> bool:
     """Whether two are one file, as far as checksum, size and date of change say."""
-    return one[:3] == other[:3]
+    return first[:3] == second[:3]
 
 
 def candidates(
@@ -60,24 +60,20 @@ def candidates(
     released: Sequence[str],
     skipped: Mapping[str, Candidate],
     client: Client,
-    refused: dict[str, str],
 ) -> Iterator[Candidate]:
     """The complete dumps of the listings that can follow the dates `released`, newest first in each listing.
 
     Yields those among them that are `skipped`, too. Of a listing no more folders are asked for than needed.
-    Dates that a server refuses to show, with its reason, are added to `refused`.
+    Raises InputError if a server refuses to show a dump: a later one would take its place in the series.
     """
     after = later(released[-1], every - 1) if released else ""
     for listing in listings:
         usable: list[str] = []
-        for dump in complete_dumps(listing, after, client, refused):
+        for dump in complete_dumps(listing, after, client):
             try:
                 head = client.head(dump.urls[0])
             except Missing:
                 continue  # removed after it had been listed
-            except Refused as error:
-                refused[dump.date] = str(error)
-                continue
             if dump.size is None:
                 dump = dataclasses.replace(dump, size=head.size)
             candidate = Candidate(dump.date, address_of(dump), head.modified)

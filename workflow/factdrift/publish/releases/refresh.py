@@ -3,15 +3,13 @@
 Removed are only folders that a refresh has begun and none needs: snapshots, and tables of filters.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import yaml
 from snakemake.utils import update_config
@@ -41,9 +39,6 @@ from factdrift.publish.releases.release import (
 from factdrift.runs.leftovers import unlock
 from factdrift.snapshots.fetch import Client
 
-if TYPE_CHECKING:
-    from factdrift.publish.jobs import Refresh
-
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
 RELEASES = RESULTS / "releases"
@@ -59,8 +54,10 @@ _TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
 """Arguments with which Snakemake makes nothing; `-n` also among other letters (`-np`)."""
 
 
-def refresh(job: Refresh) -> int:
+def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[str]) -> int:
     """Makes all releases that are due, and prints what it does; returns the exit status.
+
+    `arguments`: Snakemake's; `configfile` and `contact` go before what the project's configuration says.
 
     It is 0 if every release that is due is there, complete, and no dump was found damaged; also if another
     refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if the
@@ -68,21 +65,21 @@ def refresh(job: Refresh) -> int:
     cannot be read.
     """
     default, config = (read_yaml(CONFIG / "config.yaml") for _ in range(2))
-    if job.configfile is not None:
-        if not job.configfile.is_file():
-            raise InputError(f"{job.configfile}: no such file; name a configuration")
+    if configfile is not None:
+        if not configfile.is_file():
+            raise InputError(f"{configfile}: no such file; name a configuration")
         try:
-            given: Any = read_yaml(job.configfile)
+            own: Any = read_yaml(configfile)
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InputError(f"{job.configfile}: {error}; correct it") from error
-        if not isinstance(given, dict):
-            raise InputError(f"{job.configfile}: holds no keys; write some, such as `variant: paper`")
-        update_config(config, given)
-    if job.contact is not None:
-        config["contact"] = job.contact
+            raise InputError(f"{configfile}: {error}; correct it") from error
+        if not isinstance(own, dict):
+            raise InputError(f"{configfile}: holds no keys; write some, such as `variant: paper`")
+        update_config(config, own)
+    if contact is not None:
+        config["contact"] = contact
     for keys in (config, default):
         configure(keys, keys_of_methods)
-    for argument in job.snakemake:
+    for argument in arguments:
         if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
             raise InputError(
                 f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
@@ -94,7 +91,10 @@ def refresh(job: Refresh) -> int:
         if not try_lock(lock, path):
             _say("another refresh is at work in this directory")
             return 0
-        return _Refresh(job, config, default, lock).run()
+        # What Snakemake's command line says beside the values of a release.
+        given = [*arguments] or ["--cores", "all"]
+        given += ["--configfile", str(configfile)] if configfile is not None else []
+        return _Refresh(given, contact, config, default, lock).run()
 
 
 def _say(text: str) -> None:
@@ -102,18 +102,22 @@ def _say(text: str) -> None:
 
 
 class _Refresh:
-    def __init__(self, job: Refresh, config: dict[str, Any], default: dict[str, Any], lock: IO[str]) -> None:
-        self._job, self._lock = job, lock
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        contact: str | None,
+        config: dict[str, Any],
+        default: dict[str, Any],
+        lock: IO[str],
+    ) -> None:
+        self._arguments, self._contact, self._lock = arguments, contact, lock
         self._keys, self._client = config["refresh"], Client(config["contact"])
         self._recorded, self._default = configuration(config), configuration(default)
-        self._arguments = [*job.snakemake] or ["--cores", "all"]
         self._trial = any(_TRIAL.fullmatch(argument) for argument in self._arguments)
         self._skipped = read_skipped(SKIPPED)
         self._named: set[str] = set()
         self._damaged: set[Candidate] = set()
         """What was found damaged by this refresh: of one date, one server may have it and then another."""
-        self._refused = ""
-        """Why the first date that servers list and refuse to show is not known, if there is one."""
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
@@ -127,11 +131,7 @@ class _Refresh:
             usable = self._usable(before)
             due = sequences(usable, before.dates, every)
             if not due:
-                if self._refused:
-                    status = 1
-                    remedy = "run again when it can be read, or name other `refresh.listings`"
-                    _say(f"{self._refused}. No later dump takes its place in the series; {remedy}")
-                elif not made and not status:
+                if not made and not status:
                     dates = ", ".join(sorted(usable)) or "none"
                     _say(
                         f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
@@ -156,14 +156,10 @@ class _Refresh:
         return status
 
     def _usable(self, before: Release) -> dict[str, Candidate]:
-        """Date -> the dump that can follow the last release; says which ones are skipped.
-
-        Dates after one that no server shows are left out, and for a first release all, which has the newest.
-        """
+        """Date -> the dump that can follow the last release; says which ones are skipped."""
         usable: dict[str, Candidate] = {}
-        refused: dict[str, str] = {}
         listings, every = self._keys["listings"], self._keys["every"]
-        for candidate in candidates(listings, every, before.dates, self._skipped, self._client, refused):
+        for candidate in candidates(listings, every, before.dates, self._skipped, self._client):
             date = candidate.date
             known = self._skipped.get(date)
             if known is None:
@@ -179,9 +175,7 @@ class _Refresh:
                     write_skipped(self._skipped, SKIPPED)
                     _remove_snapshot(date)
                 usable[date] = candidate
-        first = min(refused.keys() - usable.keys(), default="")
-        self._refused = refused.get(first, "")
-        return {date: each for date, each in usable.items() if not first or (before.dates and date < first)}
+        return usable
 
     def _skip(self, dump: Candidate, reason: str) -> None:
         self._skipped[dump.date] = dump._replace(reason=reason)
@@ -205,8 +199,7 @@ class _Refresh:
         logs = {date: build.log_times(date) for date in fresh}
         status = build.run(self._line(before, release), self._lock)
         if status:
-            found = {date: build.damage(date, logs[date]) for date in fresh}
-            damaged = {date: reason for date, reason in found.items() if reason}
+            damaged = {date: reason for date in fresh if (reason := build.damage(date, logs[date]))}
             if not damaged:
                 _say(f"release {new} is not complete; the same command goes on from here")
             return status, damaged
@@ -235,15 +228,13 @@ class _Refresh:
             raise InputError(f"{SNAKEFILE} is missing: `factdrift refresh` runs the workflow of a checkout")
         unlock()
         values: Mapping[str, Any] = {
-            **({"contact": self._job.contact} if self._job.contact is not None else {}),
+            **({"contact": self._contact} if self._contact is not None else {}),
             "snapshots": {"old": release.dates[-2], "new": release.dates[-1]},
             "stream": release.dates,
             "dumps": release.dumps,
             "refresh": {"released": before.dates},
         }
         line = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "latest", *self._arguments]
-        if self._job.configfile is not None:
-            line += ["--configfile", str(self._job.configfile)]
         return [*line, "--config", *(f"{key}={json.dumps(value)}" for key, value in values.items())]
 
 
