@@ -12,7 +12,7 @@ from support.sparql import QueryService, query_service
 from support.worlds import Date, Fact, World, time_of
 
 from factdrift.core.errors import InputError
-from factdrift.snapshots.recent.search import Found, Search, chosen, search
+from factdrift.snapshots.recent.search import Changes, Search, chosen, search
 from factdrift.sparql.client import POLICY, Client
 
 from .conftest import database_of
@@ -106,7 +106,7 @@ def plainly(since: datetime.date, until: datetime.date, scope: str = "enwiki") -
 
 def found_by(
     asking: Client, since: datetime.date = SINCE, until: datetime.date = UNTIL, **keys: object
-) -> Found:
+) -> Changes:
     return search(asking, Search(RELATIONS, since, until, TODAY, **keys))
 
 

@@ -75,7 +75,7 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
     if lacking:
         raise InputError(f"{inputs.manifest}: has no {lacking[0]}; name the manifest.json of the build")
     for name, number in rows.items():
-        listed = [held for table, held in build["rows"].items() if Path(table).name == name]
+        listed = [size for table, size in build["rows"].items() if Path(table).name == name]
         if listed and number not in listed:
             raise InputError(
                 f"{sources[name]}: has {number:,} rows, {inputs.manifest} lists {listed[0]:,}; it is the "
@@ -89,7 +89,7 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
         raise InputError(
             "no data set has its first table among the files given; add results/wikifactdiff.parquet"
         )
-    filled = [each for each in asked if any(rows.get(name) for name in each.needed)]
+    filled = [dataset for dataset in asked if any(rows.get(name) for name in dataset.needed)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
@@ -150,8 +150,8 @@ def write_splits(
             schema, whole = file.schema_arrow, file.metadata.num_rows
             rows = {split: whole}
             if split == "*":
-                found = Counter(file.read(["split"])["split"].to_pylist())
-                rows = {name: found[name] for name in config.splits}
+                by_split = Counter(file.read(["split"])["split"].to_pylist())
+                rows = {name: by_split[name] for name in config.splits}
             if sum(rows.values()) != whole:
                 raise InputError(
                     f"{source}: has splits other than {', '.join(config.splits)}; build it again"
@@ -169,16 +169,16 @@ def _write_shards(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, rows: int, path: Path, shard: int
 ) -> None:
     """Writes batches that have so many rows together as `PATH-00000-of-00001.parquet` and so on."""
-    held = schema.empty_table()
+    waiting = schema.empty_table()
     number = -(-rows // shard)
-    for place in range(number):
-        size = min(shard, rows - place * shard)
-        while held.num_rows < size:
-            held = pa.concat_tables([held, pa.Table.from_batches([next(batches)])])
+    for index in range(number):
+        size = min(shard, rows - index * shard)
+        while waiting.num_rows < size:
+            waiting = pa.concat_tables([waiting, pa.Table.from_batches([next(batches)])])
         # One chunk per column, so that the bytes do not depend on how the product's rows are grouped.
-        part = held.slice(0, size).combine_chunks()
-        write_parquet(part, path.with_name(f"{path.name}-{place:05}-of-{number:05}.parquet"))
-        held = held.slice(size)
+        part = waiting.slice(0, size).combine_chunks()
+        write_parquet(part, path.with_name(f"{path.name}-{index:05}-of-{number:05}.parquet"))
+        waiting = waiting.slice(size)
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
@@ -232,7 +232,7 @@ def read_page(name: str) -> Page:
     if not path.is_file():
         raise InputError(f"{path}: no such page; it describes the columns of a table that is published")
     lines = _LINK.sub(r"\1", _COMMENT.sub("", path.read_text(encoding="utf-8"))).splitlines()
-    first = next((place for place, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
+    first = next((index for index, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
     if first is None:
         raise InputError(f"{path}: has no table with the header {' | '.join(_COLUMNS)}")
     summary = re.sub(r"\s+", " ", " ".join(lines[1:first])).strip().partition(". ")[0].rstrip(".") + "."

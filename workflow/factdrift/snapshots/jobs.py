@@ -202,9 +202,9 @@ def _check_file(output: Path) -> None:
 
 def _on_disk(results: Path) -> dict[str, list[str]]:
     """Date -> the state of each file that the workflow has downloaded, or has begun to, of its dump."""
-    found: dict[str, list[str]] = {}
+    states: dict[str, list[str]] = {}
     for file in sorted(results.glob("snapshots/????-??-??/wikidata.json*")):
         if not file.name.endswith(".part.json"):
             begun = "incomplete, " if file.suffix == ".part" else ""
-            found.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
-    return found
+            states.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
+    return states

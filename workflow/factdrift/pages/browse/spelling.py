@@ -8,17 +8,17 @@ def mistakes_allowed(word: str) -> int:
     return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
 
 
-def distance(one: str, other: str, most: int) -> int:
+def distance(word: str, other: str, most: int) -> int:
     """The number of letters to change, insert, delete or swap with their neighbour; `most` + 1 if more."""
-    if abs(len(one) - len(other)) > most:
+    if abs(len(word) - len(other)) > most:
         return most + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    for i, letter in enumerate(word, 1):
         last, row, earlier = row, [i], before
         for j, against in enumerate(other, 1):
             cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == against:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
         if min(row) > most:
@@ -33,6 +33,6 @@ def nearest(word: str, known: Iterable[tuple[str, int]]) -> str | None:
     None if all differ by more letters than `mistakes_allowed`.
     """
     most = mistakes_allowed(word)
-    found = ((distance(word, other, most), -often, other) for other, often in known)
-    best = min((each for each in found if each[0] <= most), default=None)
+    ranked = ((distance(word, other, most), -often, other) for other, often in known)
+    best = min((candidate for candidate in ranked if candidate[0] <= most), default=None)
     return best[2] if best is not None else None

@@ -28,7 +28,7 @@ def run(line: Sequence[str], lock: IO[str]) -> int:
     received: list[int] = []
     # Handlers are set before the command starts, so that it begins with the default ones, also where this
     # process was started to ignore Ctrl-C, as shells do in the background.
-    before = {each: signal.signal(each, lambda number, _: received.append(number)) for each in _ENDING}
+    before = {ending: signal.signal(ending, lambda number, _: received.append(number)) for ending in _ENDING}
     try:
         process = subprocess.Popen(line, pass_fds=[lock.fileno()])
         while not received:

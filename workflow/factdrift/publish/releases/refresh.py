@@ -92,9 +92,9 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
             _say("another refresh is at work in this directory")
             return 0
         # What Snakemake's command line says beside the values of a release.
-        given = [*arguments] or ["--cores", "all"]
-        given += ["--configfile", str(configfile)] if configfile is not None else []
-        return _Refresh(given, contact, config, default, lock).run()
+        words = [*arguments] or ["--cores", "all"]
+        words += ["--configfile", str(configfile)] if configfile is not None else []
+        return _Refresh(words, contact, config, default, lock).run()
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,7 @@ QUALIFIERS = (580, 582, 585)
 
 _ENGLISH = "https://en.wikipedia.org/"
 
-Found = Mapping[int, frozenset[int]]
+Changes = Mapping[int, frozenset[int]]
 """Item -> the relations for which it was found."""
 
 
@@ -39,7 +39,7 @@ class Search:
     scope: str = "enwiki"
 
 
-def search(client: Client, wanted: Search) -> Found:
+def search(client: Client, wanted: Search) -> Changes:
     """The items that the server names.
 
     Raises InputError if an answer cannot be used, or the server fails for good.
@@ -63,17 +63,17 @@ def search(client: Client, wanted: Search) -> Found:
     return {item: frozenset(items[item]) for item in sorted(items)}
 
 
-def chosen(changes: Found, limit: int) -> list[int]:
+def chosen(changes: Changes, limit: int) -> list[int]:
     """At most `limit` of the items, sorted by number.
 
     Each relation gives its items with the lowest numbers in turn, so that no relation takes all places.
     """
-    place: dict[int, int] = {}
+    best_rank: dict[int, int] = {}
     for relation in sorted({relation for of_item in changes.values() for relation in of_item}):
         of_relation = sorted(item for item, relations in changes.items() if relation in relations)
         for rank, item in enumerate(of_relation):
-            place[item] = min(rank, place.get(item, rank))
-    return sorted(sorted(changes, key=lambda item: (place[item], item))[:limit])
+            best_rank[item] = min(rank, best_rank.get(item, rank))
+    return sorted(sorted(changes, key=lambda item: (best_rank[item], item))[:limit])
 
 
 def _items(client: Client, query: partial[str], month: Period) -> set[int]:
