@@ -114,7 +114,6 @@ rule tempripple_account:
     output:
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",
-        markdown="results/{pair}/tempripple/tr_stats.md",
     log:
         "logs/{pair}/tempripple/account.txt",
     group:

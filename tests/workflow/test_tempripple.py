@@ -96,9 +96,6 @@ def test_statistics_agree_with_the_tables(made: Path) -> None:
     asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"])
     assert stats["concentration"]["asked_facts"] == len(asked)
     assert stats["concentration"]["most_items_of_one_asked_fact"] == max(asked.values())
-    text = (made / FOLDER / "tr_stats.md").read_text()
-    assert f"{len(facts)} mutable facts" in text
-    assert f"{len(without)} items (" in text
 
 
 @pytest.mark.slow

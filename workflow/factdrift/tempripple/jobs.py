@@ -229,12 +229,11 @@ class Account(WithTables, command="tempripple account"):
     endpoint: Annotated[str | None, "the SPARQL server that the rows came from otherwise"] = None
     all_dropped: Annotated[Output, "tr_dropped"]
     json: Annotated[Output, "tr_stats.json"]
-    markdown: Annotated[Output, "the statistics as Markdown"]
 
     def run(self) -> str:
-        from factdrift.core.files import write_json, write_text
+        from factdrift.core.files import write_json
         from factdrift.tempripple import schemas
-        from factdrift.tempripple.stats import as_markdown, statistics
+        from factdrift.tempripple.stats import statistics
 
         dropped = [row for path in self.dropped for row in schemas.read_rows(path, schemas.TR_DROPPED)]
         schemas.write_rows(dropped, schemas.TR_DROPPED, self.all_dropped)
@@ -251,9 +250,8 @@ class Account(WithTables, command="tempripple account"):
         for path in self.accounts:
             stats |= json.loads(path.read_text(encoding="utf-8"))
         write_json(stats, self.json)
-        text = as_markdown(stats)
-        write_text(text, self.markdown)
-        return text
+        counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in stats["sizes"].items())
+        return f"{self.json}: {counts}"
 
 
 class Sparql(Job, command="tempripple sparql"):

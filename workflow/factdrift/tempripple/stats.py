@@ -10,7 +10,6 @@ import msgspec
 
 from factdrift.core.columns import Row
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.settings import ItemSettings
 from factdrift.wikidata.ids import property_id
 
@@ -162,65 +161,3 @@ def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
         }
         for stage, reasons in sorted(counts.items())
     }
-
-
-def as_markdown(stats: Mapping[str, Any]) -> str:
-    """The statistics as Markdown, durations in the layout of the paper's Table 1."""
-    sizes, opened, spread = stats["sizes"], stats["open_only"], stats["concentration"]
-    lines = [
-        f"# TempRIPPLE from the snapshot of {stats['snapshot']['date']}",
-        "",
-        f"{sizes['subject_relation_pairs']:,} (s, p), {sizes['mutable_facts']:,} mutable facts, "
-        f"{sizes['related_facts']:,} related facts, {sizes['items']:,} items.",
-    ]
-    if stats["partial_period"]:
-        until = stats["parameters"]["change_end"]
-        lines += ["", f"The snapshot is older than {until}: the period is not complete."]
-    columns = ("subjects", "facts", "mean_years", "max_years", "mean_years_ended")
-    lines += _table(
-        "property | (s, p) | facts | mean years | maximum | mean of those that ended",
-        (
-            ["all" if name == "all" else f"{name} {row['label']}", *(row[column] for column in columns)]
-            for name, row in stats["table_1"].items()
-        ),
-    )
-    lines += _table(
-        "hop | related facts | of new facts | of old facts | per fact of the hop before",
-        ([hop, *stats["related"][f"hop_{hop}"].values()] for hop in (1, 2, 3)),
-    )
-    groups = []
-    for name, row in stats["items"].items():
-        if name != "flags":  # `task_3_hop_1`
-            cells = [row["items"], row["open_only"], *row["discriminates"].values()]
-            groups.append([TASKS[int(name[5]) - 1], name[-1], *cells])
-    lines += _table(
-        "task | hop | items | without options | discriminate | do not | no parallel",
-        groups,
-    )
-    if opened["items"]:
-        properties = ", ".join(f"{name} {number:,}" for name, number in opened["by_property"].items())
-        share = f"{opened['items']:,} items ({opened['share']:.1%})"
-        lines += ["", f"{share} have no options and can only be asked openly: {properties}."]
-    asked, facts = spread["related_items"], spread["asked_facts"]
-    if facts:
-        holders = ", ".join(f"{item['label']} {item['share']:.1%}" for item in spread["largest_holders"])
-        lines += [
-            "",
-            f"The {asked:,} related items ask for {facts:,} different facts.",
-            f"The holders from whom most paths start: {holders}.",
-        ]
-    dropped = []
-    for stage, reasons in stats["dropped"].items():
-        for reason, numbers in reasons.items():
-            parts = ", ".join(f"{name} {number:,}" for name, number in numbers.items() if name != "all")
-            dropped.append([stage, reason, numbers["all"], parts])
-    return "\n".join([*lines, *_table("stage | reason | dropped | of which", dropped)]) + "\n"
-
-
-def _table(header: str, rows: Iterable[Iterable[Any]]) -> list[str]:
-    """The lines of a Markdown table, with an empty one before it."""
-    lines = ["", f"| {header} |", "|---" * (header.count("|") + 1) + "|"]
-    for row in rows:
-        cells = ("-" if cell is None else f"{cell:,}" if not isinstance(cell, str) else cell for cell in row)
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines

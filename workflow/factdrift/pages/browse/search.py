@@ -1,5 +1,6 @@
 """An open index: searches as one types, names by id, and updates in the order of popularity."""
 
+import difflib
 import json
 import sqlite3
 import threading
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple, Self
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.pages.browse.spelling import nearest
 from factdrift.wikidata.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
@@ -19,6 +19,9 @@ RELATION, CLASS, SUBJECT = range(3)
 
 EXACT = 10
 """Names that are exactly what was typed, at most."""
+
+ALIKE = 0.65
+"""The least share of equal letters by which an unknown word is taken for one of the index."""
 
 CLASSES = 100
 """Classes above or below another that its page shows, at most."""
@@ -117,7 +120,7 @@ class Index:
 
     def corrected(self, text: str) -> str | None:
         """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
-        query, end = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
+        query, end = "SELECT term FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
         terms: list[str] = []
         for word in map(folded, _words(text)):
             meant: str | None = word
@@ -125,7 +128,8 @@ class Index:
             if not self._all(f"{query} LIMIT 1", word, word + end):
                 similar, lengths = f"{query} AND length(term) BETWEEN ? AND ?", (len(word) - 2, len(word) + 2)
                 rows = self._all(similar, word[0], word[0] + end, *lengths)
-                meant = nearest(word, ((row["term"], row["doc"]) for row in rows))
+                alike = difflib.get_close_matches(word, [row["term"] for row in rows], 1, ALIKE)
+                meant = alike[0] if alike else None
             if meant is None:
                 return None
             terms.append(meant)
