@@ -1,17 +1,12 @@
-"""One run of Snakemake inside a refresh: its start, its end with the refresh, and the dump that failed it."""
+"""One run of Snakemake inside a refresh: its start, and its end with the refresh."""
 
 import contextlib
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO
 
 import psutil
-
-from factdrift.core.errors import DAMAGED
-
-LOGS = Path("logs/snapshots")
 
 GRACE = 60.0
 """Seconds that Snakemake has to end its jobs and itself when the refresh is asked to end."""
@@ -73,19 +68,3 @@ def _children(process: int) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         return psutil.Process(process).children(recursive=True)
     return []
-
-
-def log_times(date: str) -> dict[Path, int]:
-    """When each log of a snapshot's jobs was last changed, in nanoseconds."""
-    return {path: path.stat().st_mtime_ns for path in (LOGS / date).rglob("*.txt")}
-
-
-def damage(date: str, before: Mapping[Path, int]) -> str:
-    """What a job has found wrong with the dump of a date, from the logs that have changed since `before`; ""
-    if nothing."""
-    for path, changed in sorted(log_times(date).items()):
-        if before.get(path) != changed:
-            for line in path.read_text("utf-8", "replace").splitlines():
-                if line.startswith(f"factdrift: {DAMAGED}"):
-                    return line.removeprefix(f"factdrift: {DAMAGED}")
-    return ""

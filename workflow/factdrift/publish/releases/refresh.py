@@ -21,14 +21,7 @@ from factdrift.core.paths import CONFIG, SNAKEFILE
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
-from factdrift.publish.releases.candidates import (
-    Candidate,
-    candidates,
-    is_same,
-    read_skipped,
-    sequences,
-    write_skipped,
-)
+from factdrift.publish.releases.candidates import candidates, sequences
 from factdrift.publish.releases.release import (
     Release,
     check_unchanged,
@@ -42,7 +35,6 @@ from factdrift.snapshots.fetch import Client
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
 RELEASES = RESULTS / "releases"
-SKIPPED = RELEASES / "skipped.json"
 
 MARK = ".refresh.json"
 """The file that a refresh writes into the folders that it begins. Only folders with it are removed."""
@@ -59,8 +51,8 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
 
     `arguments`: Snakemake's; `configfile` and `contact` go before what the project's configuration says.
 
-    It is 0 if every release that is due is there, complete, and no dump was found damaged; also if another
-    refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if the
+    It is 0 if every release that is due is there and complete; also if another refresh is at work in the
+    directory. Safe to repeat after any interruption. Raises InputError if the
     configuration is wrong or has changed since the last release, that one is not complete, or a listing
     cannot be read.
     """
@@ -114,10 +106,6 @@ class _Refresh:
         self._keys, self._client = config["refresh"], Client(config["contact"])
         self._recorded, self._default = configuration(config), configuration(default)
         self._trial = any(_TRIAL.fullmatch(argument) for argument in self._arguments)
-        self._skipped = read_skipped(SKIPPED)
-        self._named: set[str] = set()
-        self._damaged: set[Candidate] = set()
-        """What was found damaged by this refresh: of one date, one server may have it and then another."""
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
@@ -126,83 +114,43 @@ class _Refresh:
         if folder is not None:
             before, _ = read_release(folder)
             check_unchanged(before.configuration, self._recorded, self._default, folder)
-        status, made = 0, False
-        while True:
-            usable = self._usable(before)
-            due = sequences(usable, before.dates, every)
-            if not due:
-                if not made and not status:
-                    dates = ", ".join(sorted(usable)) or "none"
-                    _say(
-                        f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
-                        if before.dates
-                        else f"nothing new: no two complete dumps {every} days apart (found: {dates})"
-                    )
-                break
-            dumps = before.dumps | {date: usable[date].address for date in due[0] if date in usable}
-            release = before._replace(dates=due[0], dumps={date: dumps[date] for date in due[0]})
-            ended, damaged = self._make(before, release)
-            for date, reason in damaged.items():
-                self._skip(usable[date], reason)
-            if damaged:
-                status = 1
-            elif ended:
-                return ended
-            else:
-                before, made = release, True
+        usable = candidates(self._keys["listings"], every, before.dates, self._keys["skip"], self._client)
+        due = sequences(usable, before.dates, every)
+        if not due:
+            listed = ", ".join(sorted(usable)) or "none"
+            _say(
+                f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
+                if before.dates
+                else f"nothing new: no two complete dumps {every} days apart (found: {listed})"
+            )
+        for dates in due:
+            dumps = before.dumps | usable
+            release = before._replace(dates=dates, dumps={date: dumps[date] for date in dates})
+            if status := self._make(before, release):
+                return status
+            before = release
         if before.dates and not self._trial:
             for line in _remove_old(before.dates, self._keys["retention"]):
                 _say(line)
-        return status
+        return 0
 
-    def _usable(self, before: Release) -> dict[str, Candidate]:
-        """Date -> the dump that can follow the last release; says which ones are skipped."""
-        usable: dict[str, Candidate] = {}
-        listings, every = self._keys["listings"], self._keys["every"]
-        for candidate in candidates(listings, every, before.dates, self._skipped, self._client):
-            date = candidate.date
-            known = self._skipped.get(date)
-            if known is None:
-                usable.setdefault(date, candidate)
-            elif is_same(known, candidate) or candidate in self._damaged:
-                if date not in self._named:
-                    _say(f"skipped {date}: {known.reason} (remove it from {SKIPPED} to try it again)")
-                self._named.add(date)
-            else:
-                _say(f"{date}: the server has another file than the one that was skipped")
-                if not self._trial:
-                    del self._skipped[date]
-                    write_skipped(self._skipped, SKIPPED)
-                    _remove_snapshot(date)
-                usable[date] = candidate
-        return usable
-
-    def _skip(self, dump: Candidate, reason: str) -> None:
-        self._skipped[dump.date] = dump._replace(reason=reason)
-        write_skipped(self._skipped, SKIPPED)
-        _say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
-        self._named.add(dump.date)
-        self._damaged.add(dump)
-
-    def _make(self, before: Release, release: Release) -> tuple[int, dict[str, str]]:
-        """Runs the workflow for one release. Returns the exit status, and date -> reason of damaged dumps."""
+    def _make(self, before: Release, release: Release) -> int:
+        """Runs the workflow for one release; returns the exit status."""
         old, new = release.dates[-2:]
         _say(f"release {new}: what changed since {old}")
         _check_intervals(before)
-        fresh = [date for date in (old, new) if date not in before.dates]
         if not self._trial:
-            for date in fresh:
+            for date in [date for date in (old, new) if date not in before.dates]:
                 if _remove_snapshot(date, unless=release.dumps[date]):
                     _say(f"{date}: the server has another dump than the one that is here, which is removed")
                 _begin(SNAPSHOTS / date, release.dumps[date])
             _begin(RESULTS / f"{old}_{new}")
-        logs = {date: build.log_times(date) for date in fresh}
-        status = build.run(self._line(before, release), self._lock)
-        if status:
-            damaged = {date: reason for date in fresh if (reason := build.damage(date, logs[date]))}
-            if not damaged:
-                _say(f"release {new} is not complete; the same command goes on from here")
-            return status, damaged
+        if status := build.run(self._line(before, release), self._lock):
+            _say(
+                f"release {new} is not complete; the same command goes on from here. Of a dump that "
+                "a job calls damaged it needs another file on the server; or name its date in `refresh.skip`"
+            )
+            return status
         try:
             made, account = read_release(RELEASES / new)
             if made._replace(configuration={}) != release._replace(configuration={}):
@@ -212,7 +160,7 @@ class _Refresh:
                 f"release {new} was not made, though Snakemake ended with status 0; nothing was removed "
                 f"({error})"
             )
-            return 1, {}
+            return 1
         number, of_new = len(release.dates) - 1, account["new"]
         scenarios = ", ".join(f"{count:,} {name}" for name, count in of_new["scenarios"].items())
         files = f"{len(account['files'])} files, {account['updates']:,} updates in {number} intervals"
@@ -220,7 +168,7 @@ class _Refresh:
         _say(f"{RELEASES / new}: {files}")
         _say(f"new since {old}: {scenarios or 'no updates'}")
         _say(f"{follow}, {of_new['reverts']:,} bring a value back")
-        return 0, {}
+        return 0
 
     def _line(self, before: Release, release: Release) -> list[str]:
         """The command that makes one release."""
