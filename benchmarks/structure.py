@@ -39,7 +39,7 @@ NEWER = {
     "more methods, models and tools": """*wise.py *merge.py */methods/*replay.py *quantized.py
         */models/memories.py *fitting.py */tools/compare.py */evaluation/test_compare.py
         */bundled/shipped.py */test_resume.py *pretended.py */test_on_gpu.py""",
-    "explorer: why, spelling; site, notebooks": """*why.py */browse/spelling.py */test_docs_site.py
+    "explorer: why, spelling; site, notebooks": """*why.py */test_docs_site.py
         *notebook*.py */test_tutorials.py""",
     "audit by a second implementation": """*/audit/conclusions.py */audit/documents.py
         */audit/expected.py */audit/filters.py */audit/phrases.py */audit/reading.py */audit/sentences.py

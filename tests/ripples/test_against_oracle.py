@@ -536,12 +536,29 @@ def shown(row: Row) -> Row:
     return {**same, "asked": asked, "sentences": sentences, "conditions": conditions}
 
 
+def popularity(drawn: Drawn, due: Row) -> int:
+    """The sitelinks of what makes a probe easy: its answer, its first subject, or a neighbour's subject."""
+    items = {
+        "compose_object": due["answers"][0]["id"],
+        "specific": due["answers"][0]["id"],
+        "compose_subject": due["conditions"][0]["fact"][0] if due["conditions"] else None,
+        "neighbor": f"Q{due['asked'][0]}",
+    }
+    item = items.get(due["criterion"])
+    return drawn.likes[int(item[1:])] if item else 0
+
+
 @pytest.mark.parametrize("seed", range(examples(16)))
 def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     drawn = Drawn(seed)
     wanted = Oracle(drawn).probes()
-    made = [shown(row) for row in drawn.probes(tmp_path)]
-    for due, probe in zip(wanted, made, strict=False):
+    rows = drawn.probes(tmp_path)
+    made = [shown(row) for row in rows]
+    for due, probe, row in zip(wanted, made, rows, strict=False):
+        assert row["popularity"] == popularity(drawn, due)
+        month = row["date"] and f"In {MONTHS[int(row['date'][5:])]} {row['date'][:4]}, "
+        assert row["prompt"].startswith(month or "")
+        assert bool(month) == row["criterion"].startswith("history")
         if probe["criterion"].startswith("history") and probe["update"] == due["update"]:
             assert probe["sentences"][0] in due["sentences"][0].split("|")
             due["sentences"] = probe["sentences"]
