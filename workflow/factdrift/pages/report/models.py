@@ -1,6 +1,5 @@
 """Sections about benchmarks, language models and the audit: each is there only if its results are."""
 
-import filecmp
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +25,7 @@ def _results(build: Build, folder: str, target: str, *files: tuple[str, str]) ->
 def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     """Scores of editing methods: what was written, then Table 6 and Figure 2 of the WikiFactDiff paper."""
     target = "edit_scores.parquet"
-    scores = build.product(target)
-    if scores is None:
+    if build.product(target) is None:
         return "", []
     blocks: list[Block] = []
     path = build.product("table6.csv", "edit")
@@ -36,18 +34,6 @@ def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     pictures = [("written.svg", "What was written"), ("bleedover.svg", "Bleedover (Figure 2)")]
     known = ("table7.txt", "The same of facts that the model knew (Table 7)")
     blocks += _results(build, "edit", target, *pictures, ("table6.txt", "Tables as text"), known)
-    # What `factdrift compare` has written about these scores last.
-    product, drawn = build.results / target, build.results / "compare" / "compare.svg"
-    if (
-        drawn.is_file()
-        and product.is_file()
-        and filecmp.cmp(product, scores, shallow=False)
-        and drawn.stat().st_mtime_ns >= product.stat().st_mtime_ns
-    ):
-        command = "factdrift compare METHOD METHOD"
-        blocks.append(picture("Methods compared", drawn, Provenance("compare/compare.svg", command)))
-        in_words = drawn.with_suffix(".txt")
-        blocks.append(text("In words", in_words, Provenance("compare/compare.txt", command)))
     lead = (
         "What each method makes the model write, in other words too, and which other facts it loses; then "
         "the paper's metrics, from probabilities."
