@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -77,25 +76,6 @@ def test_options_are_of_the_answers_kind(made: Path) -> None:
             assert not any(option.startswith("-") for option in item["option_ids"])
     assert teams > 90
     assert dates > 50
-
-
-def test_statistics_agree_with_the_tables(made: Path) -> None:
-    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
-    facts, items = rows(made, "tr_facts"), rows(made, "tr_items")
-    assert stats["sizes"]["mutable_facts"] == len(facts) == stats["table_1"]["all"]["facts"]
-    assert stats["snapshot"]["date"] == "2023-02-27"
-    assert not stats["partial_period"]
-    reasons = Counter(row["reason"] for row in rows(made, "tr_dropped") if row["stage"] == "mutable")
-    assert {name: n["all"] for name, n in stats["dropped"]["mutable"].items()} == reasons
-    for group in stats["items"].values():
-        letters = group.get("letters", {}).values()
-        assert not letters or max(letters) - min(letters) <= 1
-    without = [item for item in items if item["open_only"]]
-    assert stats["open_only"]["items"] == len(without) > 0
-    assert stats["open_only"]["by_property"] == Counter(item["asked_p"] for item in without)
-    asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"])
-    assert stats["concentration"]["asked_facts"] == len(asked)
-    assert stats["concentration"]["most_items_of_one_asked_fact"] == max(asked.values())
 
 
 @pytest.mark.slow
