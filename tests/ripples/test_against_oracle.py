@@ -77,7 +77,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
-        self.labels = {item: dice.choice(SYLLABLES) + dice.choice(SYLLABLES).lower() for item in SUBJECTS}
+        self.labels = {item: dice.choice(SYLLABLES) + dice.choice(SYLLABLES[:5]).lower() for item in SUBJECTS}
         self.labels[7278] = "Parties"
         self.aliases = {item: [f"{label}sson"] for item, label in self.labels.items()}
         self.likes = {item: dice.randrange(3) for item in self.labels}
