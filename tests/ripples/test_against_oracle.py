@@ -101,6 +101,12 @@ class Drawn:
         groups = sorted({(fact.s, fact.p) for fact in self.old + self.new if fact.p in UPDATED})
         self.rows = [row for group in groups if (row := self._update(*group)) is not None]
         self.groups = {(number(row["subject"]), number(row["relation"])) for row in self.rows}
+        for row in self.rows:
+            subject, relation = number(row["subject"]), number(row["relation"])
+            for second in sorted(second for first, second in PAIRS if first == relation):
+                item = number(row["objects"][0])
+                if dice.random() < 0.4:  # beside what is stated of it
+                    self.new.append(Fact(item, second, subject, id=f"Q{item}$P{second}-Q{subject}"))
 
     def _state(self, subject: int, relation: int, serial: int) -> None:
         dice = self.dice
