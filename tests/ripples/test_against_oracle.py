@@ -192,12 +192,15 @@ class Drawn:
         whole = [{"subject": s, "property": p} for s, p in sorted(self.groups)]
         write_parquet(pa.Table.from_pylist(whole, schema_of("subject property: int32")), paths["groups"])
         texts = [
-            {"property": each, "rank": rank, "template": text, "source": "file"}
+            {"property": each, "rank": rank, "template": text.format(each), "source": source}
             for each in (*RELATIONS, 31, 39)
-            for rank, text in enumerate(
-                ("The r%d of {subject} is {object}", "{subject} has the r%d {object}"), 1
+            for rank, (source, text) in enumerate(
+                (
+                    ("generic", "{{subject}} is related to {{object}}"),
+                    ("file", "The r{} of {{subject}} is {{object}}"),
+                    ("file", "{{subject}} has the r{} {{object}}"),
+                )
             )
-            for text in [text % each]
         ]
         write_parquet(pa.Table.from_pylist(texts, TEMPLATES), paths["templates"])
         write_parquet(PROPERTIES.empty_table(), paths["properties"])

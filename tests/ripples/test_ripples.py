@@ -167,7 +167,7 @@ def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_th
 
 
 def test_aliases_that_are_names():
-    names = {"Federal Republic of Germany": "Germany", "Amazon.com, Inc.": "Amazon"}
+    names = {"Federal Republic of Germany": "Germany", "Amazon.com, Inc.": "Amazon", "Amy": "Amélie"}
     others = {"DE": "Germany", "cl": "Chile", "🇩🇪": "Germany", "the United States": "United States"}
     others |= {"germany": "Germany", "amazon.com": "Amazon"}
     for alias, label in (names | others).items():
