@@ -4,27 +4,33 @@ Inputs: wfd_repl.parquet, shared_objects.parquet and ripples.parquet of the conf
 follows from them.
 """
 
+UPDATES = {"dataset": "wfd_repl"}
+CHAINS = {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"}
 LAYOUTS = {
-    "counterfact": {"shared": "shared_objects", "ripples": "ripples"},
-    "easyedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related", "ripples": "ripples"},
-    "rippleedits": {"ripples": "ripples"},
-    "wikibigedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"},
-    "zsre": {},
+    "counterfact": {**UPDATES, "shared": "shared_objects", "ripples": "ripples"},
+    "easyedit": {**UPDATES, **CHAINS, "ripples": "ripples"},
+    "mquake": CHAINS,
+    "rippleedits": {**UPDATES, "ripples": "ripples"},
+    "wikibigedit": {**UPDATES, **CHAINS},
+    "zsre": UPDATES,
 }
-"""Layout -> the tables beside the dataset that it takes something from, by field."""
+"""Layout -> the tables that it is written from, by field."""
 
 
 rule layout:
-    """The replacements in the layout of another project."""
+    """The replacements, or what follows from TempRIPPLE's new facts, in the layout of another project."""
     input:
         **by_field(
-            ["shared", "facts", "related", "ripples"],
+            ["dataset", "shared", "facts", "related", "ripples"],
             lambda wildcards: {
                 field: f"{PAIR}/{name}.parquet" for field, name in LAYOUTS[wildcards.layout].items()
             },
         ),
-        dataset=f"{PAIR}/wfd_repl.parquet",
-        words=resource("ripples/rippleedits.tsv"),
+        words=lambda wildcards: (
+            resources("tempripple", "words")
+            if wildcards.layout == "mquake"
+            else resource("ripples/rippleedits.tsv")
+        ),
     output:
         "results/layouts/{layout}.json",
     log:
@@ -33,17 +39,3 @@ rule layout:
         layout="|".join(LAYOUTS),
     shell:
         job("edit export")
-
-
-rule layout_mquake:
-    """What follows from TempRIPPLE's new facts, in the layout of MQuAKE."""
-    input:
-        facts=f"{PAIR}/tempripple/tr_facts.parquet",
-        related=f"{PAIR}/tempripple/tr_related.parquet",
-        resources=resources("tempripple", "words"),
-    output:
-        "results/layouts/mquake.json",
-    log:
-        "logs/layouts/mquake.txt",
-    shell:
-        job("tempripple mquake", without="resources")

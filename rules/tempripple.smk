@@ -35,7 +35,7 @@ rule tempripple_rdf:
         "logs/snapshots/{date}/tempripple/rdf.txt",
     threads: 2
     shell:
-        job("rdf", without="resources memory_mb")
+        job("tempripple rdf", without="resources memory_mb")
 
 
 rule tempripple_database:
@@ -114,7 +114,6 @@ rule tempripple_account:
     output:
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",
-        markdown="results/{pair}/tempripple/tr_stats.md",
     log:
         "logs/{pair}/tempripple/account.txt",
     group:

@@ -95,12 +95,23 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(job_of("rdf"), "run", raising(kind(text.format(folder=tmp_path))))
+    monkeypatch.setattr(job_of("tempripple rdf"), "run", raising(kind(text.format(folder=tmp_path))))
     (tmp_path / "d").mkdir()
     for name, content in {"e": b"", "b.parquet": b"PAR1 cut", "c.parquet": b"PAR1PAR1"}.items():
         (tmp_path / name).write_bytes(content)
     tables = ["a", "d", "e", "c.parquet", "b.parquet"]
-    words = ["rdf", "--statements", *tables, "--entities", "n", "--properties", "n", "--output", "o"]
+    words = [
+        "tempripple",
+        "rdf",
+        "--statements",
+        *tables,
+        "--entities",
+        "n",
+        "--properties",
+        "n",
+        "--output",
+        "o",
+    ]
     if reported:
         assert main(words) == 1
         assert capsys.readouterr().err == f"factdrift: --statements: {reported}\n"

@@ -64,9 +64,9 @@ def audited_beside(wildcards):
 
 def shown_products(wildcards):
     """The products that the page shows besides the dataset."""
-    beside = (Path(PAIR, "audit", "judged.json"), Path("results/compare/compare.svg"))
+    judged = Path(PAIR, "audit", "judged.json")
     names = [name for product in products() if product.section for name in product.names]
-    return [*built_or_asked(names), *(str(path) for path in beside if path.is_file())]
+    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
 
 
 def page_layout(pages):

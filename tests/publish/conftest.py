@@ -13,8 +13,7 @@ import pytest
 
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
-from factdrift.publish.folders import write_folders
-from factdrift.publish.jobs import Folders
+from factdrift.publish.folders import Inputs, write_folders
 from factdrift.streams.assemble import STREAM
 from factdrift.tempripple.schemas import ASOF, TR_ITEMS
 
@@ -162,7 +161,7 @@ class Bench:
         """Publishes the products of these names, or all."""
         products = tuple(self.folder / name for name in names) or tuple(self.products)
         given = {"date": "", "url": ""} | given
-        return write_folders(Folders(products=products, manifest=self.manifest, output=output, **given))
+        return write_folders(Inputs(products, self.manifest, **given), output)
 
 
 @pytest.fixture

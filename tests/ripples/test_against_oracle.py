@@ -77,7 +77,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
-        self.labels = {item: dice.choice(SYLLABLES) + dice.choice(SYLLABLES).lower() for item in SUBJECTS}
+        self.labels = {item: dice.choice(SYLLABLES) + dice.choice(SYLLABLES[:5]).lower() for item in SUBJECTS}
         self.labels[7278] = "Parties"
         self.aliases = {item: [f"{label}sson"] for item, label in self.labels.items()}
         self.likes = {item: dice.randrange(3) for item in self.labels}
@@ -101,6 +101,12 @@ class Drawn:
         groups = sorted({(fact.s, fact.p) for fact in self.old + self.new if fact.p in UPDATED})
         self.rows = [row for group in groups if (row := self._update(*group)) is not None]
         self.groups = {(number(row["subject"]), number(row["relation"])) for row in self.rows}
+        for row in self.rows:
+            subject, relation = number(row["subject"]), number(row["relation"])
+            for second in sorted(second for first, second in PAIRS if first == relation):
+                item = number(row["objects"][0])
+                if dice.random() < 0.4:  # beside what is stated of it
+                    self.new.append(Fact(item, second, subject, id=f"Q{item}$P{second}-Q{subject}"))
 
     def _state(self, subject: int, relation: int, serial: int) -> None:
         dice = self.dice
@@ -186,12 +192,15 @@ class Drawn:
         whole = [{"subject": s, "property": p} for s, p in sorted(self.groups)]
         write_parquet(pa.Table.from_pylist(whole, schema_of("subject property: int32")), paths["groups"])
         texts = [
-            {"property": each, "rank": rank, "template": text, "source": "file"}
+            {"property": each, "rank": rank, "template": text.format(each), "source": source}
             for each in (*RELATIONS, 31, 39)
-            for rank, text in enumerate(
-                ("The r%d of {subject} is {object}", "{subject} has the r%d {object}"), 1
+            for rank, (source, text) in enumerate(
+                (
+                    ("generic", "{{subject}} is related to {{object}}"),
+                    ("file", "The r{} of {{subject}} is {{object}}"),
+                    ("file", "{{subject}} has the r{} {{object}}"),
+                )
             )
-            for text in [text % each]
         ]
         write_parquet(pa.Table.from_pylist(texts, TEMPLATES), paths["templates"])
         write_parquet(PROPERTIES.empty_table(), paths["properties"])
@@ -536,12 +545,29 @@ def shown(row: Row) -> Row:
     return {**same, "asked": asked, "sentences": sentences, "conditions": conditions}
 
 
+def popularity(drawn: Drawn, due: Row) -> int:
+    """The sitelinks of what makes a probe easy: its answer, its first subject, or a neighbour's subject."""
+    items = {
+        "compose_object": due["answers"][0]["id"],
+        "specific": due["answers"][0]["id"],
+        "compose_subject": due["conditions"][0]["fact"][0] if due["conditions"] else None,
+        "neighbor": f"Q{due['asked'][0]}",
+    }
+    item = items.get(due["criterion"])
+    return drawn.likes[int(item[1:])] if item else 0
+
+
 @pytest.mark.parametrize("seed", range(examples(16)))
 def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     drawn = Drawn(seed)
     wanted = Oracle(drawn).probes()
-    made = [shown(row) for row in drawn.probes(tmp_path)]
-    for due, probe in zip(wanted, made, strict=False):
+    rows = drawn.probes(tmp_path)
+    made = [shown(row) for row in rows]
+    for due, probe, row in zip(wanted, made, rows, strict=False):
+        assert row["popularity"] == popularity(drawn, due)
+        month = row["date"] and f"In {MONTHS[int(row['date'][5:])]} {row['date'][:4]}, "
+        assert row["prompt"].startswith(month or "")
+        assert bool(month) == row["criterion"].startswith("history")
         if probe["criterion"].startswith("history") and probe["update"] == due["update"]:
             assert probe["sentences"][0] in due["sentences"][0].split("|")
             due["sentences"] = probe["sentences"]

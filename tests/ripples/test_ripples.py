@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,18 +16,18 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
 from factdrift.ripples.build import inverses_of
-from factdrift.ripples.choose import choose
-from factdrift.ripples.criteria import Maker, Means
+from factdrift.ripples.criteria import Inputs, Maker
 from factdrift.ripples.jobs import Choose
-from factdrift.ripples.tables import DROPPED, PROBES, read_relations
+from factdrift.ripples.tables import CRITERIA, DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, usable_alias
-from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.ripples.world import DatedStatement, Fact, Name, Update, World
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names, written
 from factdrift.words.noun_phrases import read_noun_phrases
 
+Row = dict[str, Any]
 T_OLD, T_NEW = 20210104, 20230227
 EVER = -(10**15)
 GERMANY, MERKEL, SCHOLZ, ERNST, SAUER, BERLIN, STUTTGART = 183, 567, 61053, 88, 99, 64, 1022
@@ -49,9 +53,11 @@ def fact(subject: int, relation: int, value: int, old: int = 1, new: int = 1, go
     return Fact(subject, relation, "wikibase-item", value, None, f"Q{value}", *statements, old, new, gone, 5)
 
 
-def stated(value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value") -> Stated:
+def stated(
+    value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value"
+) -> DatedStatement:
     name = f"Q183${value}-{start}"
-    return Stated(
+    return DatedStatement(
         dump, name, value, f"Q{value}", snak, start, start, False, end, end, False, False, False, True
     )
 
@@ -85,16 +91,16 @@ def world(facts: list[Fact], **changes: object) -> World:
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
-def means() -> Means:
+def inputs() -> Inputs:
     words = Words(TEMPLATES, read_noun_phrases(), read_grammar(), read_names())
-    return Means(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
+    return Inputs(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
 
 
 def probes(facts: list[Fact], **changes: object) -> tuple[dict[str, list[dict[str, object]]], Counter[str]]:
     """Criterion -> probes of the update, and why others were left out."""
     dropped: Counter[tuple[str, str, str]] = Counter()
     found: dict[str, list[dict[str, object]]] = {}
-    for row in Maker(world(facts, **changes), means(), dropped).probes(update()):
+    for row in Maker(world(facts, **changes), inputs(), dropped).probes(update()):
         found.setdefault(str(row["criterion"]), []).append(row)
     return found, Counter({f"{criterion} {reason}": n for (criterion, _, reason), n in dropped.items()})
 
@@ -121,7 +127,9 @@ def test_what_says_nothing_is_left_out_with_a_reason(facts, changes, reason):
     assert dropped[reason] == (3 if reason.startswith("alias") else 1)  # "DE" and "de" are no names either
 
 
-def month(statements: list[Stated], of: int = MERKEL, first: int = EVER, last: int = T_OLD - 1) -> str | None:
+def month(
+    statements: list[DatedStatement], of: int = MERKEL, first: int = EVER, last: int = T_OLD - 1
+) -> str | None:
     window = Window(T_OLD, T_NEW, first, last)
     found = month_of(statements, f"Q{of}", f"Q{MERKEL}", f"Q{SCHOLZ}", window, "draw")
     return found and found.date
@@ -130,8 +138,8 @@ def month(statements: list[Stated], of: int = MERKEL, first: int = EVER, last: i
 def test_a_month_in_which_another_holder_is_possible_is_not_asked_about():
     tenure = stated(MERKEL, 20200110, 20200331)
     assert month([tenure]) in ("2020-02", "2020-03")
-    assert month([tenure, stated(SAUER, 20200315, None)]) == "2020-02"
-    assert month([tenure, stated(SAUER, None, None)]) is None
+    assert month([tenure, stated(SAUER, 20200331, None)]) == "2020-02"
+    assert month([tenure, stated(SAUER, None, 20200301)]) is None
     assert month([tenure, stated(SAUER, None, None, snak="somevalue")]) is None
     assert month([stated(MERKEL, None, 20200331)]) is None
     # Without an end it is known to have held only up to the old dump, and only if that has it.
@@ -159,7 +167,7 @@ def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_th
 
 
 def test_aliases_that_are_names():
-    names = {"Federal Republic of Germany": "Germany", "Amazon.com, Inc.": "Amazon"}
+    names = {"Federal Republic of Germany": "Germany", "Amazon.com, Inc.": "Amazon", "Amy": "Amélie"}
     others = {"DE": "Germany", "cl": "Chile", "🇩🇪": "Germany", "the United States": "United States"}
     others |= {"germany": "Germany", "amazon.com": "Amazon"}
     for alias, label in (names | others).items():
@@ -169,13 +177,13 @@ def test_aliases_that_are_names():
 def test_nicknames_take_an_article_inside_a_sentence():
     said = ["the Hub", "the Bay State", "the Federation of Saint Lucia", "Roma"]
     names = [
-        means().words.alias(each) for each in ("The Hub", *(text.removeprefix("the ") for text in said[1:]))
+        inputs().words.alias(each) for each in ("The Hub", *(text.removeprefix("the ") for text in said[1:]))
     ]
     assert [written(name.label, name.usage) for name in names] == said
 
 
 def test_names_have_their_articles_and_plurals_in_the_past():
-    words = means().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
+    words = inputs().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
     lakers, arena = Name("Lakers", (), Usage("the", True), 0), Name("Arena", (), Usage("the"), 0)
     made = words.past(115, lakers, arena, "May 2019")
     assert made is not None
@@ -183,24 +191,76 @@ def test_names_have_their_articles_and_plurals_in_the_past():
     assert words.past(9999, lakers, arena, "May 2019") is None
 
 
-@pytest.mark.parametrize(("most", "popular"), [(8, {79, 78, 77, 76}), (3, {79, 78})])
-def test_caps_and_counts(most, popular, tmp_path):
-    rows = [
-        {"probe_id": f"{number:016x}", "prompt": str(number), "popularity": number, "criterion": "specific"}
-        | {"update": "Q1-P6", "subject": "Q1", "relation": "P6"}
-        | {"answers": [{"id": f"Q{number % 40}", "label": "x", "aliases": []}]}
-        for number in range(80)
+def capped(rows: list[Row], per_criterion: int, seed: int) -> tuple[list[Row], Counter[tuple[str, ...]]]:
+    """What the caps leave, by sorting lists; and criterion, relation, reason -> how many are left out."""
+    dropped: Counter[tuple[str, ...]] = Counter()
+
+    def draw(row: Row) -> str:
+        return hashlib.sha256(f"ripples:{seed}:{row['probe_id']}".encode()).hexdigest()
+
+    def groups(*keys: str) -> list[list[Row]]:
+        found: dict[tuple[str, ...], list[Row]] = {}
+        for row in rows:
+            found.setdefault(tuple(str(row[key]) for key in keys), []).append(row)
+        return list(found.values())
+
+    def keep(kept: list[Row], reason: str) -> list[Row]:
+        dropped.update((row["criterion"], row["relation"], reason) for row in rows if row not in kept)
+        return [row for row in rows if row in kept]
+
+    def cap_answers() -> list[Row]:
+        kept = []
+        for criterion in groups("criterion"):
+            counts = Counter(row["answer"] for row in criterion)
+            fits = [c for c in range(1, max(counts.values()) + 1)
+                    if 4 * c <= sum(min(count, c) for count in counts.values())]  # fmt: skip
+            for answer in counts:
+                own = sorted((row for row in criterion if row["answer"] == answer), key=draw)
+                kept += own[: max(fits, default=1)]
+        return keep(kept, "answer_share")
+
+    rows = cap_answers()
+    kept = []
+    for group in groups("update", "criterion"):
+        by_popularity = sorted(group, key=lambda row: (-row["popularity"], draw(row)))
+        popular = by_popularity[: (per_criterion + 1) // 2]
+        others = sorted((row for row in group if row not in popular), key=draw)
+        kept += (popular + others)[:per_criterion]
+    rows = keep(kept, "per_update")
+    return cap_answers(), dropped
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_caps_and_counts_are_those_of_sorted_lists(seed: int, tmp_path: Path) -> None:
+    dice = Random(seed)
+    rows: list[Row] = [
+        {"probe_id": f"{number:016x}", "prompt": f"p{dice.randrange(9)}", "popularity": dice.randrange(12)}
+        | {"criterion": dice.choice(("specific", "alias")), "update": f"{subject}-{relation}"}
+        | {"subject": subject, "relation": relation, "answer": f"Q{min(dice.randrange(40), 12)}"}
+        for number in range(dice.choice((1, 30, 120)))
+        for subject, relation in [(f"Q{dice.randrange(1, 4)}", dice.choice(("P6", "P26")))]
     ]
-    probes, dropped, made, counted = (tmp_path / name for name in ("probes", "dropped", "made", "counted"))
-    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
-    pq.write_table(DROPPED.empty_table(), dropped)
-    files = {"probes": [probes], "dropped": [dropped], "output": made, "out_dropped": counted}
-    choose(Choose(per_criterion=most, seed=1, **files))
-    kept = pq.read_table(made).to_pylist()
-    assert popular <= {each["popularity"] for each in kept}
-    assert [each["place"] for each in kept] == list(range(most))
-    counts = {each["reason"]: each["probes"] for each in pq.read_table(counted).to_pylist()}
-    assert counts == {"per_update": 80 - most}
+    table = [row | {"answers": [{"id": row["answer"], "label": "x", "aliases": []}]} for row in rows]
+    paths = {name: tmp_path / name for name in ("probes", "dropped", "output", "out_dropped")}
+    pq.write_table(pa.Table.from_pylist(table, schema=PROBES), paths["probes"])
+    before = [{"criterion": "alias", "relation": "P6", "reason": "gone", "probes": 7}]
+    pq.write_table(pa.Table.from_pylist(before, schema=DROPPED), paths["dropped"])
+    inputs = {name: [paths.pop(name)] for name in ("probes", "dropped")}
+    most = dice.choice((2, 3, 8))
+    Choose(per_criterion=most, seed=seed, **inputs, **paths).run()
+    kept, dropped = capped(rows, most, seed)
+    order = {name: index for index, name in enumerate(CRITERIA)}
+    kept.sort(key=lambda row: (row["subject"], int(row["relation"][1:]), order[row["criterion"]],
+                               -row["popularity"], row["prompt"], row["probe_id"]))  # fmt: skip
+    made = pq.read_table(paths["output"]).to_pylist()
+    assert [row["probe_id"] for row in made] == [row["probe_id"] for row in kept]
+    places: Counter[tuple[str, str]] = Counter()
+    for row in made:
+        assert row["place"] == places[row["update"], row["criterion"]]
+        places[row["update"], row["criterion"]] += 1
+    counts = pq.read_table(paths["out_dropped"]).to_pylist()
+    wanted = dropped + Counter({("alias", "P6", "gone"): 7})
+    assert {tuple(row.values())[:3]: row["probes"] for row in counts} == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """An old snapshot derived from a newer dump: hand-made cases, and real entities."""
 
+import copy
 import gzip
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.dumps import lines
+from support.examples import examples
 from support.excerpt import EXCERPT
 from support.worlds import datavalue_of
 
@@ -60,80 +64,69 @@ def left(*statements: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("dates", "kept"),
-    [
-        ({}, True),
-        ({"start": "2013-01-01"}, True),
-        ({"start": "2013-01-02"}, False),
-        ({"start": "2010-01-01", "pit": "2014-01-01"}, False),
-        ({"start": ["2015-01-01", "2010-01-01"]}, True),
-        ({"start": "somevalue"}, True),
-        ({"end": "2015-01-01"}, True),
-        # A date counts with its first day.
-        ({"start": "2013-07-01/9"}, True),
-        ({"start": "2013-02"}, False),
-        ({"start": "2010s"}, True),
-        ({"start": "2020s"}, False),
-        ({"start": "-0044-03-15"}, True),
-        ({"start": "2012-12-25 julian"}, False),  # 7 January 2013
-    ],
-)
-def test_statements_that_began_later_are_dropped(dates, kept):
-    assert left(statement("Q2", **dates), statement("Q3")) == [("Q2", "normal"), ("Q3", "normal")][not kept :]
-
-
-def test_ends_after_the_day_are_dropped():
-    second, third, fourth, fifth, sixth = derived(
-        statement("Q2", start="2010-01-01", end="2015-01-01"),
-        statement("Q3", start="2010-01-01", end=["2012-01-01", "2015-01-01"]),
-        statement("Q4", end="2015-01-01"),
-        statement("Q5", end="2012-01-01"),
-        statement("Q6", end="somevalue"),
-    )["claims"]["P6"]
-    assert (list(second["qualifiers"]), second["qualifiers-order"]) == (["P580"], ["P580"])
-    assert third["qualifiers"]["P582"] == [snak("P582", "2012-01-01")]
-    assert third["qualifiers-order"] == ["P580", "P582"]
-    assert list(fourth) == ["mainsnak", "type", "id", "rank"]
-    assert fifth == statement("Q5", end="2012-01-01")
-    assert sixth == statement("Q6", end="somevalue")
-
-
 LATE = statement("Q9", "preferred", start="2015-01-01")
-OLD = {"start": "2010-01-01"}
-ENDED = statement("Q2", start="2001-01-01", end="2005-01-01")
-
-
-@pytest.mark.parametrize(
-    ("statements", "preferred"),
-    [
-        ([statement("Q3", start="2005-01-01", end="2015-01-01"), ENDED, LATE], "Q3"),
-        ([statement("Q2", **OLD), statement("Q3", start="2011-01-01", end="novalue"), LATE], "Q3"),
-        ([statement("Q3", **OLD), statement("Q5", start="2011-01-01", end="somevalue"), LATE], "Q3"),
-        ([statement("Q3", **OLD), statement("Q6", "deprecated", start="2011-01-01"), LATE], "Q3"),
-        # Figures follow their points in time.
-        (
-            [
-                statement("Q2", pit="2012-01-01"),
-                statement("Q3", pit="2010-01-01"),
-                statement("Q9", "preferred", pit="2015-01-01"),
-            ],
-            "Q2",
-        ),
-        # The first of two that began together; a single one without a date.
-        ([statement("Q3", **OLD), statement("Q2", **OLD), LATE], "Q3"),
-        ([statement("Q2"), LATE], "Q2"),
-        # Ranks stay if none follows, or the dropped one was not preferred.
-        ([statement("Q2", "preferred"), statement("Q3", **OLD), LATE], "Q2"),
-        ([ENDED, LATE], None),
-        ([statement("Q2"), statement("Q3"), LATE], None),
-        ([statement("Q2", **OLD), statement("Q9", start="2015-01-01")], None),
-    ],
+DATES = (
+    *("2013-01-01", "2013-01-02", "2010-01-01", "2011-01-01", "2015-01-01", "-0044-03-15", "somevalue"),
+    # A date counts with its first day; the Julian one is 7 January 2013.
+    *("novalue", "2013-07-01/9", "2013-02", "2010s", "2020s", "2012-12-25 julian"),
 )
-def test_the_latest_that_still_held_becomes_preferred(statements, preferred):
-    kept = [(each["id"].removeprefix("Q1$"), each["rank"]) for each in statements[:-1]]
-    expected = [(name, "preferred" if name == preferred else rank) for name, rank in kept]
-    assert left(*statements) == expected
+
+
+def plainly(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The statements of a property on the day, by the rules that `derive` states."""
+
+    def first(each: dict[str, Any], name: str) -> int | None:
+        return min(firsts(each, name), default=None)
+
+    def is_late(each: dict[str, Any]) -> bool:
+        return any((day := first(each, name)) is not None and day > DAY for name in ("P580", "P585"))
+
+    def ends_then(each: dict[str, Any]) -> list[dict[str, Any]]:
+        """The ends that the day knows: those without a date, and those up to it."""
+        ends = each.get("qualifiers", {}).get("P582", [])
+        return [
+            end for end in ends if all(day <= DAY for day in firsts({"qualifiers": {"P582": [end]}}, "P582"))
+        ]
+
+    kept = [copy.deepcopy(each) for each in group if not is_late(each)]
+    was_preferred = any(each["rank"] == "preferred" and is_late(each) for each in group)
+    if was_preferred and all(each["rank"] != "preferred" for each in kept):
+        open_ = [each for each in kept if all(end["snaktype"] == "novalue" for end in ends_then(each))]
+        held = [each for each in open_ if each["rank"] == "normal"]
+        began = [(first(each, "P580") or first(each, "P585"), each) for each in held]
+        known = [pair for pair in began if pair[0] is not None]
+        if known:
+            max(known, key=lambda pair: pair[0])[1]["rank"] = "preferred"
+        elif len(held) == 1:
+            held[0]["rank"] = "preferred"
+    for each in kept:
+        ends = ends_then(each)
+        if "P582" in each.get("qualifiers", {}):
+            each["qualifiers"]["P582"] = ends
+            if not ends:
+                del each["qualifiers"]["P582"]
+                each["qualifiers-order"].remove("P582")
+        if not each.get("qualifiers", True):
+            del each["qualifiers"], each["qualifiers-order"]
+    return kept
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 5))
+@settings(max_examples=examples(300))
+def test_a_group_is_that_of_the_rules(dice, size):
+    group = [
+        statement(
+            f"Q{number}",
+            dice.choice(("normal", "normal", "preferred", "deprecated")),
+            **{
+                name: dice.sample(DATES, dice.choice((1, 1, 2)))
+                for name in ("start", "end", "pit")
+                if dice.random() < 0.5
+            },
+        )
+        for number in range(2, 2 + size)
+    ]
+    assert derived(*group)["claims"].get("P6", []) == plainly(group)
 
 
 def test_items_created_later_are_dropped():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from factdrift.streams.asof import Chain, Value, in_past, questions, short_of
-from factdrift.streams.timelines import NEVER_ENDS, Held
+from factdrift.streams.timelines import NEVER_ENDS, Tenure
 from factdrift.tempripple.items import Instance, Pool
 
 from .test_changes import DAYS
@@ -15,7 +15,7 @@ from .test_changes import DAYS
 HUMAN = (frozenset({"Q5"}),)
 
 
-def chain(*timeline: Held, labels: dict[int, str] | None = None, **given_: Any) -> Chain:
+def chain(*timeline: Tenure, labels: dict[int, str] | None = None, **given_: Any) -> Chain:
     named = labels or {1: "Ann", 2: "Bob", 3: "Cid"}
     values = {item: Value(label, (), HUMAN) for item, label in named.items()}
     sentences = "The mayor of Town is ____", "The mayor of Town was ____"
@@ -23,9 +23,9 @@ def chain(*timeline: Held, labels: dict[int, str] | None = None, **given_: Any) 
     return plain._replace(**given_)
 
 
-ANN = Held(1, (20110101, 20141231), (20110101, 20150101))
-BOB = Held(2, (20150101, 20181231), (20150101, 20181231))
-CID = Held(3, (20190101, 20210104), (20190101, NEVER_ENDS))
+ANN = Tenure(1, (20110101, 20141231), (20110101, 20150101))
+BOB = Tenure(2, (20150101, 20181231), (20150101, 20181231))
+CID = Tenure(3, (20190101, 20210104), (20190101, NEVER_ENDS))
 
 
 def pool(*named: tuple[int, str], kind: str = "Q5") -> list[Instance]:
@@ -38,7 +38,7 @@ def pool(*named: tuple[int, str], kind: str = "Q5") -> list[Instance]:
 POOL = Pool(pool((3, "Cid"), (4, "Dan"), (5, "Ann"), (6, "Eve")))
 
 
-def asked(*timeline: Held, of: Pool = POOL, **changes: Any) -> list[dict[str, Any]]:
+def asked(*timeline: Tenure, of: Pool = POOL, **changes: Any) -> list[dict[str, Any]]:
     return list(questions(chain(*timeline, **changes), of, DAYS, 0))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds import time_of
 
-from factdrift.streams.chains import Link, Seen, dated, fates, lag, linked_rows
+from factdrift.streams.chains import Link, Occurrence, dated, fates, lag, linked_rows
 from factdrift.streams.timelines import Span, day_number
 
 DAYS = [20150101, 20170101, 20190101, 20210104]
@@ -20,15 +20,15 @@ def span(text: str) -> Span:
     return Span(text, time["precision"], time["first"], time["last"])
 
 
-def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:
-    plain: dict[str, Any] = dict.fromkeys(Seen._fields)
+def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Occurrence:
+    plain: dict[str, Any] = dict.fromkeys(Occurrence._fields)
     plain |= {"interval": interval, "kept": True, "change": change, "value": ("string", "a"), "label": label}
     spans = {name: span(text) for name, text in given_.items() if name not in ("old", "new")}
     plain |= {"functional": False, "old_statement": given_.get("old"), "new_statement": given_.get("new")}
-    return Seen(**plain | spans)
+    return Occurrence(**plain | spans)
 
 
-def date(*triples: Seen) -> list[tuple[str | None, str] | None]:
+def date(*triples: Occurrence) -> list[tuple[str | None, str] | None]:
     return [each and (each.date, each.by) for each in dated(triples, DAYS)]
 
 
@@ -84,7 +84,7 @@ def days(first: str, last: str) -> int:
     return (end - begin).days
 
 
-def late(triple: Seen, *before: Seen) -> tuple[int, int] | None:
+def late(triple: Occurrence, *before: Occurrence) -> tuple[int, int] | None:
     (change,) = dated([triple], DAYS)
     return lag(triple, change, before, DAYS)
 

@@ -32,53 +32,55 @@ from support.worlds import UNKNOWN, Fact, World, dates_of, dump
 from factdrift.streams.timelines import (
     EVER,
     NEVER_ENDS,
-    Held,
     Span,
-    Stated,
+    StatementInDump,
+    Tenure,
     dates_within,
     follow,
-    held,
-    held_of,
+    read_tenure,
+    tenure,
     verdict,
 )
 
 from .test_changes import DAYS, span
 
 
-def stated(start: str = "", end: str = "", **given_: Any) -> Stated:
+def stated(start: str = "", end: str = "", **given_: Any) -> StatementInDump:
     plain: dict[str, Any] = {"dump": 2, "statement": "a", "value": 7, "standing": "current"}
     plain |= {"starts": tuple(map(span, start.split())), "ends": tuple(map(span, end.split()))}
-    return Stated(**plain | {"start_unknown": False, "end_unknown": False, "measured": False, **given_})
+    return StatementInDump(
+        **plain | {"start_unknown": False, "end_unknown": False, "measured": False, **given_}
+    )
 
 
-def holds(*rows: Stated, obsolete: Any = None) -> list[Held]:
-    return [held(told, DAYS) for told in follow(rows, DAYS, obsolete or {})]
+def holds(*rows: StatementInDump, obsolete: Any = None) -> list[Tenure]:
+    return [tenure(told, DAYS) for told in follow(rows, DAYS, obsolete or {})]
 
 
-def since(first: int, row: Stated, last: int = 2) -> list[Stated]:
+def since(first: int, row: StatementInDump, last: int = 2) -> list[StatementInDump]:
     """The same in each dump from `first` to `last`."""
     return [row._replace(dump=dump) for dump in range(first, last + 1)]
 
 
 def test_several_terms_of_one_statement_leave_the_time_between_them_open():
     assert holds(stated("2010-01-01 2015-01-01", "2012-01-01 2018-01-01")) == [
-        Held(7, (20150101, 20180101), (20100101, 20180101))
+        Tenure(7, (20150101, 20180101), (20100101, 20180101))
     ]
     assert holds(stated("2010-01-01", "2014-01-01 2012-01-01"))[0].certain == (20100101, 20120101)
     again = holds(stated("2010-01-01 2015-01-01", "2012-01-01"))
-    assert again == [Held(7, None, (20100101, NEVER_ENDS))]
+    assert again == [Tenure(7, None, (20100101, NEVER_ENDS))]
 
 
 def test_what_is_true_in_part_or_said_to_be_false_proves_nothing():
     partly = stated("2016-01-01", "2018-01-01", standing="in_part")
-    assert holds(partly) == [Held(7, None, (20160101, 20180101), True)]
+    assert holds(partly) == [Tenure(7, None, (20160101, 20180101), True)]
     false = partly._replace(standing="deprecated")
     assert holds(false) == []
     assert holds(partly._replace(dump=1, standing="current"), false) == holds(partly)
 
 
 def test_two_statements_of_one_value_and_two_values_of_one_statement_are_followed_apart():
-    def kept(*rows: Stated) -> list[tuple[str | None, int | None, int]]:
+    def kept(*rows: StatementInDump) -> list[tuple[str | None, int | None, int]]:
         return [(told.last.statement, told.first_current, told.last.dump) for told in follow(rows, DAYS, {})]
 
     one = stated("2016")
@@ -221,7 +223,7 @@ def doubtful_dumps(dice: Random, subjects: int) -> list[list[Fact]]:
     ]
 
 
-def check(timeline: list[Held], told: Plain) -> None:
+def check(timeline: list[Tenure], told: Plain) -> None:
     assert {each.value for each in timeline} <= told.values
     for value in told.values:
         for span_ in [*zip(DAYS_ASKED, DAYS_ASKED, strict=True), *pairwise(sorted(DAYS_ASKED))]:
@@ -253,8 +255,8 @@ def test_timelines_are_those_of_all_statements_one_by_one(seed):
                 )
                 flags = fact.start == UNKNOWN, fact.end == UNKNOWN, bool(fact.pit and not fact.start)
                 standing = "current" if told.is_current(place, fact) else standing
-                rows.append(Stated(place, fact.id, fact.o, standing, *spans_, *flags))
-        check([held(each, DAYS) for each in follow(rows, DAYS, obsolete)], told)
+                rows.append(StatementInDump(place, fact.id, fact.o, standing, *spans_, *flags))
+        check([tenure(each, DAYS) for each in follow(rows, DAYS, obsolete)], told)
 
 
 def updates_of(pairs: list[Path]) -> dict[tuple[int, int, int], list[dict[str, Any]]]:
@@ -373,7 +375,7 @@ def test_the_laws_of_sequences_hold_in_random_worlds_and_tables_give_the_timelin
     chained = {(row["subject"], row["property"]) for row in links if row["property"] != AT}
     assert len(chained) > 10
     for group in chained:
-        timeline = [held_of(row) for row in found if (row["subject"], row["property"]) == group]
+        timeline = [read_tenure(row) for row in found if (row["subject"], row["property"]) == group]
         check(timeline, Plain(dumps, group, ended.get(group, {})))
 
 

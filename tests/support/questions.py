@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from factdrift.core.tables import write_parquet
 from factdrift.streams.asof import Chain, Value, questions
-from factdrift.streams.timelines import NEVER_ENDS, Held
+from factdrift.streams.timelines import NEVER_ENDS, Tenure
 from factdrift.tempripple.items import Instance, Pool
 from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, write_rows
 
@@ -88,9 +88,9 @@ def write_tables(folder: Path) -> tuple[Path, Path]:
 
 
 TIMELINE = [
-    Held(1, (20110101, 20141231), (20110101, 20150101)),
-    Held(2, (20160101, 20181231), (20160101, 20181231)),
-    Held(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
+    Tenure(1, (20110101, 20141231), (20110101, 20150101)),
+    Tenure(2, (20160101, 20181231), (20160101, 20181231)),
+    Tenure(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,9 +12,6 @@ from factdrift.sparql.server import load
 from factdrift.sparql.vocabulary import PREFIXES, SCHEMA
 from factdrift.tempripple.rdf import write_rdf
 
-EDITED = "2024-05-06T07:08:09Z"
-"""When an item was edited last, if nothing else is said."""
-
 
 def database_with_articles(
     statements: Sequence[Path],
@@ -22,9 +19,8 @@ def database_with_articles(
     properties: Path,
     relations: Iterable[int],
     folder: Path,
-    edited: Mapping[int, str] | None = None,
 ) -> Path:
-    """The database of a snapshot's RDF, with articles, and with the time of each item's last edit.
+    """The database of a snapshot's RDF, with articles.
 
     Every item has a German article; the English ones are those of the snapshot.
     """
@@ -40,8 +36,6 @@ def database_with_articles(
                 site = f"https://{wiki}.wikipedia.org/"
                 lines.append(f"<{site}wiki/Q{row['id']}> <{SCHEMA}about> {item} .")
                 lines.append(f"<{site}wiki/Q{row['id']}> <{SCHEMA}isPartOf> <{site}> .")
-            when = (edited or {}).get(row["id"], EDITED)
-            lines.append(f'{item} <{SCHEMA}dateModified> "{when}"^^<{PREFIXES["xsd"]}dateTime> .')
     beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
     load([rdf, beside], database)
     return database

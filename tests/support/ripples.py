@@ -17,22 +17,22 @@ from factdrift.core.tables import database
 from factdrift.tempripple.claims import Claim, Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.related import find_related
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.search import search_of
-from factdrift.tempripple.sources import Source
+from factdrift.tempripple.settings import PART, ItemSettings
+from factdrift.tempripple.sources import StatementSource
 from factdrift.tempripple.table_source import TableSource, make_rows
 from support.worlds import Fact, World
 
 PAPER = {"snapshots_new": "2026-01-05", "as_of": "off", "alike": [], "grammar": "plain"}
-METHOD = read_settings(json.dumps(PAPER), ItemMethod, PART)
+METHOD = read_settings(json.dumps(PAPER), ItemSettings, PART)
 """The settings of the paper."""
 
 
-def method_with(**switches: Any) -> ItemMethod:
+def method_with(**switches: Any) -> ItemSettings:
     """METHOD with other values; dates as ISO texts or dates."""
-    return msgspec.convert({**msgspec.to_builtins(METHOD), **switches}, ItemMethod)
+    return msgspec.convert({**msgspec.to_builtins(METHOD), **switches}, ItemSettings)
 
 
 RELATIONS = read_relations()
@@ -78,7 +78,7 @@ def ripple(world: World, directory: Path, **switches: Any) -> Ripple:
         return ripple_of(source, **switches)
 
 
-def ripple_of(source: Source, **switches: Any) -> Ripple:
+def ripple_of(source: StatementSource, **switches: Any) -> Ripple:
     """The whole stage on a source."""
     method = method_with(**switches)
     search = search_of(source, method, RELATIONS)

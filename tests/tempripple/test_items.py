@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import math
 from collections import Counter
+from random import Random
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,116 +14,101 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.ripples import METHOD, method_with
 
-from factdrift.tempripple.items import Asked, Choice, Instance, Pool, make_items
+from factdrift.tempripple.items import Choice, Instance, Item, Pool, make_items
 from factdrift.tempripple.phrases import normal
 
 
-def instance(x: str, value: str, label: str | None = None, precision: int | None = None) -> Instance:
-    return Instance((x, "P1"), value, label or f"label {value}", precision)
-
-
-def chosen(pool: list[Instance], answer: Instance, aliases=(), never=()) -> Choice:
-    return Pool([answer, *pool]).choose(Asked("i", answer, aliases, frozenset(never), frozenset()), 0)
-
-
-def values(choice: Choice) -> set[str]:
-    return {value for value, _ in choice.options}
-
-
-OTHERS = [instance(f"Q{n}", f"Q10{n}") for n in range(1, 5)]
-
-
-def test_three_of_the_others_but_no_true_value_and_none_of_the_same_timeline():
-    choice = chosen(OTHERS, instance("Q9", "Q109"))
-    assert len(choice.options) == 3
-    assert values(choice) < {"Q101", "Q102", "Q103", "Q104"}
-    # Without kinds all options count as alike.
-    assert (choice.pool_size, choice.year_only, choice.alike) == (4, False, 3)
-    assert values(chosen(OTHERS, instance("Q9", "Q109"), never=("Q101",))) == {"Q102", "Q103", "Q104"}
-    few = chosen(OTHERS, instance("Q9", "Q109"), never=("Q101", "Q102"))
-    assert (len(few.options), few.pool_size) == (2, 2)
-    # Nor is a value that is named only about the same x.
-    assert chosen([*OTHERS[:3], instance("Q9", "Q120")], instance("Q9", "Q109")).pool_size == 3
-
-
-def test_options_do_not_share_a_label():
-    labels = ["J. Smith", "ｊ  smith", "The Answer", "Also known", "one", "two"]
-    twins = [instance(f"Q{n}", f"Q10{n}", label) for n, label in enumerate(labels, start=1)]
-    choice = chosen(twins, instance("Q9", "Q109", "the answer"), aliases=("ALSO KNOWN",))
-    assert choice.pool_size == 3
-    assert sorted(normal(label) for _, label in choice.options) == ["j smith", "one", "two"]
-
-
-def dates(*texts: str) -> list[Instance]:
-    return [
-        instance(f"Q{place}", text, text, 8 + len(text.split("-")))
-        for place, text in enumerate(texts, start=1)
+def plainly(pool: list[Instance], item: Item, seed: int, number: int) -> Choice:
+    """The choice by its definition: every value with its rank and key, the smallest first."""
+    n_kinds = len(pool[0].kinds)
+    labels = {instance.value: instance.label for instance in pool}
+    weights = Counter(instance.value for instance in pool)
+    weights.subtract(
+        instance.value
+        for instance in pool
+        if instance.asked == item.answer.asked and instance.value not in item.always
+    )
+    refused = {normal(text) for text in (item.answer.label, *item.aliases)}
+    open_ = [
+        value
+        for value in weights
+        if weights[value] > 0
+        and value not in {item.answer.value, *(item.never - item.always)}
+        and normal(labels[value]) not in refused
     ]
 
+    def rank(value: str) -> int:
+        for index in range(n_kinds):
+            own = frozenset().union(*(each.kinds[index] for each in pool if each.value == value))
+            if own and item.answer.kinds[index]:
+                return index if own & item.answer.kinds[index] else n_kinds
+        return n_kinds
 
-def test_dates_of_the_same_precision_if_there_are_enough_else_all_cut_to_the_year():
-    answer = instance("Q99", "1890-01-01", "1 January 1890", 11)
-    pool = dates("1900-01-01", "1901-02", "1902", "1903-01-01", "1904-05-06", "1905-07-08")
-    choice = chosen(pool, answer)
-    assert values(choice) < {"1900-01-01", "1903-01-01", "1904-05-06", "1905-07-08"}
-    assert choice.answer == ("1890-01-01", "1 January 1890")
-    choice = chosen(dates("1900-01-01", "1901-02", "1902", "1890-03", "1902-05-05"), answer)
-    assert sorted(choice.options) == [("1900", "1900"), ("1901", "1901"), ("1902", "1902")]
-    assert (choice.answer, choice.year_only, choice.pool_size) == (("1890", "1890"), True, 3)
+    def chance(value: str) -> float:
+        digest = hashlib.sha256(f"{seed}|{item.item_id}|{value}".encode()).digest()
+        return (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
+
+    drawn: dict[str, str] = {}
+    for value in sorted(open_, key=lambda value: (rank(value), -math.log(chance(value)) / weights[value])):
+        if len(drawn) < number:
+            drawn.setdefault(normal(labels[value]), value)
+    values = sorted(drawn.values(), key=chance)
+    alike = sum(rank(value) < n_kinds or not n_kinds for value in values)
+    names = {normal(labels[value]) for value in open_}
+    answer = item.answer.value, item.answer.label
+    return Choice([(value, labels[value]) for value in values], answer, len(names), alike)
 
 
-FOOTBALL, BASKETBALL = frozenset(["Q2736"]), frozenset(["Q5372"])
-CLUB, PLACE, UNKNOWN = frozenset(["Q476028"]), frozenset(["Q515"]), frozenset[str]()
+def in_years(instance: Instance) -> Instance:
+    return instance._replace(value=instance.value[:4], label=str(int(instance.value[:4])))
 
 
-def of_kinds(number: int, *kinds: frozenset[str], copies: int = 1) -> list[Instance]:
+def wanted(pool: list[Instance], item: Item, seed: int, number: int) -> Choice:
+    """Of dates those of its precision, unless years give enough of its kind, or enough where it does not."""
+    precision = item.answer.precision
+    alike = [instance for instance in pool if instance.precision == precision]
+    choice = plainly(alike, item, seed, number)
+    if precision is None or choice.alike == number:
+        return choice
+    never = frozenset(value[:4] for value in item.never)
+    of_years = Item(item.item_id, in_years(item.answer), (), never, frozenset())
+    years = plainly([in_years(each) for each in pool if each.precision], of_years, seed, number)
+    enough = len(choice.options) == number and years.alike < number
+    return choice if enough else years._replace(year_only=True)
+
+
+LABELS = {**{f"Q{n}": f"name {n}" for n in range(12)}, "Q3": "Twin", "Q4": "ｔｗｉｎ", "Q5": "Name  6"}
+DATES = ("1890-01-01", "1890-03-02", "1901-05-06", "1902-02-03", "1902-07", "1903-01", "1904", "1905", "1906")
+KINDS = ("", "", "Q1", "Q2", "Q1 Q2")
+
+
+def instances(dice: Random, dated: bool, size: int, properties: int) -> list[Instance]:
+    kinds = {value: [frozenset(dice.choice(KINDS).split()) for _ in range(properties)]
+             for value in (*LABELS, *DATES)}  # fmt: skip
+    values = dice.choices(DATES if dated else tuple(LABELS), k=size)
     return [
-        instance(f"Q{number}-{copy}", f"Q{number}")._replace(kinds=tuple(kinds)) for copy in range(copies)
+        Instance(
+            (f"Q{dice.randrange(90, 96)}", "P1"),
+            value,
+            LABELS.get(value, value),
+            8 + len(value.split("-")) if dated else None,
+            tuple(kinds[value]),
+        )
+        for value in values
     ]
-
-
-def test_the_first_property_that_both_have_decides():
-    """The same sport; else, with no sport to compare, the same class; another sport is another kind."""
-    pool = [*of_kinds(1, FOOTBALL, PLACE), *of_kinds(2, UNKNOWN, CLUB)]
-    pool += [*of_kinds(3, UNKNOWN, PLACE, copies=500), *of_kinds(4, BASKETBALL, CLUB, copies=500)]
-    (answer,) = of_kinds(9, FOOTBALL, CLUB)
-    choice = chosen(pool, answer)
-    assert {"Q1", "Q2"} < values(choice)
-    assert choice.alike == 2
-    (person,) = of_kinds(9, UNKNOWN, CLUB)
-    assert {"Q2", "Q4"} < values(chosen(pool, person))
-
-
-def test_dates_about_the_same_kind_go_before_dates_of_the_same_precision():
-    """Four days on which countries were founded, one day and three years of clubs."""
-    countries = [each._replace(kinds=(PLACE,)) for each in dates(*(f"190{n}-01-01" for n in range(4)))]
-    clubs = [each._replace(kinds=(CLUB,)) for each in dates("1880-05-06", "1881", "1882", "1883")]
-    club = instance("Q99", "1879-01-02", "2 January 1879", 11)._replace(kinds=(CLUB,))
-    choice = chosen([*countries, *clubs], club)
-    assert values(choice) < {"1880", "1881", "1882", "1883"}
-    assert (choice.year_only, choice.alike, choice.answer) == (True, 3, ("1879", "1879"))
-    few = chosen([*countries, *clubs[:2]], club)
-    assert "1880-05-06" in values(few)
-    assert (few.year_only, few.alike, len(few.options)) == (False, 1, 3)
 
 
 @given(
-    weights=st.dictionaries(st.integers(1, 40), st.integers(1, 5), min_size=3, max_size=20),
-    seed=st.integers(0, 5),
+    st.randoms(use_true_random=False), st.booleans(), st.integers(1, 40), st.integers(0, 2), st.integers(0, 3)
 )
-@settings(max_examples=examples(100))
-def test_draws_are_the_smallest_keys(weights, seed):
-    pool = [
-        instance(f"Q{value}-{copy}", f"Q{value}") for value, count in weights.items() for copy in range(count)
-    ]
-    answer = instance("Q0", "Q0")
-    choice = Pool([answer, *pool]).choose(Asked("i", answer, (), frozenset(), frozenset()), seed)
-
-    def key(value: int) -> float:
-        hashed = hashlib.sha256(f"{seed}|i|Q{value}".encode()).digest()
-        return -math.log((int.from_bytes(hashed[:8], "big") + 0.5) / 2**64) / weights[value]
-
-    assert values(choice) == {f"Q{value}" for value in sorted(weights, key=key)[:3]}
+@settings(max_examples=examples(150))
+def test_options_are_those_of_the_definition(dice, dated, size, properties, number):
+    pool = instances(dice, dated, size, properties)
+    answer, values = dice.choice(pool), DATES if dated else tuple(LABELS)
+    never, always = (frozenset(dice.sample(values, dice.randrange(4))) for _ in range(2))
+    aliases = dice.sample(("NAME 7", "twin", "else"), dice.randrange(3))
+    item = Item(f"i{size}", answer, aliases, never, frozenset() if dated else always)
+    assert Pool(pool).choose(item, size, number) == wanted(pool, item, size, number)
 
 
 def fact(number: int, role: str) -> dict[str, Any]:
@@ -211,13 +197,3 @@ def test_flags():
     items = make_items([row | changed.get(row["fact_id"], {}) for row in FACTS], [], METHOD)
     flags = {item["fact_id"]: item["flags"] for item in items if item["flags"]}
     assert flags == {"f001old": ["returning"], "f002old": ["answer_in_context"]}
-
-
-def test_of_two_values_of_one_name_the_first_that_is_drawn_is_offered():
-    values = {"Q1": "answer", "Q2": "one", "Q3": "two", "Q4": "Twin", "Q5": "twin"}
-    given = [Instance((f"Q9{value}", "P1"), value, label, None) for value, label in values.items()]
-    for seed in range(6):
-        chances = {value: hashlib.sha256(f"{seed}|i|{value}".encode()).digest()[:8] for value in values}
-        first = max(("Q4", "Q5"), key=lambda value: chances[value])
-        choice = Pool(given).choose(Asked("i", given[0], (), frozenset(), frozenset()), seed)
-        assert {value for value, _ in choice.options} == {"Q2", "Q3", first}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.ripples import CITY, COUNTRY, HUMAN, RELATIONS, Ripple, kinds, ripple
+from support.ripples import CITY, COUNTRY, HUMAN, Ripple, kinds, ripple
 from support.worlds import Date, Fact, World
 
 from factdrift.cli import main
@@ -43,7 +43,7 @@ def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
 
 def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path):
     file = tmp_path / "mquake.json"
-    write_mquake(*tables(ripple(world(), tmp_path), tmp_path), RELATIONS, file)
+    write_mquake(*tables(ripple(world(), tmp_path), tmp_path), file)
     by_hops = {len(case["single_hops"]): case for case in json.loads(file.read_text(encoding="utf-8"))}
     assert set(by_hops) == {2, 3}
     for case in by_hops.values():
@@ -82,15 +82,17 @@ def test_each_hop_is_asked_with_its_own_word(tmp_path):
     mothers = [Fact(BIDEN, 25, 70), Fact(TRUMP, 25, 71), Fact(70, 103, 80), Fact(71, 103, 81)]
     made = ripple(world(*mothers, *kinds(Q70=(HUMAN,), Q71=(HUMAN,))), tmp_path)
     facts, related = tables(made, tmp_path)
-    write_mquake(facts, related, RELATIONS, tmp_path / "out.json")
+    write_mquake(facts, related, tmp_path / "out.json")
     cases = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     (chain,) = [case["new_single_hops"] for case in cases if case["new_answer"] == "item 81"]
     assert [hop["question"] for hop in chain[1:]] == [
         "Who is the mother of Donald Trump?",
         "What is the native language of item 71?",
     ]
-    with pytest.raises(InputError, match=r"tr_related\.parquet: P103, P17, P19, P25 is not in the tables"):
-        write_mquake(facts, related, RELATIONS._replace(immutable={}), tmp_path / "none.json")
+    other = [fact | {"p": "P1"} for fact in made.facts]
+    write_rows(other, TR_FACTS, facts)
+    with pytest.raises(InputError, match=r"tr_facts\.parquet: P1 is not in resources/tempripple/"):
+        write_mquake(facts, related, tmp_path / "none.json")
 
 
 def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
@@ -98,15 +100,26 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
     facts, related = tables(ripple(world(*dates, *alone), tmp_path), tmp_path)
     output = tmp_path / "out.json"
-    line = ["tempripple", "mquake", "--facts", str(facts), "--related", str(related), "-o", str(output)]
+    line = [
+        "edit",
+        "export",
+        "--layout",
+        "mquake",
+        "--facts",
+        str(facts),
+        "--related",
+        str(related),
+        "-o",
+        str(output),
+    ]
     assert main(line) == 0
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
     found = json.loads(output.read_text(encoding="utf-8"))
     assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
     write_rows([], TR_FACTS, tmp_path / "others.parquet")
     with pytest.raises(InputError, match=r"follows from no fact of .*others\.parquet; give"):
-        write_mquake(tmp_path / "others.parquet", related, RELATIONS, output)
+        write_mquake(tmp_path / "others.parquet", related, output)
     write_rows([], TR_RELATED, related)
     with pytest.raises(InputError, match="build TempRIPPLE for a longer period"):
-        write_mquake(facts, related, RELATIONS, tmp_path / "none.json")
+        write_mquake(facts, related, tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()

@@ -22,7 +22,7 @@ from factdrift.core.errors import InputError
 from factdrift.sparql.client import Client
 from factdrift.sparql.server import serving
 from factdrift.tempripple.search import ids
-from factdrift.tempripple.sources import Source
+from factdrift.tempripple.sources import StatementSource
 from factdrift.tempripple.sparql_source import SparqlSource
 
 ALL = ids(RELATIONS.properties())
@@ -31,7 +31,7 @@ HEAD, CAPITAL, BIRTH, CODE, NAME, INSTANCE, SUBCLASS = 6, 36, 569, 297, 1477, 31
 
 ITEMS = ids(range(1, 12))
 
-QUESTIONS: dict[str, Callable[[Source], pa.Table]] = {
+QUESTIONS: dict[str, Callable[[StatementSource], pa.Table]] = {
     "candidates": lambda source: source.candidates(ids({*VALUES} & {*ALL.tolist()}), *PERIOD),
     "candidates of a part of a year": lambda source: source.candidates(ids([HEAD]), 20250105, 20250315),
     "all properties": lambda source: source.statements(ITEMS, ALL, ids([])),

@@ -10,11 +10,11 @@ from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
-from factdrift.tempripple.method import PART, ItemMethod
+from factdrift.tempripple.settings import PART, ItemSettings
 
 
 def ripple_of(config):
-    return read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
+    return read_settings(settings_of(config, ItemSettings, PART), ItemSettings, PART)
 
 
 def test_tempripple_by_default_is_the_papers_but_for_dates_and_options():
@@ -67,7 +67,7 @@ def test_tempripple_as_yaml_gives_it():
 def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
     text = json.dumps({"snapshots_new": "2026-01-05"} | given)
     with pytest.raises(InputError, match=said):
-        read_settings(text, ItemMethod, "tempripple")
+        read_settings(text, ItemSettings, "tempripple")
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
 )
 def test_items_are_dated_where_the_window_ends_before_the_snapshot(as_of, snapshot, dated):
     given = json.dumps({"snapshots_new": snapshot, "as_of": as_of})
-    assert read_settings(given, ItemMethod, "tempripple").dated == dated
+    assert read_settings(given, ItemSettings, "tempripple").dated == dated

@@ -17,8 +17,8 @@ from support.examples import examples
 from support.ripples import METHOD, RELATIONS, claim, claims, method_with, name
 
 from factdrift.tempripple.claims import Claim, Date, covered
-from factdrift.tempripple.method import Method
 from factdrift.tempripple.related import immutable_value
+from factdrift.tempripple.settings import TempRippleSettings
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline
 
 
@@ -218,7 +218,7 @@ def may_precede(one: Plain, other: Plain) -> bool:
     return any(end <= start for end in days(one.end, AFTER_ALL) for start in (starts[-1], *starts))
 
 
-def oracle(statements: list[Plain], method: Method) -> str:
+def oracle(statements: list[Plain], method: TempRippleSettings) -> str:
     """The objects newest first, or the reason; no duplicates are united."""
     window_start, change_start, change_end = (
         day.toordinal() for day in (method.window_start, method.change_start, method.change_end)

@@ -17,10 +17,10 @@ from support.tables import written
 
 from factdrift.chat.settings import Chat
 from factdrift.core.keys import read_settings
+from factdrift.core.tables import database
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.filters import FILTERED
-from factdrift.verbalize.jobs import Sample, SampleSettings
-from factdrift.verbalize.sample import SAMPLE, draw, write_requests
+from factdrift.verbalize.sample import SAMPLE, Inputs, draw, write_requests
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
 Row = dict[str, Any]
@@ -58,7 +58,7 @@ def drawn(
 
     labels = folder / "labels.tsv"
     labels.write_text("id\tlabel\nQ77\tsupplied\nP8\tsupplied relation\n")
-    job = Sample(
+    inputs = Inputs(
         filtered=split("filtered", FILTERED, facts, "subject"),
         entities=split("entities", ENTITIES, items, "id"),
         properties=table("properties", PROPERTIES, properties),
@@ -66,11 +66,11 @@ def drawn(
         popularity=table("popularity", POPULARITY, [{"popularity": 1.0} | item for item in items]),
         translations=(table("translations", TRANSLATIONS, names),) if names else (),
         labels=(labels,),
-        settings=SampleSettings(languages, **{"entities": 100_000, "triples": 100, "seed": 0} | sizes),
-        output=folder / "sample.parquet",
     )
-    rows = draw(job)
-    found = pq.read_table(job.output)
+    output, settings = folder / "sample.parquet", {"entities": 100_000, "triples": 100, "seed": 0} | sizes
+    with database() as db:
+        rows = draw(db, inputs, languages, **settings, output=output)
+    found = pq.read_table(output)
     assert found.schema == SAMPLE
     assert rows == found.num_rows
     return found.to_pylist()

@@ -14,11 +14,12 @@ from support.tables import written
 
 from factdrift.chat.store import ANSWERS
 from factdrift.core.errors import InputError
-from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
-from factdrift.verbalize.jobs import Count, Quality, Sentences
+from factdrift.verbalize.candidates import CANDIDATES, KeptSentence, counted
+from factdrift.verbalize.jobs import Count
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
+from factdrift.verbalize.settings import Quality
 
 Row = dict[str, Any]
 
@@ -61,16 +62,11 @@ def sentences(
     tmp_path: Path, prompts: Path, triples: list[Row], replies: list[Row]
 ) -> tuple[list[Row], list[Row], str]:
     outputs = [tmp_path / name for name in ("verbalizations.parquet", "report.parquet", "report.txt")]
-    job = Sentences(
-        sample=written(tmp_path / "sample.parquet", SAMPLE, triples),
-        answers=written(tmp_path / "answers.parquet", ANSWERS, replies),
-        prompts=prompts,
-        output=outputs[0],
-        report=outputs[1],
-        text=outputs[2],
-        number=4,
+    given = (
+        written(tmp_path / "sample.parquet", SAMPLE, triples),
+        written(tmp_path / "answers.parquet", ANSWERS, replies),
     )
-    totals = write_sentences(job)
+    totals = write_sentences(*given, prompts, 4, *outputs)
     table, report = (pq.read_table(path) for path in outputs[:2])
     assert (table.schema, report.schema) == (VERBALIZATIONS, REPORT)
     rows = table.to_pylist()
@@ -157,14 +153,14 @@ def test_answers_must_be_those_to_the_sample(tmp_path, prompts, replies, complai
 
 def kept(
     template: str, subjects: int, said: str = "", literal: str = "", is_date: bool = False
-) -> list[Kept]:
+) -> list[KeptSentence]:
     """A sentence about each of so many subjects."""
     given = (template, words_of([said]), words_of([literal]), is_date)
-    return [Kept(36, each, f"{template} {each}", *given) for each in "abcdefghij"[:subjects]]
+    return [KeptSentence(36, each, f"{template} {each}", *given) for each in "abcdefghij"[:subjects]]
 
 
 def ranked(
-    english: Language, *groups: list[Kept], **quality: Any
+    english: Language, *groups: list[KeptSentence], **quality: Any
 ) -> dict[str, tuple[int | None, str | None]]:
     every = [each for group in groups for each in group]
     rows = counted(every, {36: "capital city of 2 kinds"}, english, Quality(**quality))

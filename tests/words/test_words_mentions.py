@@ -13,7 +13,7 @@ from factdrift.words.mentions import folded, mentions, name_key
 def found(sentence: str, name: str) -> list[str]:
     """The parts of the sentence as it was written that are mentions of the name."""
     line = folded(sentence)
-    return [sentence[line.places[a] : line.places[b]] for a, b in mentions(line.text, name_key(name))]
+    return [sentence[line.indices[a] : line.indices[b]] for a, b in mentions(line.text, name_key(name))]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_as_a_comparison_word_by_word(
 @given(st.text(max_size=40))
 def test_places_lead_back_to_the_text(text: str) -> None:
     line = folded(text)
-    assert len(line.places) == len(line.text) + 1
-    assert line.places == sorted(line.places)
-    assert line.places[-1] == len(text)
+    assert len(line.indices) == len(line.text) + 1
+    assert line.indices == sorted(line.indices)
+    assert line.indices[-1] == len(text)
     assert "  " not in line.text
     assert folded(line.text).text == line.text

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,7 +11,6 @@ from support.digests import Check, Product
 from support.workflow import ROOT, copied, snakemake
 
 from factdrift.cli import main
-from factdrift.tempripple.stats import examples
 
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
 PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")
@@ -59,12 +57,6 @@ def test_digests_of_tempripple(made: Path, digests: Check) -> None:
     digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
 
 
-def test_the_page_of_examples_is_what_the_command_prints(made: Path) -> None:
-    page = (ROOT / "docs" / "tempripple-examples.md").read_text(encoding="utf-8")
-    printed = examples(made / "results" / "tempripple.parquet", 20) + "\n"
-    assert page == printed, "make it anew: factdrift tempripple examples results/tempripple.parquet"
-
-
 def test_options_are_of_the_answers_kind(made: Path) -> None:
     """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
     facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
@@ -84,28 +76,6 @@ def test_options_are_of_the_answers_kind(made: Path) -> None:
             assert not any(option.startswith("-") for option in item["option_ids"])
     assert teams > 90
     assert dates > 50
-
-
-def test_statistics_agree_with_the_tables(made: Path) -> None:
-    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
-    facts, items = rows(made, "tr_facts"), rows(made, "tr_items")
-    assert stats["sizes"]["mutable_facts"] == len(facts) == stats["table_1"]["all"]["facts"]
-    assert stats["snapshot"]["date"] == "2023-02-27"
-    assert not stats["partial_period"]
-    reasons = Counter(row["reason"] for row in rows(made, "tr_dropped") if row["stage"] == "mutable")
-    assert {name: n["all"] for name, n in stats["dropped"]["mutable"].items()} == reasons
-    for group in stats["items"].values():
-        letters = group.get("letters", {}).values()
-        assert not letters or max(letters) - min(letters) <= 1
-    without = [item for item in items if item["open_only"]]
-    assert stats["open_only"]["items"] == len(without) > 0
-    assert stats["open_only"]["by_property"] == Counter(item["asked_p"] for item in without)
-    asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"])
-    assert stats["concentration"]["asked_facts"] == len(asked)
-    assert stats["concentration"]["most_items_of_one_asked_fact"] == max(asked.values())
-    text = (made / FOLDER / "tr_stats.md").read_text()
-    assert f"{len(facts)} mutable facts" in text
-    assert f"{len(without)} items (" in text
 
 
 @pytest.mark.slow
@@ -131,5 +101,5 @@ def test_a_sparql_server_gives_the_same(
     query.write_text('SELECT ?s WHERE { ?s rdfs:label "head of government"@en }', encoding="utf-8")
     monkeypatch.chdir(made)
     capsys.readouterr()
-    assert main(["sparql", str(query)]) == 0
+    assert main(["tempripple", "sparql", str(query)]) == 0
     assert capsys.readouterr().out.split() == ["s", "-----", "wd:P6"]

@@ -26,7 +26,7 @@ from factdrift.core.unusable import Input, reason
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
     "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, check, download"),
+    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, download"),
     "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
@@ -39,8 +39,6 @@ COMMANDS = {
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
-    "rdf": ("tempripple.jobs", ""),
-    "sparql": ("tempripple.jobs", ""),
     "models": (
         "models.jobs evaluation.tools.jobs",
         "language models: descriptions, second moments, the bundled sample models",

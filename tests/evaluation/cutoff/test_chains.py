@@ -22,7 +22,7 @@ from factdrift.evaluation.questions.cutoff import (
 from factdrift.evaluation.questions.successions import read_successions
 from factdrift.evaluation.questions.tenures import tenures
 from factdrift.evaluation.scores.cutoff import changes
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held, day_number
+from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Tenure, day_number
 
 FIRST, LAST = 20120101, 20241231
 BOUNDS = ("certain_first", "certain_last", "possible_first", "possible_last")
@@ -30,12 +30,12 @@ BOUNDS = ("certain_first", "certain_last", "possible_first", "possible_last")
 
 def held(
     value: int, first: int, last: int, earliest: int | None = None, latest: int | None = None, **more: bool
-) -> Held:
+) -> Tenure:
     possible = first if earliest is None else earliest, last if latest is None else latest
-    return Held(value, (first, last), possible, **more)
+    return Tenure(value, (first, last), possible, **more)
 
 
-def told(*timeline: Held) -> dict[int, list[tuple[int | None, int | None, float]]]:
+def told(*timeline: Tenure) -> dict[int, list[tuple[int | None, int | None, float]]]:
     return {value: [tuple(each) for each in own] for value, own in tenures(timeline, FIRST, LAST).items()}
 
 
@@ -70,7 +70,7 @@ NAMES: dict[int, tuple[str | None, list[str]]] = {
 CHANGE = [held(1, 20100101, 20160101), held(2, 20160102, LAST)]
 
 
-def row_of(timeline: list[Held], place: str = "X", names: Any = NAMES) -> dict[str, Any] | str:
+def row_of(timeline: list[Tenure], place: str = "X", names: Any = NAMES) -> dict[str, Any] | str:
     """The question about who is the mayor of a place, or the reason that there is none."""
     prompts = [f"The mayor of {place} is"]
     asked = Asked("Q1-P6", "Q1", "P6", "X", "head of government", 1.0, prompts, timeline)
@@ -140,8 +140,8 @@ def test_a_succession_is_a_timeline_in_which_each_start_ends_the_holder_before(t
     assert found.prompts[0] == "The head of government of Lake is"
     first, vacant, second = found.timeline
     assert (first.certain and first.certain[1], first.possible) == (20160301, (EVER, 20160331))
-    assert vacant == Held(UNNAMED, (20160331, 20160502), (20160301, 20160502))
-    assert second == Held(2, (20160502, LAST), (20160502, NEVER_ENDS))
+    assert vacant == Tenure(UNNAMED, (20160331, 20160502), (20160301, 20160502))
+    assert second == Tenure(2, (20160502, LAST), (20160502, NEVER_ENDS))
 
 
 def test_a_wrong_row_of_a_succession_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -1,15 +1,10 @@
 """`factdrift browse` as users run it: pages over HTTP, what it refuses, and faults."""
 
-import contextlib
 import html
 import os
 import re
 import shutil
-import signal
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -200,39 +195,6 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
                 assert answer.status_code == 503
                 assert "run `factdrift browse` again" in html.unescape(answer.text)
         assert client.get("/explorer.css").status_code == 200
-
-
-def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
-    """They wait, the server answers afterwards, and says so in a line."""
-    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
-    code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "browse", "--pair", str(made.pair), "--index", str(index)]
-    command += ["--port", "0", "--no-browser"]
-    with (
-        (tmp_path / "said").open("w+") as said,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process,
-    ):
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[0]
-        try:
-            assert get(address, "")
-            port = int(address.rpartition(":")[2].strip("/"))
-            with contextlib.ExitStack() as stack:
-                for _ in range(100):
-                    stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                end = time.monotonic() + 30
-                while "some connections have to wait" not in Path(said.name).read_text():
-                    assert time.monotonic() < end
-                    time.sleep(0.05)
-            assert get(address, f"Q{int(made.subjects[0])}")
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
-        words = Path(said.name).read_text()
-        assert "Traceback" not in words
-        assert len(words) < 1000
-        assert words.endswith("ended\n")
-        assert process.returncode == 0
 
 
 def test_without_results(

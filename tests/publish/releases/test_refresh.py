@@ -1,7 +1,6 @@
 """`factdrift refresh` with a stand-in for Snakemake: what it asks for, makes, refuses, skips and removes."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from factdrift.core.owned import file_lock
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
-from factdrift.publish.releases.refresh import SKIPPED
 from factdrift.publish.releases.release import configuration
 
 SNAPSHOTS = Path("results/snapshots")
@@ -93,14 +91,6 @@ def released(*dates: str) -> None:
 
 def snapshots() -> set[str]:
     return {path.name for path in SNAPSHOTS.iterdir() if (path / "wikidata.json.gz").is_file()}
-
-
-def damaged(date: str, reason: str) -> int:
-    """What a job says of the dump of a date, in its log."""
-    path = Path("logs/snapshots", date, "wikidata.json.gz.txt")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"progress\nfactdrift: damaged dump: {reason}\n")
-    return 1
 
 
 def test_nothing_new(run: Run) -> None:
@@ -231,88 +221,27 @@ def test_a_changed_configuration_is_refused(series: Run) -> None:
     assert not series.server.asked
 
 
-def test_a_folder_that_a_server_refuses_ends_the_series_before_it(series: Run) -> None:
-    """A dump before it is used, none after it; a later one would take its place for good."""
-    publish(series.server, "20261207")
-    for day in ("20261114", "20261207"):
-        series.server.always[f"{HOME}{day}/"] = Fault(status=403)
-    publish(series.server, "20261214")
+def test_a_folder_that_a_server_refuses_ends_the_refresh(series: Run) -> None:
+    """A later dump would take its place in the series for good."""
+    series.server.always[f"{HOME}20261107/"] = Fault(status=403)
     assert refresh() == 1
+    assert "20261107/: the server refuses with status 403" in series.said()
+    assert not series.workflow.lines
+
+
+def test_a_dump_that_is_skipped_does_not_hold_up_later_releases(series: Run) -> None:
+    """A build that fails ends the refresh, until the date of its dump is named."""
+    series.workflow.does = [lambda config: 3]
+    assert refresh() == 3
     said = series.said()
-    assert "results/releases/2026-11-07: 6 files" in said
-    assert re.search("20261207/: the server refuses with status 403.* No later dump takes its place", said)
-    assert len(series.workflow.lines) == 1
-    del series.server.always[f"{HOME}20261207/"]
-    assert refresh() == 0
-    assert "results/releases/2026-12-07" in series.said()
-
-
-def test_a_damaged_dump_does_not_hold_up_later_releases(series: Run) -> None:
-    series.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
-    assert refresh() == 1
-    said = series.said()
-    assert "release 2026-11-07 is not made, and its dump is skipped from now on: cut at byte 7" in said
-    assert "results/releases/2026-11-14: 6 files" in said
-    assert json.loads(SKIPPED.read_text())["2026-11-07"]["reason"] == "cut at byte 7"
-    assert not (SNAPSHOTS / "2026-11-07").exists()
-
-
-def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run: Run) -> None:
-    files = run.server.files
-    run.server.files = {path: files[path] for path in files if not re.search("/202611[12]", path)}
-    publish(run.server)
-    released("2026-09-07", "2026-10-07")
-    run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
-    assert refresh() == 1
-    for _ in range(2):
-        run.said()
-        assert refresh() == 0
-        said = run.said()
-        assert "skipped 2026-11-07: cut at byte 7" in said
-        assert "nothing new" in said
-    assert len(run.workflow.lines) == 1
+    assert "release 2026-11-07 is not complete; the same command goes on from here" in said
+    assert "or name its date in `refresh.skip`" in said
     assert snapshots() == {"2026-09-07", "2026-10-07"}
-    broken = SNAPSHOTS / "2026-11-07/wikidata.json.gz"
-    broken.write_bytes(b"broken")
-    # Of the same checksum, which fitted the broken file; it has another size.
-    run.server.files[f"{HOME}20261107/wikidata-20261107-all.json.gz"] = b"mended dump"
-    held: list[bool] = []
-    run.workflow.does = [lambda config: held.append(broken.exists()) or Workflow.make(config)]
+    configured(series.server, refresh={"listings": [series.server.url + HOME], "skip": ["2026-11-07"]})
     assert refresh() == 0
-    assert held == [False]
-    assert "2026-11-07: the server has another file than the one that was skipped" in run.said()
-    assert json.loads(SKIPPED.read_text()) == {}
-
-
-@pytest.mark.parametrize("argument", ["-t", "--unlock"])
-def test_what_makes_nothing_keeps_skipped_dumps_and_what_was_fetched(series: Run, argument: str) -> None:
-    """Also where the server has another file than the one that was skipped."""
-    other = {"address": "https://example.org/other", "modified": "", "reason": "cut at byte 7"}
-    SKIPPED.write_text(json.dumps({"2026-11-07": other}))
-    (SNAPSHOTS / "2026-11-07").mkdir()
-    (SNAPSHOTS / "2026-11-07/.refresh.json").write_text('{"dump": "https://example.org/other"}')
-    series.workflow.does = [lambda config: 0]
-    assert refresh(argument) == 1
-    assert "the server has another file than the one that was skipped" in series.said()
-    assert json.loads(SKIPPED.read_text()) == {"2026-11-07": other}
-    assert (SNAPSHOTS / "2026-11-07").is_dir()
-
-
-def test_a_dump_that_is_damaged_on_two_servers_is_tried_once_on_each(series: Run) -> None:
-    server = series.server
-    for path in [path for path in server.files if path.startswith(HOME)]:
-        data = server.files[path]
-        server.files[path.replace(HOME, "/mirror/")] = data
-    configured(server, refresh={"listings": [server.url + HOME, f"{server.url}/mirror/"]})
-
-    def broken(config: dict[str, Any]) -> int:
-        newest = config["stream"][-1]
-        return damaged(newest, "cut at byte 7") if newest == "2026-11-07" else Workflow.make(config)
-
-    series.workflow.does = [broken] * 9
-    assert refresh() == 1
-    assert len(series.workflow.lines) == 3
     assert "results/releases/2026-11-14: 6 files" in series.said()
+    assert len(series.workflow.lines) == 2
+    assert not (SNAPSHOTS / "2026-11-07").exists()
 
 
 def test_a_mended_dump_replaces_the_one_here(series: Run) -> None:
@@ -331,12 +260,3 @@ def test_a_mended_dump_replaces_the_one_here(series: Run) -> None:
     assert refresh("--rerun-triggers", "mtime") == 0
     assert held == [False]
     assert "2026-11-07: the server has another dump than the one that is here" in series.said()
-
-
-def test_a_failure_for_another_reason_is_no_damage(series: Run) -> None:
-    damaged("2026-11-07", "of an earlier run")
-    series.workflow.does = [lambda config: 3]
-    assert refresh() == 3
-    assert "release 2026-11-07 is not complete; the same command goes on from here" in series.said()
-    assert not SKIPPED.exists()
-    assert snapshots() == {"2026-09-07", "2026-10-07"}

@@ -8,10 +8,10 @@ from support.sparql import query_service
 from support.worlds import Fact, World
 
 
-def database_of(folder: Path, relations: tuple[int, ...], *edited: dict[int, str]) -> Path:
+def database_of(folder: Path, relations: tuple[int, ...]) -> Path:
     """The database of the newer tables that a world has written into a folder."""
     files = [folder / "new" / f"{name}.parquet" for name in ("statements", "entities", "properties")]
-    return database_with_articles([files[0]], [files[1]], files[2], relations, folder, *edited)
+    return database_with_articles([files[0]], [files[1]], files[2], relations, folder)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from support.sparql import QueryService, query_service
 from support.worlds import Date, Fact, World, time_of
 
 from factdrift.core.errors import InputError
-from factdrift.snapshots.recent.search import Found, Search, chosen, search
+from factdrift.snapshots.recent.search import Changes, Search, chosen, search
 from factdrift.sparql.client import POLICY, Client
 
 from .conftest import database_of
@@ -51,9 +51,7 @@ def facts() -> list[Fact]:
 FACTS = facts()
 BARE = frozenset(fact.s for fact in FACTS if fact.s % 10 == 7)
 """Items without an English article."""
-EDITED = {100: "2026-02-10T00:00:00Z", 104: "2026-02-28T23:59:59Z", 105: "2026-03-01T00:00:00Z"}
 SINCE, UNTIL = datetime.date(2026, 1, 1), datetime.date(2026, 4, 1)
-TODAY = datetime.date(2026, 5, 1)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ def database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     new = sorted([*FACTS, *kinds(Q3=(HUMAN,))], key=lambda fact: fact.s)
     World(new=new, no_article=BARE).write(folder)
-    return database_of(folder, RELATIONS, EDITED)
+    return database_of(folder, RELATIONS)
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +104,8 @@ def plainly(since: datetime.date, until: datetime.date, scope: str = "enwiki") -
 
 def found_by(
     asking: Client, since: datetime.date = SINCE, until: datetime.date = UNTIL, **keys: object
-) -> Found:
-    return search(asking, Search(RELATIONS, since, until, TODAY, **keys))
+) -> Changes:
+    return search(asking, Search(RELATIONS, since, until, **keys))
 
 
 DAYS = st.dates(datetime.date(2025, 11, 20), datetime.date(2026, 5, 1))
@@ -120,14 +118,6 @@ def test_items_with_a_date_inside_are_found(open_service, days, scope):
     found = found_by(client(open_service), since, until, scope=scope)
     assert found == plainly(since, until, scope)
     assert list(found) == sorted(found)
-
-
-def test_changed_items_are_those_with_a_late_last_edit(service):
-    since, until = datetime.date(2026, 2, 20), datetime.date(2026, 2, 25)
-    assert plainly(since, until) == {}
-    found = found_by(client(service), since, until, changed=True)
-    # Item 105 was edited after the period, and perhaps inside too; 100 before, the others in 2024.
-    assert found == {104: {HEAD}, 105: {STATE}}
 
 
 def test_faults_do_not_change_what_is_found(service, tmp_path):
@@ -175,9 +165,9 @@ class OddServer:
 
 def test_rows_of_another_form_are_refused_and_other_entities_left_out():
     with pytest.raises(InputError, match=r"a row of an answer .* is this a server with Wikidata's RDF"):
-        search(OddServer({"s": {"type": "literal", "value": "Q1"}}), Search([HEAD], SINCE, UNTIL, TODAY))
+        search(OddServer({"s": {"type": "literal", "value": "Q1"}}), Search([HEAD], SINCE, UNTIL))
     row = {"s": {"type": "uri", "value": "http://www.wikidata.org/entity/P31"}}
-    assert search(OddServer(row), Search([HEAD], SINCE, UNTIL, TODAY)) == {}
+    assert search(OddServer(row), Search([HEAD], SINCE, UNTIL)) == {}
 
 
 @given(

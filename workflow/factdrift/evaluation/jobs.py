@@ -313,8 +313,12 @@ class Read(AsksChat, command="answer read"):
 class Export(Job, command="edit export", beside="words"):
     """Write a dataset in the layout of another project."""
 
-    dataset: Annotated[Path, "such as results/wfd_repl.parquet", Flag(by_place=True)]
-    layout: Layout
+    dataset: Annotated[
+        Path | None, "such as results/wfd_repl.parquet; none for mquake", Flag(by_place=True)
+    ] = None
+    layout: Annotated[
+        Literal["counterfact", "easyedit", "mquake", "rippleedits", "wikibigedit", "zsre"], "of which project"
+    ]
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
     related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
@@ -324,11 +328,26 @@ class Export(Job, command="edit export", beside="words"):
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
 
+        if self.layout == "mquake":
+            return self._export_chains()
+        if self.dataset is None:
+            raise InputError(f"name the dataset that --layout {self.layout} is written from")
         tables = read_beside(self.shared, self.facts, self.related, self.ripples)
         kept, left, empty = export(self.dataset, self.layout, self.output, tables)
         print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
         for (field, reason), count in sorted(empty.items()):
             print(f"{count:,} without {field}: {reason}")
+
+    def _export_chains(self) -> None:
+        from factdrift.tempripple.mquake import write_mquake
+
+        if self.dataset or self.facts is None or self.related is None:
+            raise InputError("--layout mquake is written from --facts and --related alone")
+        cases, left = write_mquake(self.facts, self.related, self.output)
+        print(
+            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
+            "before leads to no other one"
+        )
 
 
 class Import(Job, command="edit import"):

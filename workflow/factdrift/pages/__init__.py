@@ -69,12 +69,12 @@ def meanings() -> dict[str, str]:
     """Rule, filter, step or term of the glossary -> what it means."""
     from factdrift.core.files import read_tsv
 
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in read_tsv(RESOURCES / "rules.tsv"):
-        found.setdefault(f"rule {row['rule']}", row["meaning"])
+        texts.setdefault(f"rule {row['rule']}", row["meaning"])
     for row in read_tsv(RESOURCES / "steps.tsv"):
-        found[f"{row['kind']} {row['name']}"] = row["meaning"]
+        texts[f"{row['kind']} {row['name']}"] = row["meaning"]
     for row in read_tsv(RESOURCES / "glossary.tsv"):
         for term in filter(None, [row["term"], *row["also"].split(";")]):
-            found[f"term {term.lower()}"] = row["meaning"]
-    return found
+            texts[f"term {term.lower()}"] = row["meaning"]
+    return texts

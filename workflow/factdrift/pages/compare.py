@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_tsv, write_text
+from factdrift.core.files import read_tsv
 from factdrift.core.manifests import read_manifest
 from factdrift.core.paths import RESOURCES
 from factdrift.core.tables import database, only_file, sql, write_parquet
 from factdrift.pages import leaves
-from factdrift.pages.report.blocks import Section, Source, table
-from factdrift.pages.report.page import render
 
 _COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
 
@@ -57,9 +54,6 @@ _KINDS = {
 _NEIGHBORS = ("neighborhood", "random_neighborhood")
 """Columns of neighbour facts, of which only what differs is in the table of differences."""
 
-MOST = 500
-"""Rows of a table on the page; the Parquet file has all."""
-
 
 class Cause(NamedTuple):
     """A key of the manifests with its values in both builds, and the kinds of change that it can cause."""
@@ -73,8 +67,8 @@ class Cause(NamedTuple):
 def compare(first: Path, second: Path, output: Path | None) -> Iterator[str]:
     """Yields lines about what differs between the folders of two builds, by kind of change.
 
-    Writes differences.parquet and a page to the folder `output`, if there is one. Raises InputError if a
-    folder has no dataset.
+    Writes differences.parquet to the folder `output`, if there is one. Raises InputError if a folder has no
+    dataset.
     """
     builds = (first, second)
     datasets = [folder / "wikifactdiff.parquet" for folder in builds]
@@ -82,40 +76,24 @@ def compare(first: Path, second: Path, output: Path | None) -> Iterator[str]:
         if not path.is_file():
             raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
     why = causes(first / "manifest.json", second / "manifest.json")
-    found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why))
-    updates = [pq.read_metadata(path).num_rows for path in datasets]
-    frame = found.to_pandas()
-    flips = frame[frame["change"] == "label"]
-    keys = ["rule_before", "rule_after", "before", "after"]
-    by_rule = flips.groupby(keys).size().reset_index(name="number")
-    counted = frame.groupby("change").agg(number=("change", "size"), cause=("cause", "first"))
+    rows = differences(datasets[0], datasets[1], lambda change: cause_of(change, why))
     if output:
-        write_parquet(found, output / "differences.parquet")
-        names = (str(first), str(second))
-        source = Source("differences.parquet", f"factdrift diff-builds {names[0]} {names[1]}")
-        text = render(
-            "builds.html",
-            list(_sections(frame, counted, by_rule, names, why, source)),
-            headline=" and ".join(names) + ("" if len(frame) else " are the same"),
-            counts=[
-                ("updates of the first", updates[0]),
-                ("of the second", updates[1]),
-                ("differences", len(frame)),
-            ],
-            source=source,
-        )
-        write_text(text, output / "differences.html")
-    yield from (f"{path}: {count:,} updates" for path, count in zip(datasets, updates, strict=True))
+        write_parquet(rows, output / "differences.parquet")
+    frame = rows.to_pandas()
+    counted = frame.groupby("change").agg(number=("change", "size"), cause=("cause", "first"))
+    keys = ["rule_before", "before", "rule_after", "after"]
+    by_rule = frame[frame["change"] == "label"].groupby(keys).size().reset_index(name="number")
+    yield from (f"{path}: {pq.read_metadata(path).num_rows:,} updates" for path in datasets)
     if frame.empty:
         yield "no difference"
     for change in CHANGES:
         if change in counted.index:
             yield f"  {change:16}{counted['number'][change]:9,}  {counted['cause'][change]}"
         if change == "label":
-            for flip in by_rule.sort_values([keys[0], keys[2], keys[1], keys[3]]).itertuples():
+            for flip in by_rule.itertuples():
                 rules = f"{flip.before} ({flip.rule_before}) -> {flip.after} ({flip.rule_after})"
                 yield f"    {rules}: {flip.number:,}"
-    yield from (f"manifests: {each.key}: {each.before[:80]} -> {each.after[:80]}" for each in why or ())
+    yield from (f"manifests: {cause.key}: {cause.before[:80]} -> {cause.after[:80]}" for cause in why or ())
 
 
 def causes(before: Path, after: Path) -> list[Cause] | None:
@@ -124,27 +102,25 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
         return None
     flat = [dict(leaves(read_manifest(path), ".")) for path in (before, after)]
     acting = {row["key"]: frozenset(row["changes"].split()) for row in read_tsv(RESOURCES / "causes.tsv")}
-    found = []
+    differing = []
     for key in sorted(flat[0].keys() | flat[1].keys()):
-        found_in = (each.get(key) for each in flat)
-        values = [
-            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
-        ]
+        raw = (value.get(key) for value in flat)
+        values = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in raw]
         # `configuration.method.start` and the keys above it, the longest first.
         parts = key.split(".")
         above = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
         changes = next((acting[part] for part in above if part in acting), None)
         if values[0] != values[1] and changes:
-            found.append(Cause(key, values[0], values[1], changes))
-    return found
+            differing.append(Cause(key, values[0], values[1], changes))
+    return differing
 
 
-def cause_of(change: str, found: list[Cause] | None) -> str:
+def cause_of(change: str, differing: list[Cause] | None) -> str:
     """The keys that can have caused a kind of change, for people."""
-    if found is None:
+    if differing is None:
         return "no manifest"
-    keys = [each.key for each in found if each.changes & {"all", change}]
-    return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
+    keys = [cause.key for cause in differing if cause.changes & {"all", change}]
+    return ", ".join(keys) or ("none of the keys that differ" if differing else "the manifests agree")
 
 
 def differences(before: Path, after: Path, cause: Callable[[str], str]) -> pa.Table:
@@ -171,10 +147,10 @@ def differences(before: Path, after: Path, cause: Callable[[str], str]) -> pa.Ta
                 f"FROM read_parquet({sql(path)})"
             )
         union = " UNION ALL ".join(_queries(db, *columns))
-        found = db.sql(f"SELECT * FROM ({union}) AS t({_COLUMNS}) ORDER BY ALL").to_arrow_table()
+        table = db.sql(f"SELECT * FROM ({union}) AS t({_COLUMNS}) ORDER BY ALL").to_arrow_table()
     reasons = {change: cause(change) for change in CHANGES}
-    why = pa.array([reasons[change] for change in found["change"].to_pylist()], pa.string())
-    return found.append_column("cause", why).cast(DIFFERENCES)
+    why = pa.array([reasons[change] for change in table["change"].to_pylist()], pa.string())
+    return table.append_column("cause", why).cast(DIFFERENCES)
 
 
 def _queries(db: duckdb.DuckDBPyConnection, before: set[str], after: set[str]) -> Iterator[str]:
@@ -251,40 +227,3 @@ def _neighbors(name: str) -> Iterator[str]:
             f"SELECT {sql(change)}, s, r, NULL, {sql(name)}, {', '.join(only)}, NULL, NULL "
             f"FROM ({both}) WHERE a_all IS DISTINCT FROM b_all AND ({where})"
         )
-
-
-def _sections(
-    frame: pd.DataFrame,
-    counted: pd.DataFrame,
-    by_rule: pd.DataFrame,
-    names: tuple[str, str],
-    why: list[Cause] | None,
-    source: Source,
-) -> Iterator[Section]:
-    """The sections of the page. `frame`: all differences; `counted`: number and cause of each kind of change;
-    `by_rule`: number of the flips of labels; `names`: the two builds; `why`: see `causes`."""
-    rows = [
-        (change, text, counted["number"].get(change, 0), counted["cause"].get(change))
-        for change, text in CHANGES.items()
-    ]
-    columns = {"kind": "text", "what it is": "text", "number": "number", "can be caused by": "text"}
-    lead = "An update is one subject and relation. A cause is a key that differs between the manifests."
-    yield Section("counts", "What differs", lead, [table("Differences by kind", columns, rows, source)])
-    if why is not None:
-        headings = names if names[0] != names[1] else (f"{names[0]} (first)", f"{names[1]} (second)")
-        columns = dict.fromkeys(("key", *headings), "text")
-        block = table("Manifests", columns, [each[:3] for each in why], source)
-        lead = "Keys of the manifests that can change the dataset and differ."
-        yield Section("causes", "Causes", lead, [block])
-    if len(by_rule):
-        columns = dict.fromkeys(("rule before", "rule after", "before", "after"), "text")
-        ordered = by_rule.sort_values("number", ascending=False).itertuples(index=False)
-        block = table("By rule", columns | {"number": "number"}, ordered, source)
-        lead = "Objects that one build calls new, obsolete or static, and the other otherwise."
-        yield Section("flips", "Labels by rule", lead, [block])
-    if len(frame):
-        shown = ["change", "subject", "relation", "object", "field", "before", "after"]
-        note = f"The first {MOST:,} of {len(frame):,}." if len(frame) > MOST else ""
-        first = frame[shown].head(MOST).itertuples(index=False)
-        block = table("Rows", dict.fromkeys(shown, "text"), first, source, note)
-        yield Section("rows", "Every difference", "In the order of the file.", [block])

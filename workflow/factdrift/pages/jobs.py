@@ -118,9 +118,7 @@ class DiffBuilds(Job, command="diff-builds"):
 
     first: Annotated[Build, Flag("FIRST", by_place=True)]
     second: Annotated[Build, Flag("SECOND", by_place=True)]
-    output: Annotated[
-        Place | None, "write differences.parquet and differences.html there", Flag("FOLDER")
-    ] = None
+    output: Annotated[Place | None, "write differences.parquet there", Flag("FOLDER")] = None
 
     def run(self) -> str:
         from factdrift.pages.compare import compare

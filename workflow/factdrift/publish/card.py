@@ -170,7 +170,7 @@ def write_card(this: Edition) -> None:
 def _shown(value: Any) -> Any:
     """A value as the example has it: no control characters, two elements of a list and how many more."""
     if isinstance(value, dict):
-        return {name: _shown(each) for name, each in value.items()}
+        return {name: _shown(inner) for name, inner in value.items()}
     if isinstance(value, list):
         more = [f"… {len(value) - 2:,} more"] if len(value) > 2 else []
         return [*map(_shown, value[:2]), *more]

@@ -74,12 +74,12 @@ def known() -> tuple[Dataset, ...]:
         raise InputError(f"{path}: {error}") from error
     for dataset in datasets:
         tables = {config.name: config for config in dataset.configs}
-        for place in places():
-            if place.folder == dataset.folder and place.table in tables:
-                tables[place.table].files[place.split or "*"] = place.name
-                tables[place.table].pages = place.product.pages
-            elif place.folder == dataset.folder:
-                dataset.accounts.append(place.name)
+        for target in places():
+            if target.folder == dataset.folder and target.table in tables:
+                tables[target.table].files[target.split or "*"] = target.name
+                tables[target.table].pages = target.product.pages
+            elif target.folder == dataset.folder:
+                dataset.accounts.append(target.name)
         lacking = [name for name, config in tables.items() if not config.files]
         if lacking:
             raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")

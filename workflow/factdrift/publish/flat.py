@@ -59,10 +59,10 @@ def write_flat(dataset: Path, folder: Path) -> int:
         )
         table = rows.to_arrow_table().cast(FLAT)
     count = write_parquet(table, folder / "updates.parquet")
-    for place, field in enumerate(FLAT):
+    for index, field in enumerate(FLAT):
         if field.type == pa.string():
-            texts = [None if text is None else sheet_cell(text) for text in table[place].to_pylist()]
-            table = table.set_column(place, field, pa.array(texts, pa.string()))
+            texts = [None if text is None else sheet_cell(text) for text in table[index].to_pylist()]
+            table = table.set_column(index, field, pa.array(texts, pa.string()))
     with atomic_path(folder / "updates.csv") as path:
         pyarrow.csv.write_csv(table, path)
     return count

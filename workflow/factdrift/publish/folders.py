@@ -1,13 +1,11 @@
 """Writes one folder for each data set that was built, all of them or none."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +23,6 @@ from factdrift.publish.croissant import write_croissant
 from factdrift.publish.datasets import Config, Dataset, all_products, known
 from factdrift.publish.flat import write_flat
 
-if TYPE_CHECKING:
-    from factdrift.publish.jobs import Folders
-
 UPDATES = Config("updates", pages=["flat_updates"], files={"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
 
@@ -40,7 +35,19 @@ _COLUMNS = ["column", "type", "unit", "meaning", "source"]
 _FIELDS = ["field", "type", "meaning"]
 
 
-def write_folders(job: Folders) -> dict[str, int]:
+class Inputs(NamedTuple):
+    """Products, the manifest of their build, and answers of a chat model that it has used with the folder of
+    their store; day and address of publication, empty if not known."""
+
+    products: Sequence[Path]
+    manifest: Path
+    answers: Sequence[Path] = ()
+    store: Path | None = None
+    date: str = ""
+    url: str = ""
+
+
+def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
     """Writes OUTPUT/FOLDER for each data set whose first table is among `products`; returns folder -> rows.
 
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
@@ -49,12 +56,11 @@ def write_folders(job: Folders) -> dict[str, int]:
     files are the same product, a product is no Parquet file, it or its description is missing, or the
     manifest is that of another build.
     """
-    output = job.output
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
     sources: dict[str, Path] = {}
     rows: dict[str, int] = {}
-    for path in job.products:
+    for path in inputs.products:
         if not path.is_file():
             raise InputError(f"{path}: no such file; build it, or leave it out")
         if sources.setdefault(path.name, path) != path:
@@ -64,15 +70,15 @@ def write_folders(job: Folders) -> dict[str, int]:
                 rows[path.name] = pq.read_metadata(path).num_rows
             except pa.ArrowInvalid as error:
                 raise InputError(f"{path}: {error}; build it again") from error
-    build = read_manifest(job.manifest)
+    build = read_manifest(inputs.manifest)
     lacking = sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build))
     if lacking:
-        raise InputError(f"{job.manifest}: has no {lacking[0]}; name the manifest.json of the build")
+        raise InputError(f"{inputs.manifest}: has no {lacking[0]}; name the manifest.json of the build")
     for name, number in rows.items():
-        listed = [held for table, held in build["rows"].items() if Path(table).name == name]
+        listed = [size for table, size in build["rows"].items() if Path(table).name == name]
         if listed and number not in listed:
             raise InputError(
-                f"{sources[name]}: has {number:,} rows, {job.manifest} lists {listed[0]:,}; it is the "
+                f"{sources[name]}: has {number:,} rows, {inputs.manifest} lists {listed[0]:,}; it is the "
                 "manifest of another build. Name the one that was made with the file"
             )
     unknown = sorted(sources.keys() - set(all_products()))
@@ -83,18 +89,18 @@ def write_folders(job: Folders) -> dict[str, int]:
         raise InputError(
             "no data set has its first table among the files given; add results/wikifactdiff.parquet"
         )
-    filled = [each for each in asked if any(rows.get(name) for name in each.needed)]
+    filled = [dataset for dataset in asked if any(rows.get(name) for name in dataset.needed)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
         return {
-            dataset.folder: _write(dataset, sources, build, folder / dataset.folder, job)
+            dataset.folder: _write(dataset, sources, build, folder / dataset.folder, inputs)
             for dataset in filled
         }
 
 
 def _write(
-    dataset: Dataset, sources: dict[str, Path], build: dict[str, Any], folder: Path, job: Folders
+    dataset: Dataset, sources: dict[str, Path], build: dict[str, Any], folder: Path, inputs: Inputs
 ) -> int:
     folder.mkdir(parents=True)
     tables = []
@@ -106,10 +112,10 @@ def _write(
         (product,) = dataset.needed
         rows = write_flat(sources[product], folder)
         tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
-        if job.store is not None:
+        if inputs.store is not None:
             # The stored replies behind the answers of a chat model.
-            answers = [pq.read_table(path, columns=["key"])["key"].to_pylist() for path in job.answers]
-            copy_store(job.store, set().union(*answers), folder / "replay")
+            answers = [pq.read_table(path, columns=["key"])["key"].to_pylist() for path in inputs.answers]
+            copy_store(inputs.store, set().union(*answers), folder / "replay")
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
@@ -117,7 +123,7 @@ def _write(
     write_json(public(build), folder / "manifest.json", indent=2)
     digits = sha256_of_all(sorted(folder.rglob("*.parquet")))[:12]
     version = f"{build['versions']['factdrift']}+{digits}"
-    this = Edition(dataset, folder, tables, build, statistics, facts, version, job.date, job.url)
+    this = Edition(dataset, folder, tables, build, statistics, facts, version, inputs.date, inputs.url)
     write_card(this)
     write_croissant(this)
     write_checksums(folder)
@@ -143,8 +149,8 @@ def write_splits(
             schema, whole = file.schema_arrow, file.metadata.num_rows
             rows = {split: whole}
             if split == "*":
-                found = Counter(file.read(["split"])["split"].to_pylist())
-                rows = {name: found[name] for name in config.splits}
+                by_split = Counter(file.read(["split"])["split"].to_pylist())
+                rows = {name: by_split[name] for name in config.splits}
             if sum(rows.values()) != whole:
                 raise InputError(
                     f"{source}: has splits other than {', '.join(config.splits)}; build it again"
@@ -162,16 +168,16 @@ def _write_shards(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, rows: int, path: Path, shard: int
 ) -> None:
     """Writes batches that have so many rows together as `PATH-00000-of-00001.parquet` and so on."""
-    held = schema.empty_table()
+    waiting = schema.empty_table()
     number = -(-rows // shard)
-    for place in range(number):
-        size = min(shard, rows - place * shard)
-        while held.num_rows < size:
-            held = pa.concat_tables([held, pa.Table.from_batches([next(batches)])])
+    for index in range(number):
+        size = min(shard, rows - index * shard)
+        while waiting.num_rows < size:
+            waiting = pa.concat_tables([waiting, pa.Table.from_batches([next(batches)])])
         # One chunk per column, so that the bytes do not depend on how the product's rows are grouped.
-        part = held.slice(0, size).combine_chunks()
-        write_parquet(part, path.with_name(f"{path.name}-{place:05}-of-{number:05}.parquet"))
-        held = held.slice(size)
+        part = waiting.slice(0, size).combine_chunks()
+        write_parquet(part, path.with_name(f"{path.name}-{index:05}-of-{number:05}.parquet"))
+        waiting = waiting.slice(size)
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
@@ -225,7 +231,7 @@ def read_page(name: str) -> Page:
     if not path.is_file():
         raise InputError(f"{path}: no such page; it describes the columns of a table that is published")
     lines = _LINK.sub(r"\1", _COMMENT.sub("", path.read_text(encoding="utf-8"))).splitlines()
-    first = next((place for place, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
+    first = next((index for index, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
     if first is None:
         raise InputError(f"{path}: has no table with the header {' | '.join(_COLUMNS)}")
     summary = re.sub(r"\s+", " ", " ".join(lines[1:first])).strip().partition(". ")[0].rstrip(".") + "."

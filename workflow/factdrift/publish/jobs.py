@@ -38,11 +38,12 @@ class Folders(Job, command="publish folders", beside="words"):
     output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.publish.folders import write_folders
+        from factdrift.publish.folders import Inputs, write_folders
 
         if bool(self.answers) != bool(self.store):
             raise InputError("--answers and --store belong together; give both or neither")
-        written = write_folders(self)
+        inputs = Inputs(*(getattr(self, name) for name in Inputs._fields))
+        written = write_folders(inputs, self.output)
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
@@ -79,5 +80,5 @@ class Refresh(Job, command="refresh"):
     def run(self) -> None:
         from factdrift.publish.releases.refresh import refresh
 
-        if status := refresh(self):
+        if status := refresh(self.configfile, self.contact, self.snakemake):
             raise SystemExit(status)

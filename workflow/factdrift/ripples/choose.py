@@ -4,56 +4,61 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import duckdb
 
-from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.core.tables import sql, write_parquet, write_query
 from factdrift.ripples.tables import CRITERIA, table_of_dropped
-
-if TYPE_CHECKING:
-    from factdrift.ripples.jobs import Choose
 
 ANSWER_SHARE = 4
 """No answer has more than one in so many probes of a criterion."""
 
 
-def choose(job: Choose) -> None:
-    """Writes ripples.parquet and the counts of what was left out.
+def choose(
+    db: duckdb.DuckDBPyConnection,
+    probes: Sequence[Path],
+    counts: Sequence[Path],
+    per_criterion: int,
+    seed: int,
+    output: Path,
+    out_dropped: Path,
+) -> None:
+    """Writes ripples.parquet and the counts of what was left out, those of `counts` included.
 
     First no answer gets more than a quarter of a criterion's candidates, by a seeded draw; then an update
     keeps `per_criterion` of each, half of them the most popular, the others drawn; then again no answer gets
     more than a quarter of what is left.
     """
-    with database(job.memory_mb, job.threads) as db:
-        db.execute(
-            f"""CREATE TEMP VIEW candidates AS SELECT * FROM read_parquet({sql(job.probes)});
-            CREATE TEMP TABLE chosen AS
-            SELECT probe_id, update, relation, criterion, popularity,
-                coalesce(answers[1].id, answers[1].label) AS answer,
-                sha256(concat_ws(':', 'ripples', {job.seed}, probe_id)) AS draw
-            FROM candidates"""
-        )
-        dropped: Counter[tuple[str, str, str]] = Counter()
-        _cap_answers(db, dropped)
-        _cap_updates(db, job.per_criterion, dropped)
-        _cap_answers(db, dropped)
-        order = f"list_position({sql(CRITERIA)}, criterion)"
-        write_query(
-            db,
-            f"""SELECT * REPLACE ((row_number() OVER (
-                    PARTITION BY update, criterion ORDER BY popularity DESC, prompt, probe_id
-                ) - 1)::SMALLINT AS place)
-            FROM candidates WHERE probe_id IN (SELECT probe_id FROM chosen)
-            ORDER BY substr(subject, 2)::INTEGER, substr(relation, 2)::INTEGER, {order}, place""",
-            job.output,
-        )
-        for row in db.sql(f"SELECT * FROM read_parquet({sql(job.dropped)})").fetchall():
-            dropped[row[:3]] += row[3]
-    write_parquet(table_of_dropped(dropped), job.out_dropped)
+    db.execute(
+        f"""CREATE TEMP VIEW candidates AS SELECT * FROM read_parquet({sql(probes)});
+        CREATE TEMP TABLE chosen AS
+        SELECT probe_id, update, relation, criterion, popularity,
+            coalesce(answers[1].id, answers[1].label) AS answer,
+            sha256(concat_ws(':', 'ripples', {seed}, probe_id)) AS draw
+        FROM candidates"""
+    )
+    dropped: Counter[tuple[str, str, str]] = Counter()
+    _cap_answers(db, dropped)
+    _cap_updates(db, per_criterion, dropped)
+    _cap_answers(db, dropped)
+    order = f"list_position({sql(CRITERIA)}, criterion)"
+    write_query(
+        db,
+        f"""SELECT * REPLACE ((row_number() OVER (
+                PARTITION BY update, criterion ORDER BY popularity DESC, prompt, probe_id
+            ) - 1)::SMALLINT AS place)
+        FROM candidates WHERE probe_id IN (SELECT probe_id FROM chosen)
+        ORDER BY substr(subject, 2)::INTEGER, substr(relation, 2)::INTEGER, {order}, place""",
+        output,
+    )
+    for row in db.sql(f"SELECT * FROM read_parquet({sql(counts)})").fetchall():
+        dropped[row[:3]] += row[3]
+    write_parquet(table_of_dropped(dropped), out_dropped)
 
 
-def most_of_each(counts: list[int]) -> int:
+def largest_cap(counts: list[int]) -> int:
     """The largest c for which no answer has more than a quarter if each keeps c at most; at least 1."""
 
     def is_too_many(most: int) -> bool:
@@ -68,7 +73,9 @@ def _cap_answers(db: duckdb.DuckDBPyConnection, dropped: Counter[tuple[str, str,
         "SELECT criterion, count(*) FROM chosen GROUP BY criterion, answer ORDER BY ALL"
     ).fetchall():
         counts.setdefault(criterion, []).append(count)
-    cases = " ".join(f"WHEN {sql(name)} THEN {most_of_each(each)}" for name, each in sorted(counts.items()))
+    cases = " ".join(
+        f"WHEN {sql(name)} THEN {largest_cap(numbers)}" for name, numbers in sorted(counts.items())
+    )
     if cases:
         rank = "row_number() OVER (PARTITION BY criterion, answer ORDER BY draw)"
         _keep(db, f"{rank} <= CASE criterion {cases} END", "answer_share", dropped)

@@ -30,7 +30,7 @@ def conclusions(
         return []
     return [
         *_inverse(world, update, new, relations),
-        *(each for rule in relations.rules for each in _by_rule(world, update, new, old, rule)),
+        *(conclusion for rule in relations.rules for conclusion in _by_rule(world, update, new, old, rule)),
         *_reverse(world, update, new, relations),
     ]
 
@@ -38,9 +38,9 @@ def conclusions(
 def _reverse(world: World, update: Update, new: int, relations: Relations) -> Iterator[Conclusion]:
     if update.property not in relations.reverse:
         return
-    held = [fact for fact in world.pointing.get(new, ()) if fact.property == update.property]
-    others = [fact.subject for fact in held if fact.new_values and fact.subject != update.subject]
-    before = [fact.subject for fact in held if fact.old_values]
+    pointing = [fact for fact in world.pointing.get(new, ()) if fact.property == update.property]
+    others = [fact.subject for fact in pointing if fact.new_values and fact.subject != update.subject]
+    before = [fact.subject for fact in pointing if fact.old_values]
     problem = "not_unique" if others else "same_answer" if update.subject in before else None
     yield Conclusion(
         "reverse", new, update.property, update.subject, stale=sorted(set(before)), problem=problem
@@ -63,11 +63,12 @@ def _by_rule(world: World, update: Update, new: int, old: int | None, rule: Rule
     for premises, value in _premises(world, rule, names):
         at = names | ({} if value is None else {"z": value})
         subject, answer = at[rule.conclusion[0]], at[rule.conclusion[2]]
-        found = _concluded(world, "rule", (subject, rule.conclusion[1], answer), premises)
+        conclusion = _concluded(world, "rule", (subject, rule.conclusion[1], answer), premises)
         if rule.conclusion[0] == "s" and old is not None:
-            before = [each for _, each in _premises(world, rule, names | {"o": old}, "old")]
-            found = found._replace(stale=[*found.stale, *(each for each in before if each is not None)])
-        yield found
+            before = [obsolete for _, obsolete in _premises(world, rule, names | {"o": old}, "old")]
+            stale = [*conclusion.stale, *(value for value in before if value is not None)]
+            conclusion = conclusion._replace(stale=stale)
+        yield conclusion
 
 
 def _premises(
@@ -79,12 +80,12 @@ def _premises(
         return
     subject, relation, wanted = rule.premise
     facts = [
-        each
-        for each in world.of(names[subject], relation)
-        if (each.new_values if dump == "new" else each.old_values) and each.object is not None
+        fact
+        for fact in world.of(names[subject], relation)
+        if (fact.new_values if dump == "new" else fact.old_values) and fact.object is not None
     ]
     if wanted.startswith("Q"):
-        facts = [each for each in facts if each.object == int(wanted[1:])]
+        facts = [fact for fact in facts if fact.object == int(wanted[1:])]
         if facts and facts[0].new_statement and facts[0].old_statement:
             yield facts[:1], None
         return
@@ -97,8 +98,8 @@ def _concluded(world: World, kind: str, fact: tuple[int, int, int], premises: Se
     """A conclusion, with what the dumps state of its subject and relation."""
     subject, relation, answer = fact
     stated = world.of(subject, relation)
-    now = {each.key: each.object for each in stated if each.new_values}
-    before = [each.object for each in stated if each.old_values and each.object is not None]
+    now = {known.key: known.object for known in stated if known.new_values}
+    before = [known.object for known in stated if known.old_values and known.object is not None]
     problem = None
     if now and answer not in now.values():
         problem = "contradicted"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from factdrift.core.columns import Row
 from factdrift.ripples.conclusions import Conclusion, conclusions
-from factdrift.ripples.rows import Asked, Candidate, answer, condition_of, step, step_of
+from factdrift.ripples.rows import Candidate, ProbeQuestion, answer, condition_of, step, step_of
 from factdrift.ripples.tables import MUST_CHANGE, Relations
 from factdrift.ripples.tenure import Window, month_of
-from factdrift.ripples.words import Sentence, Words, names_one, usable_alias
+from factdrift.ripples.words import Sentence, Words, contains_name, usable_alias
 from factdrift.ripples.world import Fact, Name, Update, World, number_of
 from factdrift.words.mentions import name_key
 from factdrift.words.names import PLAIN
@@ -21,8 +21,8 @@ CLASS_RELATIONS = (31, 279)
 """What something is an instance or a subclass of is no fact that an update could change."""
 
 
-class Means(NamedTuple):
-    """What probes are made with."""
+class Inputs(NamedTuple):
+    """Words, relations and days of probes, the same for all updates."""
 
     words: Words
     relations: Relations
@@ -34,29 +34,33 @@ class Means(NamedTuple):
 class Maker:
     """The probes of the updates of a world; `dropped` counts (criterion, relation, reason)."""
 
-    def __init__(self, world: World, means: Means, dropped: Counter[tuple[str, str, str]]) -> None:
-        self._world, self._means, self._words, self._dropped = world, means, means.words, dropped
+    def __init__(self, world: World, inputs: Inputs, dropped: Counter[tuple[str, str, str]]) -> None:
+        self._world, self._inputs, self._words, self._dropped = world, inputs, inputs.words, dropped
 
     def probes(self, update: Update) -> list[Row]:
         """The probes of an update, in the order of criteria and of their facts."""
         rows: list[Row] = []
-        seen: set[str] = set()
+        prompts: set[str] = set()
         for criterion, candidates in self._candidates(update):
-            for each in candidates:
-                found = each if isinstance(each, str) else self._row(update, criterion, each, seen)
-                if isinstance(found, str):
-                    self._dropped[criterion, f"P{update.property}", found] += 1
+            for candidate in candidates:
+                row = (
+                    candidate
+                    if isinstance(candidate, str)
+                    else self._row(update, criterion, candidate, prompts)
+                )
+                if isinstance(row, str):
+                    self._dropped[criterion, f"P{update.property}", row] += 1
                 else:
-                    seen.add(found["prompt"])
-                    rows.append(found)
+                    prompts.add(row["prompt"])
+                    rows.append(row)
         return rows
 
     def _candidates(self, update: Update) -> Iterator[tuple[str, Iterable[Candidate]]]:
-        new, old = update.one("new"), update.one("obsolete")
+        new, old = update.single("new"), update.single("obsolete")
         if update.scenario == "ReplaceObject" and new is not None and old is not None:
-            derived = conclusions(self._world, update, number_of(new), number_of(old), self._means.relations)
+            derived = conclusions(self._world, update, number_of(new), number_of(old), self._inputs.relations)
             yield "alias", self._alias(update, new, old)
-            yield "logical", (self._logical(update, new, each) for each in derived)
+            yield "logical", (self._logical(update, new, conclusion) for conclusion in derived)
             yield "compose_object", self._compose_object(update, new, old)
             yield "compose_subject", self._compose_subject(update, new, old)
             yield "specific", self._specific(update, new, derived)
@@ -65,22 +69,22 @@ class Maker:
             yield "neighbor", self._neighbor(update, new, derived)
         yield "preserve", self._preserve(update)
 
-    def _row(self, update: Update, criterion: str, each: Asked, seen: set[str]) -> Row | str:
+    def _row(self, update: Update, criterion: str, candidate: ProbeQuestion, prompts: set[str]) -> Row | str:
         """The row of a candidate that passes what all criteria ask, else the reason why it does not."""
-        sentence = each.sentence
+        sentence = candidate.sentence
         if sentence is None:
             return "no_words"
-        if each.subject in self._world.gone:
+        if candidate.subject in self._world.gone:
             return "gone"
-        names = [name for one in each.answers for name in (one["label"], *one["aliases"])]
-        if any(names_one(text, names) for text in (sentence.prompt, sentence.rewording)):
+        names = [name for value in candidate.answers for name in (value["label"], *value["aliases"])]
+        if any(contains_name(text, names) for text in (sentence.prompt, sentence.rewording)):
             return "names_answer"
-        right = {name_key(one["label"]) for one in each.answers}
-        if criterion in MUST_CHANGE and any(name_key(one["label"]) in right for one in each.stale):
+        right = {name_key(value["label"]) for value in candidate.answers}
+        if criterion in MUST_CHANGE and any(name_key(value["label"]) in right for value in candidate.stale):
             return "same_answer"
-        if sentence.prompt in seen:
+        if sentence.prompt in prompts:
             return "same_sentence"
-        parts = (update.name, criterion, each.kind, sentence.prompt)
+        parts = (update.name, criterion, candidate.kind, sentence.prompt)
         return {
             "probe_id": hashlib.sha256("|".join(parts).encode()).hexdigest()[:16],
             "update": update.name,
@@ -88,20 +92,20 @@ class Maker:
             "relation": f"P{update.property}",
             "scenario": update.scenario,
             "criterion": criterion,
-            "kind": each.kind or None,
+            "kind": candidate.kind or None,
             "place": 0,
-            "path": list(each.path),
-            "asked_subject": f"Q{each.subject}",
-            "asked_relation": f"P{each.relation}",
+            "path": list(candidate.path),
+            "asked_subject": f"Q{candidate.subject}",
+            "asked_relation": f"P{candidate.relation}",
             "prompt": sentence.prompt,
             "rewording": sentence.rewording or None,
             "question": sentence.question or None,
-            "answers": list(each.answers),
-            "stale": list(each.stale),
-            "conditions": list(each.conditions),
-            "must_change": (each.was_other or None) if criterion in MUST_CHANGE else False,
-            "date": each.date,
-            "popularity": each.popularity,
+            "answers": list(candidate.answers),
+            "stale": list(candidate.stale),
+            "conditions": list(candidate.conditions),
+            "must_change": (candidate.was_other or None) if criterion in MUST_CHANGE else False,
+            "date": candidate.date,
+            "popularity": candidate.popularity,
         }
 
     def _updated(self, update: Update, new: Row) -> Row:
@@ -124,18 +128,18 @@ class Maker:
         if subject is None:
             yield "no_label"
             return
-        former = {name_key(each) for each in self._world.former.get(update.subject, ())}
+        former = {name_key(name) for name in self._world.former.get(update.subject, ())}
         for alias in dict.fromkeys(subject.aliases):
             key = name_key(alias)
             if (
                 not usable_alias(alias, subject.label)
-                or any(each == key or each.startswith(f"{key} ") for each in former)
+                or any(name == key or name.startswith(f"{key} ") for name in former)
                 or self._world.known_names.get(alias.lower(), 1) > 1
             ):
                 yield "no_name"
                 continue
             sentence = self._words.cloze(update.property, self._words.alias(alias), self._name(new))
-            yield Asked(
+            yield ProbeQuestion(
                 update.subject,
                 update.property,
                 sentence,
@@ -145,34 +149,34 @@ class Maker:
                 was_other=self._was_other(update),
             )
 
-    def _logical(self, update: Update, new: Row, each: Conclusion) -> Candidate:
-        if each.problem:
-            return each.problem
+    def _logical(self, update: Update, new: Row, conclusion: Conclusion) -> Candidate:
+        if conclusion.problem:
+            return conclusion.problem
         names = self._world.names
-        subject, value = names.get(each.subject), names.get(each.answer)
+        subject, value = names.get(conclusion.subject), names.get(conclusion.answer)
         if subject is None or value is None:
             return "no_label"
-        if each.subject != update.subject and each.subject in self._world.ambiguous:
+        if conclusion.subject != update.subject and conclusion.subject in self._world.ambiguous:
             return "ambiguous"
-        if each.kind == "reverse":
-            texts = self._means.relations.reverse[update.property]
+        if conclusion.kind == "reverse":
+            texts = self._inputs.relations.reverse[update.property]
             sentence: Sentence | None = self._words.reverse(texts, subject, value)
         else:
-            sentence = self._words.cloze(each.relation, subject, value)
-        conditions = [self._condition(fact) for fact in each.premises]
+            sentence = self._words.cloze(conclusion.relation, subject, value)
+        conditions = [self._condition(fact) for fact in conclusion.premises]
         if None in conditions:
             return "no_words"
-        return Asked(
-            each.subject,
-            each.relation,
+        return ProbeQuestion(
+            conclusion.subject,
+            conclusion.relation,
             sentence,
-            [answer(each.answer, value)],
-            [self._updated(update, new), *(step_of(fact, "new") for fact in each.premises)],
-            kind=each.kind,
-            stale=[answer(item, names[item]) for item in each.stale if item in names],
+            [answer(conclusion.answer, value)],
+            [self._updated(update, new), *(step_of(fact, "new") for fact in conclusion.premises)],
+            kind=conclusion.kind,
+            stale=[answer(item, names[item]) for item in conclusion.stale if item in names],
             conditions=[condition for condition in conditions if condition],
             # Whoever draws the conclusion of a rule may have been right before: a member before the chair.
-            was_other=bool(each.stale) or (each.kind != "rule" and self._was_other(update)),
+            was_other=bool(conclusion.stale) or (conclusion.kind != "rule" and self._was_other(update)),
         )
 
     def _condition(self, fact: Fact) -> Row | None:
@@ -201,8 +205,8 @@ class Maker:
                 yield "no_words"
             else:
                 earlier = self._world.of(gone, relation) if gone is not None else ()
-                known = [(each.object, self._world.value(each)) for each in earlier]
-                yield Asked(
+                known = [(before.object, self._world.value(before)) for before in earlier]
+                yield ProbeQuestion(
                     added,
                     relation,
                     self._words.composed([update.property, relation], subject, value),
@@ -210,7 +214,7 @@ class Maker:
                     [self._updated(update, new), step_of(fact, "new")],
                     stale=[answer(item, name) for item, name in known if name],
                     conditions=[condition],
-                    was_other=any(each.old_values for each in earlier),
+                    was_other=any(before.old_values for before in earlier),
                     popularity=value.sitelinks,
                 )
 
@@ -227,7 +231,7 @@ class Maker:
             elif (condition := self._condition(fact)) is None:
                 yield "no_words"
             else:
-                yield Asked(
+                yield ProbeQuestion(
                     update.subject,
                     update.property,
                     self._words.composed([fact.property, update.property], other, self._name(new)),
@@ -250,12 +254,12 @@ class Maker:
 
     def _preserve(self, update: Update) -> Iterator[Candidate]:
         subject, group = self._world.names.get(update.subject), (update.subject, update.property)
-        added = [each for each in update.objects if each["decision"] == "new"]
-        static = [each for each in update.objects if each["decision"] == "static"]
-        if subject is None or len(static) == len(update.objects) or not any(each["id"] for each in static):
+        added = [value for value in update.objects if value["decision"] == "new"]
+        static = [value for value in update.objects if value["decision"] == "static"]
+        if subject is None or len(static) == len(update.objects) or not any(value["id"] for value in static):
             return
         now = [fact for fact in self._world.of(*group) if fact.new_statement and fact.object is not None]
-        others = [fact for fact in now if all(f"Q{fact.object}" != each["id"] for each in added)]
+        others = [fact for fact in now if all(f"Q{fact.object}" != value["id"] for value in added)]
         kept = [fact for fact in others if fact.old_statement]
         if not kept:
             yield "not_before"
@@ -274,11 +278,11 @@ class Maker:
         # The edit teaches another answer to its own words.
         sentence = Sentence(asked.rewording)
         if added:
-            besides = [self._name(each) for each in added]
+            besides = [self._name(value) for value in added]
             sentence = self._words.besides(update.property, subject, shown, besides)
         conditions = [condition_of(asked, [answers[fact] for fact in kept], step_of(kept[0], "old"))]
         path = [step_of(fact, "new") for fact in others]
-        yield Asked(*group, sentence, list(answers.values()), path, conditions=conditions)
+        yield ProbeQuestion(*group, sentence, list(answers.values()), path, conditions=conditions)
 
     def _specific(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
@@ -299,7 +303,7 @@ class Maker:
             else:
                 sentence = self._words.cloze(relation, subject, value)
                 answers = [answer(fact.object, value)]
-                yield Asked(
+                yield ProbeQuestion(
                     update.subject,
                     relation,
                     sentence,
@@ -315,40 +319,48 @@ class Maker:
             return "is_update"
         if same:
             return "new_object"
-        return "derived" if any((each.subject, each.relation) == group for each in derived) else None
+        return (
+            "derived"
+            if any((conclusion.subject, conclusion.relation) == group for conclusion in derived)
+            else None
+        )
 
     def _history(self, criterion: str, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
         stated = self._world.stated.get((update.subject, update.property), ())
-        keys = {each.object: each.key for each in stated if each.object is not None and each.key}
-        added, gone = (keys.get(number_of(each) or 0) for each in (new, old))
+        keys = {
+            statement.object: statement.key
+            for statement in stated
+            if statement.object is not None and statement.key
+        }
+        added, gone = (keys.get(number_of(value) or 0) for value in (new, old))
         if subject is None or added is None or gone is None:
             return
-        t_old, t_new = self._means.t_old, self._means.t_new
+        t_old, t_new = self._inputs.t_old, self._inputs.t_new
         if criterion == "history_old":
-            held, key, window = old, gone, Window(t_old, t_new, -(10**15), t_old - 1)
+            holder, key, window = old, gone, Window(t_old, t_new, -(10**15), t_old - 1)
             facts = self._world.of(update.subject, update.property)
             known = next((fact for fact in facts if fact.key == gone and fact.old_statement), None)
             if known is None:
                 yield "not_before"
                 return
         else:
-            held, key, window, known = new, added, Window(t_old, t_new, t_old + 1, t_new), None
-        draw = f"{self._means.seed}:{criterion}:{update.name}"
+            holder, key, window, known = new, added, Window(t_old, t_new, t_old + 1, t_new), None
+        draw = f"{self._inputs.seed}:{criterion}:{update.name}"
         month = month_of(stated, key, gone, added, window, draw, known and known.old_statement)
         if month is None:
             yield "undated"
             return
-        sentence = self._words.past(update.property, subject, self._name(held), month.words)
-        answers = [self._answer(held)]
-        path = step(update.subject, update.property, held["id"], month.statement, month.dump)
-        yield Asked(
+        sentence = self._words.past(update.property, subject, self._name(holder), month.words)
+        answers = [self._answer(holder)]
+        path = step(update.subject, update.property, holder["id"], month.statement, month.dump)
+        yield ProbeQuestion(
             update.subject,
             update.property,
             sentence,
             answers,
             [path],
-            stale=() if held is old else [self._answer(old)],
+            stale=() if holder is old else [self._answer(old)],
             conditions=[condition_of(sentence, answers, step_of(known, "old"))] if known and sentence else (),
             was_other=self._was_other(update),
             date=month.date,
@@ -357,21 +369,21 @@ class Maker:
     def _neighbor(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
         for kind, facts in (("nearest", update.nearest), ("random", update.random)):
             for near in facts or ():
-                one = near["objects"][0]
+                value = near["objects"][0]
                 group = subject, relation = int(near["subject"]["id"][1:]), int(near["relation"]["id"][1:])
                 fact = self._world.unchanged(*group)
-                if reason := self._touched(group, one["object"]["label"] == new["label"], derived):
+                if reason := self._touched(group, value["object"]["label"] == new["label"], derived):
                     yield reason
                     continue
                 if isinstance(fact, str):
                     yield fact
                     continue
-                if (one["object"]["id"] or one["statement"]) != (fact.item or fact.old_statement):
+                if (value["object"]["id"] or value["statement"]) != (fact.item or fact.old_statement):
                     yield "not_before"
                     continue
-                sentence, answers = Sentence(one["prompt"]), [self._answer(one["object"])]
+                sentence, answers = Sentence(value["prompt"]), [self._answer(value["object"])]
                 known = self._world.names.get(subject)
-                yield Asked(
+                yield ProbeQuestion(
                     subject,
                     relation,
                     sentence,

@@ -2,64 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import duckdb
 
-from factdrift.core.tables import database, sql, write_query
-from factdrift.wikidata.time import pack_date
-
-if TYPE_CHECKING:
-    from factdrift.ripples.jobs import Facts
+from factdrift.core.tables import sql, write_query
 
 OBJECTS_KEPT = 64
 """Of the facts with one relation and one object, as many of the most popular subjects are kept, and as many
 that the seed draws. Whatever the number of buckets, the first of both are among them."""
 
 
-def write_facts(job: Facts) -> None:
-    """Writes facts, statements of updated groups and who is gone (docs/tables/ripple_facts.md)."""
-    with database(job.memory_mb, job.threads) as db:
-        _create_updated(db, job.dataset)
-        for which, path, day in (("old", job.old, job.old_date), ("new", job.new, job.new_date)):
-            db.execute(_held(which, path, pack_date(day)))
-        _create_gone(db, job)
-        db.execute(
-            f"""CREATE TEMP TABLE facts AS
-            SELECT subject, property, any_value(datatype) AS datatype, any_value(object) AS object,
-                any_value(json) AS json, key,
-                min(statement) FILTER (which = 'old' AND sound) AS old_statement,
-                min(statement) FILTER (which = 'new' AND sound) AS new_statement,
-                coalesce(max(values) FILTER (which = 'old'), 0)::INTEGER AS old_values,
-                coalesce(max(values) FILTER (which = 'new'), 0)::INTEGER AS new_values,
-                subject IN (FROM gone) AS gone, coalesce(any_value(sitelinks), 0) AS sitelinks
-            FROM (SELECT 'old' AS which, * FROM held_old UNION ALL SELECT 'new', * FROM held_new)
-            LEFT JOIN (SELECT id AS subject, sitelinks FROM read_parquet({sql(job.entities)}))
-                USING (subject)
-            GROUP BY subject, property, key"""
-        )
-        write_query(
-            db,
-            f"""SELECT subject, property, datatype, object, json, key, old_statement, new_statement,
-                old_values, new_values, gone, sitelinks, about
-            FROM (
-                SELECT *, TRUE AS about FROM facts
-                WHERE subject IN (SELECT id FROM updated)
-                    OR (subject, property) IN (SELECT (subject, property) FROM asked)
-                UNION ALL
-                SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
-                QUALIFY {kept_objects(job.seed)}
-            ) ORDER BY about, subject, property, key""",
-            job.output,
-        )
-        write_query(db, _stated(job.old, job.new), job.out_stated)
-        write_query(
-            db,
-            """SELECT subject AS id FROM gone
-            WHERE subject IN (SELECT id FROM updated UNION SELECT subject FROM asked) ORDER BY id""",
-            job.out_gone,
-        )
+class Inputs(NamedTuple):
+    """The dataset, and of one bucket the filtered statements of both dumps and the items of the new one."""
+
+    dataset: Path
+    old: Path
+    new: Path
+    entities: Path
+    t_old: int
+    t_new: int
+    """The days of the dumps, packed."""
+
+
+class Outputs(NamedTuple):
+    """Facts, statements of updated groups, and the dead and dissolved (docs/tables/ripple_facts.md)."""
+
+    facts: Path
+    stated: Path
+    gone: Path
+
+
+def write_facts(
+    db: duckdb.DuckDBPyConnection, inputs: Inputs, ends: Sequence[str], seed: int, outputs: Outputs
+) -> None:
+    """Writes the tables of a bucket; `ends`: the relations, such as P570, by which a subject is gone."""
+    _create_updated(db, inputs.dataset)
+    for which, path, day in (("old", inputs.old, inputs.t_old), ("new", inputs.new, inputs.t_new)):
+        db.execute(_holding(which, path, day))
+    _create_gone(db, inputs.new, ends)
+    db.execute(
+        f"""CREATE TEMP TABLE facts AS
+        SELECT subject, property, any_value(datatype) AS datatype, any_value(object) AS object,
+            any_value(json) AS json, key,
+            min(statement) FILTER (which = 'old' AND sound) AS old_statement,
+            min(statement) FILTER (which = 'new' AND sound) AS new_statement,
+            coalesce(max(values) FILTER (which = 'old'), 0)::INTEGER AS old_values,
+            coalesce(max(values) FILTER (which = 'new'), 0)::INTEGER AS new_values,
+            subject IN (FROM gone) AS gone, coalesce(any_value(sitelinks), 0) AS sitelinks
+        FROM (SELECT 'old' AS which, * FROM holding_old UNION ALL SELECT 'new', * FROM holding_new)
+        LEFT JOIN (SELECT id AS subject, sitelinks FROM read_parquet({sql(inputs.entities)}))
+            USING (subject)
+        GROUP BY subject, property, key"""
+    )
+    write_query(
+        db,
+        f"""SELECT subject, property, datatype, object, json, key, old_statement, new_statement,
+            old_values, new_values, gone, sitelinks, about
+        FROM (
+            SELECT *, TRUE AS about FROM facts
+            WHERE subject IN (SELECT id FROM updated)
+                OR (subject, property) IN (SELECT (subject, property) FROM asked)
+            UNION ALL
+            SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
+            QUALIFY {kept_objects(seed)}
+        ) ORDER BY about, subject, property, key""",
+        outputs.facts,
+    )
+    write_query(db, _stated(inputs.old, inputs.new), outputs.stated)
+    write_query(
+        db,
+        """SELECT subject AS id FROM gone
+        WHERE subject IN (SELECT id FROM updated UNION SELECT subject FROM asked) ORDER BY id""",
+        outputs.gone,
+    )
 
 
 def kept_objects(seed: int) -> str:
@@ -100,13 +118,13 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
     )
 
 
-def _held(which: str, path: Path, day: int) -> str:
-    """SQL: TEMP TABLE held_`which`: statements that hold on a day, of `asked` and of groups with an
+def _holding(which: str, path: Path, day: int) -> str:
+    """SQL: TEMP TABLE holding_`which`: statements that hold on a day, of `asked` and of groups with an
     updated item.
 
     `sound`: no filter drops it. `values`: how many different values of the group hold.
     """
-    return f"""CREATE TEMP TABLE held_{which} AS
+    return f"""CREATE TEMP TABLE holding_{which} AS
         WITH ranked AS (
             SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS preferred
             FROM read_parquet({sql(path)})
@@ -123,14 +141,14 @@ def _held(which: str, path: Path, day: int) -> str:
             AND NOT coalesce("end".first <= {day}, false) AND NOT coalesce(start.last > {day}, false)"""
 
 
-def _create_gone(db: duckdb.DuckDBPyConnection, job: Facts) -> None:
+def _create_gone(db: duckdb.DuckDBPyConnection, new: Path, ends: Sequence[str]) -> None:
     """TEMP TABLE gone: the subjects that are dead or dissolved at T_new."""
-    numbers = sorted(int(each[1:]) for each in job.gone)
+    numbers = sorted(int(relation[1:]) for relation in ends)
     db.execute(
         f"""CREATE TEMP TABLE gone AS
-        SELECT DISTINCT subject FROM read_parquet({sql(job.new)})
+        SELECT DISTINCT subject FROM read_parquet({sql(new)})
         WHERE rank <> 'deprecated' AND property IN (SELECT unnest({sql(numbers)})) AND snak <> 'novalue'
-            AND subject IN (SELECT subject FROM held_old UNION SELECT subject FROM held_new
+            AND subject IN (SELECT subject FROM holding_old UNION SELECT subject FROM holding_new
                 UNION SELECT subject FROM asked)"""
     )
 

@@ -3,41 +3,70 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 
+if TYPE_CHECKING:
+    import duckdb
+
 Buckets = Annotated[Paths, "all buckets"]
 Table = Annotated[Output, Flag("PARQUET")]
-Memory = Annotated[int, "for the tables"]
 Dataset = Annotated[Path, "wikifactdiff.parquet"]
 
 
-class Facts(Job, command="ripples facts"):
+class OfTables(Job):
+    """Fields of all jobs of the stage."""
+
+    seed: Annotated[int, Key("seed")]
+    output: Table
+    memory_mb: Annotated[int, "for the tables"] = 3000
+    threads: int = 1
+
+    def tables(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """The database of the job."""
+        from factdrift.core.tables import database
+
+        return database(self.memory_mb, self.threads)
+
+
+class OfDates(OfTables):
+    """Fields of jobs that need the dates of the dumps."""
+
+    old_date: datetime.date
+    new_date: datetime.date
+
+    def packed_days(self) -> tuple[int, int]:
+        """Both dates as packed days (20210104)."""
+        from factdrift.wikidata.time import pack_date
+
+        return pack_date(self.old_date), pack_date(self.new_date)
+
+
+class Facts(OfDates, command="ripples facts"):
     """What holds at T_old and T_new about the items of updates, in one bucket."""
 
     dataset: Dataset
     old: Annotated[Path, "filtered statements of the old dump"]
     new: Annotated[Path, "those of the new dump"]
     entities: Annotated[Path, "items of the new dump"]
-    old_date: datetime.date
-    new_date: datetime.date
     gone: Annotated[tuple[str, ...], Key("ripples.gone")]
-    seed: Annotated[int, Key("seed")]
-    output: Table
     out_stated: Annotated[Output, "statements of the updated groups", Flag("PARQUET")]
     out_gone: Annotated[Output, "the dead and dissolved of what is asked about", Flag("PARQUET")]
-    memory_mb: Memory = 3000
-    threads: int = 1
 
     def run(self) -> None:
-        from factdrift.ripples.facts import write_facts
+        from factdrift.ripples.facts import Inputs, Outputs, write_facts
 
-        write_facts(self)
+        days = self.packed_days()
+        inputs = Inputs(self.dataset, self.old, self.new, self.entities, *days)
+        outputs = Outputs(self.output, self.out_stated, self.out_gone)
+        with self.tables() as db:
+            write_facts(db, inputs, self.gone, self.seed, outputs)
 
 
-class Named(Job, command="ripples names"):
+class Named(OfTables, command="ripples names"):
     """The names of all that probes can mention, drawn once from the items of both dumps."""
 
     dataset: Dataset
@@ -46,19 +75,18 @@ class Named(Job, command="ripples names"):
     old_entities: Buckets
     new_entities: Buckets
     labels: Annotated[Paths, "id, label of what the dumps lack"] = ()
-    seed: Annotated[int, Key("seed")]
-    output: Table
     out_shared: Annotated[Output, "names that several subjects of updates have", Flag("PARQUET")]
-    memory_mb: Memory = 3000
-    threads: int = 1
 
     def run(self) -> None:
-        from factdrift.ripples.names import write_names
+        from factdrift.ripples.names import Inputs, write_names
 
-        write_names(self)
+        entities = self.old_entities, self.new_entities
+        inputs = Inputs(self.dataset, self.groups, self.facts, *entities, self.labels)
+        with self.tables() as db:
+            write_names(db, inputs, self.seed, self.output, self.out_shared)
 
 
-class Probes(Job, command="ripples probes", beside="words"):
+class Probes(OfDates, command="ripples probes", beside="words"):
     """What can be asked about the updates of one bucket."""
 
     dataset: Dataset
@@ -71,33 +99,30 @@ class Probes(Job, command="ripples probes", beside="words"):
     properties: Annotated[Path, "properties of the new dump"]
     templates: Annotated[Path, "sentence templates of every relation"]
     bucket: Annotated[str, "such as 0-of-2, by subject"]
-    old_date: datetime.date
-    new_date: datetime.date
-    seed: Annotated[int, Key("seed")]
-    output: Table
     out_dropped: Annotated[Output, "counts of what is no probe", Flag("PARQUET")]
-    memory_mb: Memory = 3000
-    threads: int = 1
 
     def run(self) -> str:
-        from factdrift.ripples.build import write_probes
+        from factdrift.ripples.build import read_inputs, write_probes
+        from factdrift.ripples.world import Tables
 
-        return f"{write_probes(self):,} candidates"
+        made = self.facts, self.stated, self.gone, self.names, self.shared
+        inputs = read_inputs(self.properties, self.templates, *self.packed_days(), self.seed)
+        with self.tables() as db:
+            tables, outputs = Tables(self.dataset, self.groups, *made), (self.output, self.out_dropped)
+            return f"{write_probes(db, tables, self.bucket, inputs, *outputs):,} candidates"
 
 
-class Choose(Job, command="ripples choose"):
+class Choose(OfTables, command="ripples choose"):
     """ripples.parquet: the probes of all buckets, no answer and no update with too many."""
 
     probes: Annotated[Paths, "what `probes` wrote, all buckets"]
     dropped: Annotated[Paths, "its counts, all buckets"]
     per_criterion: Annotated[int, Key("ripples.per_criterion")]
-    seed: Annotated[int, Key("seed")]
-    output: Table
     out_dropped: Annotated[Output, "counts of what is no probe", Flag("PARQUET")]
-    memory_mb: Memory = 3000
-    threads: int = 1
 
     def run(self) -> None:
         from factdrift.ripples.choose import choose
 
-        choose(self)
+        outputs = self.output, self.out_dropped
+        with self.tables() as db:
+            choose(db, self.probes, self.dropped, self.per_criterion, self.seed, *outputs)

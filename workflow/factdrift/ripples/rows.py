@@ -10,7 +10,7 @@ from factdrift.ripples.words import Sentence
 from factdrift.ripples.world import Fact, Name
 
 
-class Asked(NamedTuple):
+class ProbeQuestion(NamedTuple):
     """What a candidate asks, before it is checked. `subject`: the item whose fact is asked for."""
 
     subject: int
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     popularity: int = 0
 
 
-Candidate = Asked | str
+Candidate = ProbeQuestion | str
 """What is asked, or the reason why it cannot be (a key of REASONS)."""
 
 

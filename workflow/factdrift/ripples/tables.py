@@ -104,30 +104,32 @@ def read_relations(folder: Path) -> Relations:
     path = folder / "inverses.tsv"
     pairs = set()
     for line, (first, second, _) in rows_of(path, ("first", "second", "source")):
-        one, other = (listed_property(each, f"{path}, line {line}") for each in (first, second))
-        pairs |= {(one, other), (other, one)}
+        left, right = (listed_property(text, f"{path}, line {line}") for text in (first, second))
+        pairs |= {(left, right), (right, left)}
     path = folder / "rules.tsv"
     rules = []
     columns = ("name", "relation", "premise", "conclusion", "source")
     for line, (name, relation, premise, conclusion, _) in rows_of(path, columns):
         where = f"{path}, line {line}"
-        given = _triple(_PREMISE, premise, "premise", "o P118 z` or `s P31 Q7278", where) if premise else None
+        antecedent = (
+            _triple(_PREMISE, premise, "premise", "o P118 z` or `s P31 Q7278", where) if premise else None
+        )
         concluded = _triple(_CONCLUSION, conclusion, "conclusion", "o P39 z", where)
-        if "z" in concluded and (given is None or given[2] != "z"):
+        if "z" in concluded and (antecedent is None or antecedent[2] != "z"):
             raise InputError(f"{where}: z is in the conclusion only; write a premise with z")
-        rules.append(Rule(name, listed_property(relation, where), given, concluded))
+        rules.append(Rule(name, listed_property(relation, where), antecedent, concluded))
     return Relations(reverse, frozenset(pairs), rules)
 
 
 def _triple(form: re.Pattern[str], text: str, part: str, example: str, where: str) -> tuple[str, int, str]:
-    found = form.fullmatch(text)
-    if found is None:
+    match = form.fullmatch(text)
+    if match is None:
         raise InputError(f"{where}: the {part} {text!r} is no triple such as `{example}`")
-    return found[1], int(found[2][1:]), found[3]
+    return match[1], int(match[2][1:]), match[3]
 
 
 def table_of_dropped(counts: Mapping[tuple[str, str, str], int]) -> pa.Table:
     """DROPPED, by criterion, relation and reason."""
-    order = {name: place for place, name in enumerate(CRITERIA)}
+    order = {name: index for index, name in enumerate(CRITERIA)}
     rows = sorted(counts.items(), key=lambda row: (order[row[0][0]], int(row[0][1][1:]), row[0][2]))
     return table_of([(*names, count) for names, count in rows if count], DROPPED)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from factdrift.ripples.world import Stated
+from factdrift.ripples.world import DatedStatement
 from factdrift.wikidata.time import unpack
 from factdrift.words.dates import MONTHS
 
@@ -35,7 +35,7 @@ class Window(NamedTuple):
 
 
 def month_of(
-    stated: Sequence[Stated],
+    stated: Sequence[DatedStatement],
     key: str,
     obsolete: str,
     new: str,
@@ -50,21 +50,19 @@ def month_of(
     `obsolete` and `new` are the keys of the update's objects: where no end of the obsolete one is stated, it
     ended when the new one began.
     """
-    ids = {each.statement for each in stated if each.dump == "new"}
-    known = [each for each in stated if each.dump == "new" or each.statement not in ids]
-    at_old = {each.statement for each in stated if each.dump == "old"}
-    begun = [each.start_last for each in known if each.key == new and each.start_last is not None]
+    ids = {row.statement for row in stated if row.dump == "new"}
+    known = [row for row in stated if row.dump == "new" or row.statement not in ids]
+    at_old = {row.statement for row in stated if row.dump == "old"}
+    begun = [row.start_last for row in known if row.key == new and row.start_last is not None]
     handover = min(begun, default=window.t_new)
-    others = [
-        _possible(each, handover if each.key == obsolete else None) for each in known if each.key != key
-    ]
+    others = [_possible(row, handover if row.key == obsolete else None) for row in known if row.key != key]
     months: list[tuple[str, Month]] = []
-    for each in known:
-        if each.key != key or only not in (None, each.statement):
+    for row in known:
+        if row.key != key or only not in (None, row.statement):
             continue
-        if not each.sound or each.snak != "value" or each.measured or each.several:
+        if not row.sound or row.snak != "value" or row.measured or row.several:
             continue
-        tenure = _certain(each, window, each.key == obsolete, each.statement in at_old)
+        tenure = _certain(row, window, row.key == obsolete, row.statement in at_old)
         if tenure is None:
             continue
         begin, end = max(tenure[0], window.first), min(tenure[1], window.last)
@@ -72,33 +70,33 @@ def month_of(
             first, last = _days(year, month)
             if not any(low <= last and first <= high for low, high in others):
                 text = f"{year:04d}-{month:02d}"
-                place = hashlib.sha256(f"{draw}:{text}".encode()).hexdigest()
+                rank = hashlib.sha256(f"{draw}:{text}".encode()).hexdigest()
                 words = f"{MONTHS[month]} {year}"
-                months.append((place, Month(text, words, each.statement, each.dump)))
+                months.append((rank, Month(text, words, row.statement, row.dump)))
     return min(months)[1] if months else None
 
 
-def _possible(each: Stated, handover: int | None) -> tuple[int, int]:
-    if each.measured and each.start_first is None:
+def _possible(row: DatedStatement, handover: int | None) -> tuple[int, int]:
+    if row.measured and row.start_first is None:
         return _EVER, _NEVER
-    low = _EVER if each.start_first is None else each.start_first
-    if each.end_last is not None:
-        return low, each.end_last
+    low = _EVER if row.start_first is None else row.start_first
+    if row.end_last is not None:
+        return low, row.end_last
     return low, _NEVER if handover is None else handover
 
 
-def _certain(each: Stated, window: Window, ended: bool, at_old: bool) -> tuple[int, int] | None:
-    if each.start_last is None or each.start_unknown or each.end_unknown:
+def _certain(row: DatedStatement, window: Window, ended: bool, at_old: bool) -> tuple[int, int] | None:
+    if row.start_last is None or row.start_unknown or row.end_unknown:
         return None
-    if each.end_first is not None:
-        end = each.end_first
-    elif ended or each.dump == "old":
+    if row.end_first is not None:
+        end = row.end_first
+    elif ended or row.dump == "old":
         if not at_old:
             return None
         end = window.t_old
     else:
         end = window.t_new
-    return (each.start_last, end) if each.start_last <= end else None
+    return (row.start_last, end) if row.start_last <= end else None
 
 
 def _months(begin: int, end: int) -> Iterator[tuple[int, int]]:

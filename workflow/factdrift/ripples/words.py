@@ -49,28 +49,28 @@ class Words(NamedTuple):
         templates = self.templates.get(relation, ())
         if not templates:
             return None
-        prompt, *others = dict.fromkeys(self._said(text, subject, answer) for text in templates[:2])
+        prompt, *others = dict.fromkeys(self._filled(text, subject, answer) for text in templates[:2])
         return Sentence(prompt, "".join(others), self._question([relation], subject))
 
     def past(self, relation: int, subject: Name, answer: Name, when: str) -> Sentence | None:
         """The cloze in the past, after a date such as `March 2019`; None if no template has a known past."""
-        said = [
+        texts = [
             text for text in self.templates.get(relation, ()) if self.grammar.is_past(self.grammar.past(text))
         ]
-        if not said:
+        if not texts:
             return None
         plural = self.grammar.plural if subject.usage.plural else str
-        dated_texts = [dated(self.grammar.past(plural(text)), f"In {when}, ") for text in said[:2]]
+        dated_texts = [dated(self.grammar.past(plural(text)), f"In {when}, ") for text in texts[:2]]
         # The verbs of the past are those of the subject's number already.
         subject = subject._replace(usage=subject.usage._replace(plural=False))
-        return Sentence(*dict.fromkeys(self._said(text, subject, answer) for text in dated_texts))
+        return Sentence(*dict.fromkeys(self._filled(text, subject, answer) for text in dated_texts))
 
     def besides(self, relation: int, subject: Name, answer: Name, others: Sequence[Name]) -> Sentence:
         """`Besides PSG, Messi plays for ____`: the cloze of what holds beside others."""
         names = [written(other.label, other.usage) for other in others]
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
         texts = [
-            self._said(dated(text, f"Besides {listed}, "), subject, answer)
+            self._filled(dated(text, f"Besides {listed}, "), subject, answer)
             for text in self.templates[relation][:2]
         ]
         return Sentence(*dict.fromkeys(texts))
@@ -89,14 +89,14 @@ class Words(NamedTuple):
         swapped = [
             text.replace(OBJECT, "\0").replace(SUBJECT, OBJECT).replace("\0", SUBJECT) for text in texts
         ]
-        return Sentence(*(self._said(text, subject, answer) for text in swapped))
+        return Sentence(*(self._filled(text, subject, answer) for text in swapped))
 
-    def _said(self, template: str, subject: Name, answer: Name) -> str:
+    def _filled(self, template: str, subject: Name, answer: Name) -> str:
         return cloze(template, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
 
     def _phrase(self, relations: Iterable[int], subject: Name) -> str:
         return nested(
-            (self.phrases[each].phrase for each in relations), written(subject.label, subject.usage)
+            (self.phrases[relation].phrase for relation in relations), written(subject.label, subject.usage)
         )
 
     def _question(self, relations: Sequence[int], subject: Name) -> str:
@@ -105,7 +105,7 @@ class Words(NamedTuple):
         return f"{self.phrases[relations[-1]].wh} is {self._phrase(relations, subject)}?"
 
 
-def names_one(sentence: str, names: Iterable[str]) -> bool:
+def contains_name(sentence: str, names: Iterable[str]) -> bool:
     """Whether a sentence contains one of the names as whole words."""
     key = name_key(sentence.replace(BLANK, ""))
     return any(mentions(key, name_key(name)) for name in names if name)
@@ -125,6 +125,10 @@ def usable_alias(alias: str, label: str) -> bool:
         return False
     if re.match(r"(?:La|Le|El|Il|Die|Der|Das) ", alias) or re.fullmatch(r"\w+\.", alias):
         return False
-    if alias == alias.upper() or re.match("[A-Z]{3}", alias) or sum(each.isdigit() for each in alias) > 1:
+    if (
+        alias == alias.upper()
+        or re.match("[A-Z]{3}", alias)
+        or sum(character.isdigit() for character in alias) > 1
+    ):
         return False
     return name_key(alias).removeprefix("the ") != name_key(label).removeprefix("the ")

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, fetched, sql
+from factdrift.core.tables import fetched, sql
 from factdrift.ripples.facts import kept_objects
 from factdrift.ripples.names import create_updates
 from factdrift.words.literals import shown
 from factdrift.words.names import PLAIN, Names, Usage
-
-if TYPE_CHECKING:
-    from factdrift.ripples.jobs import Probes
 
 _BLOCK = 2_000
 """Updates whose facts are in memory at a time."""
 
 FORMER_NAMES = (1448, 1813, 2561, 1705)
 """Properties whose ended values are former names: official name, short name, name, native label."""
+
+
+class Tables(NamedTuple):
+    """What probes are made from: the dataset with the groups of WFD_repl, and what `ripples facts` and
+    `ripples names` wrote."""
+
+    dataset: Path
+    groups: Path
+    facts: Sequence[Path]
+    stated: Sequence[Path]
+    gone: Sequence[Path]
+    names: Path
+    shared: Path
 
 
 class Fact(NamedTuple):
@@ -44,18 +56,18 @@ class Fact(NamedTuple):
     """The subject is dead or dissolved at T_new."""
     sitelinks: int
 
-    @property
+    @builtins.property
     def item(self) -> str | None:
         """The id of its value; None for a literal."""
         return None if self.object is None else f"Q{self.object}"
 
-    @property
+    @builtins.property
     def stays(self) -> bool:
         """Whether it is the only value of its group at T_old and at T_new."""
         return bool(self.old_statement and self.new_statement) and self.old_values == self.new_values == 1
 
 
-class Stated(NamedTuple):
+class DatedStatement(NamedTuple):
     """A statement of an updated group in one dump, with the first and last days of its start and end."""
 
     dump: str
@@ -96,14 +108,14 @@ class Update(NamedTuple):
     nearest: Sequence[Mapping[str, Any]]
     random: Sequence[Mapping[str, Any]]
 
-    @property
+    @builtins.property
     def name(self) -> str:
         return f"Q{self.subject}-P{self.property}"
 
-    def one(self, decision: str) -> dict[str, Any] | None:
+    def single(self, decision: str) -> dict[str, Any] | None:
         """The only object with that decision; None if there are several or none."""
-        found = [each for each in self.objects if each["decision"] == decision]
-        return found[0] if len(found) == 1 else None
+        matching = [value for value in self.objects if value["decision"] == decision]
+        return matching[0] if len(matching) == 1 else None
 
 
 class World(NamedTuple):
@@ -115,7 +127,7 @@ class World(NamedTuple):
     replacement only those of their relations."""
     pointing: Mapping[int, Sequence[Fact]]
     """Object -> facts of other subjects."""
-    stated: Mapping[tuple[int, int], Sequence[Stated]]
+    stated: Mapping[tuple[int, int], Sequence[DatedStatement]]
     names: Mapping[int, Name]
     gone: frozenset[int]
     """The items of updates and their neighbours that are dead or dissolved at T_new."""
@@ -147,26 +159,30 @@ class World(NamedTuple):
         return None
 
 
-def worlds(job: Probes, names: Names) -> Iterator[World]:
-    """The updates of a bucket in their order, some at a time. Raises InputError for a bucket that is none."""
-    bucket, _, buckets = job.bucket.partition("-of-")
-    if not (bucket.isdecimal() and buckets.isdecimal() and int(bucket) < int(buckets)):
-        raise InputError(f"--bucket: {job.bucket!r} is not a bucket such as 0-of-2")
-    with database(job.memory_mb, job.threads) as db:
-        create_updates(db, job.dataset, job.groups)
-        for name in ("facts", "stated", "gone", "names", "shared"):
-            db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(getattr(job, name))})")
-        updated = frozenset(db.sql("SELECT DISTINCT subject_number, property_number FROM updates").fetchall())
-        known = dict(db.sql("SELECT name, subjects FROM shared").fetchall())
-        rows = db.sql(
-            f"""SELECT subject_number, property_number, scenario, update_prompt, generalization_prompts,
-                subject.label, objects, neighborhood, random_neighborhood
-            FROM updates WHERE subject_number % {int(buckets)} = {int(bucket)} AND chosen
-            ORDER BY subject_number, property_number"""
-        ).to_arrow_table()
-        for start in range(0, rows.num_rows, _BLOCK):
-            block = [Update(*(row.values())) for row in rows.slice(start, _BLOCK).to_pylist()]
-            yield _world(db, block, updated, known, names, job.seed)
+def worlds(
+    db: duckdb.DuckDBPyConnection, tables: Tables, bucket: str, names: Names, seed: int
+) -> Iterator[World]:
+    """The updates of a bucket, such as 0-of-2, in their order, some at a time.
+
+    Raises InputError for a text that is no bucket.
+    """
+    number, _, buckets = bucket.partition("-of-")
+    if not (number.isdecimal() and buckets.isdecimal() and int(number) < int(buckets)):
+        raise InputError(f"--bucket: {bucket!r} is not a bucket such as 0-of-2")
+    create_updates(db, tables.dataset, tables.groups)
+    for name, paths in list(tables._asdict().items())[2:]:
+        db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(paths)})")
+    updated = frozenset(db.sql("SELECT DISTINCT subject_number, property_number FROM updates").fetchall())
+    known = dict(db.sql("SELECT name, subjects FROM shared").fetchall())
+    rows = db.sql(
+        f"""SELECT subject_number, property_number, scenario, update_prompt, generalization_prompts,
+            subject.label, objects, neighborhood, random_neighborhood
+        FROM updates WHERE subject_number % {int(buckets)} = {int(number)} AND chosen
+        ORDER BY subject_number, property_number"""
+    ).to_arrow_table()
+    for start in range(0, rows.num_rows, _BLOCK):
+        block = [Update(*(row.values())) for row in rows.slice(start, _BLOCK).to_pylist()]
+        yield _world(db, block, updated, known, names, seed)
 
 
 def _world(
@@ -178,7 +194,7 @@ def _world(
     seed: int,
 ) -> World:
     items = {update.subject for update in block}
-    items |= {number_of(each) or 0 for update in block for each in update.objects}
+    items |= {number_of(value) or 0 for update in block for value in update.objects}
     neighbors = {
         number_of(near["subject"]) or 0
         for update in block
@@ -194,17 +210,17 @@ def _world(
     for fact in _facts(db, f"id = object WHERE {chosen} ORDER BY property, subject, key"):
         assert fact.object is not None
         pointing[fact.object].append(fact)
-    groups: dict[tuple[int, int], list[Stated]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[DatedStatement]] = defaultdict(list)
     for subject, relation, *statement in fetched(
         db.execute(
-            f"SELECT subject, property, {', '.join(Stated._fields)} FROM stated "
+            f"SELECT subject, property, {', '.join(DatedStatement._fields)} FROM stated "
             "SEMI JOIN items ON id = subject ORDER BY subject, property, dump, statement, key"
         )
     ):
-        groups[subject, relation].append(Stated(*statement))
+        groups[subject, relation].append(DatedStatement(*statement))
     for facts in about.values():
-        items |= {fact.object or 0 for each in facts.values() for fact in each}
-    items |= {fact.subject for each in pointing.values() for fact in each}
+        items |= {fact.object or 0 for group in facts.values() for fact in group}
+    items |= {fact.subject for group in pointing.values() for fact in group}
     _register(db, items | neighbors)
     gone = frozenset(item for (item,) in db.sql("SELECT id FROM gone SEMI JOIN items USING (id)").fetchall())
     names: dict[int, Name] = {}
@@ -222,9 +238,9 @@ def _world(
     return World(block, about, pointing, groups, names, gone, former, updated, ambiguous, known)
 
 
-def number_of(each: Mapping[str, Any] | None) -> int | None:
+def number_of(value: Mapping[str, Any] | None) -> int | None:
     """The number of an item of the dataset; None for a literal."""
-    identifier = (each or {}).get("id") or ""
+    identifier = (value or {}).get("id") or ""
     return int(identifier[1:]) if identifier.startswith("Q") else None
 
 
@@ -244,10 +260,10 @@ def _facts(db: duckdb.DuckDBPyConnection, joined: str) -> Iterator[Fact]:
 
 def _former(about: Mapping[int, Mapping[int, Sequence[Fact]]]) -> defaultdict[int, set[str]]:
     """Subject -> values of FORMER_NAMES that held at T_old and do not at T_new."""
-    found = defaultdict[int, set[str]](set)
+    names = defaultdict[int, set[str]](set)
     for subject, facts in about.items():
         for relation in FORMER_NAMES:
             for fact in facts.get(relation, ()):
                 if fact.new_values == 0 and fact.json:
-                    found[subject].add(shown(fact.datatype, fact.json, {}).label)
-    return found
+                    names[subject].add(shown(fact.datatype, fact.json, {}).label)
+    return names

@@ -33,36 +33,36 @@ def php_json(value: Any) -> bytes:
 class DumpWriter:
     """Writes entities, given without line end and comma, with the brackets and commas of a dump."""
 
-    def __init__(self, put: Callable[[bytes], object], member_size: int) -> None:
-        self._put, self._member_size = put, member_size
+    def __init__(self, emit: Callable[[bytes], object], member_size: int) -> None:
+        self._emit, self._member_size = emit, member_size
         self._waiting: list[bytes] = []
-        self._held = 0
+        self._size = 0
         self._first = True
-        put(b"[\n")
+        emit(b"[\n")
 
     def write(self, line: bytes) -> None:
         """Adds one entity."""
         self._waiting.append(line)
-        self._held += len(line)
-        if self._held >= self._member_size:
+        self._size += len(line)
+        if self._size >= self._member_size:
             self._flush()
 
     def finish(self) -> None:
         """Writes the buffered entities and the closing bracket."""
         self._flush()
-        self._put(b"]\n" if self._first else b"\n]\n")
+        self._emit(b"]\n" if self._first else b"\n]\n")
 
     def _flush(self) -> None:
         if self._waiting:
             if not self._first:
-                self._put(b",\n")
-            self._put(b",\n".join(self._waiting))
+                self._emit(b",\n")
+            self._emit(b",\n".join(self._waiting))
             self._first = False
             self._waiting = []
-            self._held = 0
+            self._size = 0
 
 
-def _put_member(file: IO[bytes], data: bytes) -> None:
+def _emit_member(file: IO[bytes], data: bytes) -> None:
     """Writes a piece as a gzip member of its own, without time or name."""
     file.write(igzip.compress(data, _GZIP_LEVEL, mtime=0))
 
@@ -80,16 +80,16 @@ def dump_writer(path: str | Path, member_size: int = MEMBER_SIZE) -> Iterator[Du
             f"{path}: a dump is written as .json, .json.gz, .json.bz2 or .json.zst; rename the output"
         )
     with atomic_path(path) as temporary, contextlib.ExitStack() as open_files:
-        put: Callable[[bytes], object]
+        emit: Callable[[bytes], object]
         match suffix:
             case ".json":
-                put = open_files.enter_context(temporary.open("wb")).write
+                emit = open_files.enter_context(temporary.open("wb")).write
             case ".gz":
-                put = partial(_put_member, open_files.enter_context(temporary.open("wb")))
+                emit = partial(_emit_member, open_files.enter_context(temporary.open("wb")))
             case ".bz2":
-                put = open_files.enter_context(bz2.BZ2File(temporary, "wb")).write
+                emit = open_files.enter_context(bz2.BZ2File(temporary, "wb")).write
             case _:
-                put = open_files.enter_context(pa.output_stream(str(temporary), compression="zstd")).write
-        writer = DumpWriter(put, member_size)
+                emit = open_files.enter_context(pa.output_stream(str(temporary), compression="zstd")).write
+        writer = DumpWriter(emit, member_size)
         yield writer
         writer.finish()

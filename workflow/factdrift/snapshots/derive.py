@@ -108,20 +108,20 @@ def _derive_group(
     group: list[Statement], raw: list[msgspec.Raw], day: int, counts: Derived
 ) -> list[msgspec.Raw]:
     """The statements of one property as of the day."""
-    kept = [(each, text) for each, text in zip(group, raw, strict=True) if not _is_late(each, day)]
+    kept = [(claim, text) for claim, text in zip(group, raw, strict=True) if not _is_late(claim, day)]
     counts.statements_dropped += len(group) - len(kept)
     prefer = None
-    if any(each.rank == "preferred" and _is_late(each, day) for each in group):
-        prefer = _successor([each for each, _ in kept], day)
+    if any(claim.rank == "preferred" and _is_late(claim, day) for claim in group):
+        prefer = _successor([claim for claim, _ in kept], day)
     derived = []
-    for each, text in kept:
-        ends = _late_ends(each, day)
-        if ends or each is prefer:
+    for claim, text in kept:
+        ends = _late_ends(claim, day)
+        if ends or claim is prefer:
             statement = msgspec.json.decode(text)
             if ends:
                 _drop_ends(statement, ends)
                 counts.ends_dropped += len(ends)
-            if each is prefer:
+            if claim is prefer:
                 statement["rank"] = "preferred"
                 counts.newly_preferred += 1
             text = msgspec.Raw(php_json(statement))
@@ -142,7 +142,7 @@ def _successor(kept: list[Statement], day: int) -> Statement | None:
         ends = _snaks(statement, END)
         late = _late_ends(statement, day)
         if statement.rank != "normal" or any(
-            end.snaktype != "novalue" and place not in late for place, end in enumerate(ends)
+            end.snaktype != "novalue" and index not in late for index, end in enumerate(ends)
         ):
             continue
         start = _earliest(statement, START)
@@ -156,10 +156,10 @@ def _successor(kept: list[Statement], day: int) -> Statement | None:
     return undated[0] if len(undated) == 1 else None
 
 
-def _drop_ends(statement: dict[str, Any], places: set[int]) -> None:
+def _drop_ends(statement: dict[str, Any], indices: set[int]) -> None:
     """Removes the ends at these positions from a statement; without ends, the qualifier P582 altogether."""
     qualifiers = statement["qualifiers"]
-    qualifiers[END] = [end for place, end in enumerate(qualifiers[END]) if place not in places]
+    qualifiers[END] = [end for index, end in enumerate(qualifiers[END]) if index not in indices]
     if not qualifiers[END]:
         del qualifiers[END]
         if "qualifiers-order" in statement:
@@ -178,7 +178,7 @@ def _is_late(statement: Statement, day: int) -> bool:
 def _late_ends(statement: Statement, day: int) -> set[int]:
     """Positions of the ends after the day in the statement's list of ends."""
     ends = _snaks(statement, END)
-    return {place for place, end in enumerate(ends) if any(first > day for first in _days([end]))}
+    return {index for index, end in enumerate(ends) if any(first > day for first in _days([end]))}
 
 
 def _created(entity: Entity) -> int | None:
@@ -198,8 +198,8 @@ def _snaks(statement: Statement, name: str) -> list[Snak]:
     return snaks(qualifiers[name]) if isinstance(qualifiers, dict) and name in qualifiers else []
 
 
-def _days(given: Iterable[Snak]) -> Iterator[int]:
+def _days(stated: Iterable[Snak]) -> Iterator[int]:
     """First days, packed, of all valid dates among snaks."""
-    for snak in given:
+    for snak in stated:
         if snak.snaktype == "value" and snak.datavalue and (time := read_time(snak.datavalue.value)):
             yield time.first

@@ -216,7 +216,8 @@ class _Part:
         """Raises InputError for a file of another size than is known, or one too large for the disk."""
         if known is not None and head.size is not None and head.size != known:
             raise InputError(
-                f"{url}: has {head.size:,} bytes, but {known:,} are published; see `factdrift dumps check`"
+                f"{url}: has {head.size:,} bytes, but {known:,} are published; correct resources/dumps.tsv, "
+                "or wait until the server has the whole file"
             )
         self.size = head.size if head.size is not None else known
         if self.size is not None:

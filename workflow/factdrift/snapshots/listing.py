@@ -9,20 +9,19 @@ from urllib.parse import unquote, urljoin
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.download import published
-from factdrift.snapshots.fetch import Client, Missing, Refused
+from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.registry import Dump
 
 _NAMES = ("wikidata-{day}-all.json.gz", "wikidata-{day}-all.json.bz2")
 """The .gz first: it is larger, but can be read many times as fast."""
 
 
-def complete_dumps(listing: str, after: str, client: Client, refused: dict[str, str]) -> Iterator[Dump]:
+def complete_dumps(listing: str, after: str, client: Client) -> Iterator[Dump]:
     """Yields the complete dumps of a listing after the day `after` (YYYY-MM-DD, or empty), newest first.
 
     A dump is complete when the server publishes its checksum, which Wikimedia does at the end. Folders are
-    asked for one by one, so a caller who has enough asks for no more. Of folders that the server refuses to
-    show, date and reason are added to `refused`. Raises InputError if the listing does not exist or names no
-    folder, or if the server refuses it or fails for good.
+    asked for one by one, so a caller who has enough asks for no more. Raises InputError if the listing does
+    not exist or names no folder, or if the server refuses to show a folder or fails for good.
     """
     folder = listing.rstrip("/") + "/"
     try:
@@ -42,12 +41,7 @@ def complete_dumps(listing: str, after: str, client: Client, refused: dict[str, 
             f"{folder} lists no folder named by a date (20260504/), so it is no listing of dumps"
         )
     for date in sorted((date for date in days if date > after), reverse=True):
-        try:
-            dump = _dump(urljoin(folder, days[date]), date, client)
-        except Refused as error:
-            refused[date] = str(error)
-            continue
-        if dump:
+        if dump := _dump(urljoin(folder, days[date]), date, client):
             yield dump
 
 

@@ -182,8 +182,8 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError):
                 raise TooMuch(f"no answer within {self._limit:g} s") from error
-            said = f"the connection failed: {cause_of(error)}"
-            raise TransientError(said, unreached=_is_unreached(error)) from error
+            failure = f"the connection failed: {cause_of(error)}"
+            raise TransientError(failure, unreached=_is_unreached(error)) from error
         self._reached = True
         try:
             rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings

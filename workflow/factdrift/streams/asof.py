@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
@@ -10,16 +11,22 @@ import pyarrow as pa
 
 from factdrift.core.columns import Row
 from factdrift.core.tables import database, fetched, growing, sql
-from factdrift.streams.jobs import AsOf
-from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, day_number, held_of, verdict
+from factdrift.streams.timelines import (
+    UNNAMED,
+    DateQuery,
+    Tenure,
+    dates_within,
+    day_number,
+    read_tenure,
+    verdict,
+)
 from factdrift.tempripple.claims import EPOCH, Date
-from factdrift.tempripple.items import WRONG, Instance, Kinds, Pool, by_property
-from factdrift.tempripple.items import Asked as Drawn
+from factdrift.tempripple.items import WRONG, Instance, Item, Kinds, Pool, by_property
 from factdrift.tempripple.phrases import contains, date_text, normal
 from factdrift.tempripple.schemas import ASOF, row_id
 from factdrift.tempripple.search import Names, Types
 from factdrift.tempripple.table_source import TableSource
-from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
+from factdrift.wikidata.time import DAY, MONTH, YEAR
 from factdrift.words.dates import as_of
 from factdrift.words.grammar import Marks, read_grammar
 from factdrift.words.templates import BLANK
@@ -28,6 +35,17 @@ _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""
 _MARKS = Marks("\0", BLANK)
 _PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
+
+
+class Inputs(NamedTuple):
+    """The stream, the timelines of its chains, and the tables of the last snapshot that name their items."""
+
+    stream: Path
+    timelines: Sequence[Path]
+    rows: Sequence[Path]
+    classes: Sequence[Path]
+    entities: Sequence[Path]
+    properties: Path
 
 
 class Value(NamedTuple):
@@ -50,34 +68,36 @@ class Chain(NamedTuple):
     """Those with a name that does not give the subject's or follow from it."""
     asked: frozenset[int]
     """Those that may be asked for: objects of updates."""
-    timeline: Sequence[Held]
+    timeline: Sequence[Tenure]
 
 
-def write_questions(job: AsOf) -> tuple[Counter[str], Counter[str]]:
+def write_questions(
+    inputs: Inputs, days: Sequence[int], alike: Sequence[str], seed: int, output: Path
+) -> tuple[Counter[str], Counter[str]]:
     """Writes the questions of all chains in the order of subject and relation.
 
-    Returns how many there are by what they lack (`short_of`), and relation -> chains left out, because no
+    `days`: those of the dumps, packed; `alike`: the properties by which options resemble the answer. Returns
+    how many questions there are by what they lack (`short_of`), and relation -> chains left out, because no
     verb of the cloze test is known to be in the past.
     """
-    days = [pack_date(day) for day in job.dates]
     lacking, unsaid = Counter[str](), Counter[str]()
-    with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
-        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
+    with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(output, ASOF) as add:
+        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(inputs.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
         db.execute(
             f"""CREATE TEMP TABLE timelines AS SELECT * EXCLUDE (chain) FROM (
                 SELECT *, 'Q' || subject || '-P' || property AS chain
-                FROM read_parquet({sql(job.timelines)})
+                FROM read_parquet({sql(inputs.timelines)})
             ) SEMI JOIN objects USING (chain)"""
         )
-        source = TableSource(snapshot, job.rows, job.classes, job.entities, job.properties)
-        words = _Words(db, source, job.alike)
+        source = TableSource(snapshot, *inputs[2:])
+        words = _Words(db, source, alike)
         pools = words.pools()
         for chain in _chains(db, words):
             if not read_grammar().is_past(chain.then):
                 unsaid[chain.name.partition("-")[2]] += 1
                 continue
-            items = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
+            items = list(questions(chain, pools[chain.name.partition("-")[2]], days, seed))
             lacking.update(map(short_of, items))
             if items:
                 add(pa.RecordBatch.from_pylist(items, schema=ASOF))
@@ -97,7 +117,7 @@ _OBJECTS = """
     FROM (
         SELECT chain, relation.id AS relation, substr(subject.id, 2)::INTEGER AS subject,
             {'label': subject.label, 'description': subject.description} AS subject_name,
-            link, update_prompt, unnest(objects) AS o FROM told
+            link, update_prompt, unnest(objects) AS o FROM updates
     ) WHERE o.id LIKE 'Q%'"""
 """SQL: the items among the objects of all updates."""
 
@@ -151,11 +171,11 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
         ) USING (subject, property) ORDER BY subject, property"""
     )
     for subject, _, name, called, prompt, objects, spans in fetched(db):
-        timeline = [held_of(row) for row in spans]
-        leaking = {each["item"] for each in objects if each["leaks"]}
-        own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
+        timeline = [read_tenure(row) for row in spans]
+        leaking = {row["item"] for row in objects if row["leaks"]}
+        own = sorted((row["item"], row["label"]) for row in objects if row["item"] not in leaking)
         labels = dict(reversed(own))  # of several labels of an item the first
-        known = {each.value for each in timeline} - leaking - {UNNAMED}
+        known = {row.value for row in timeline} - leaking - {UNNAMED}
         values = {item: words.value(subject, item, labels.get(item)) for item in sorted(known)}
         named = {
             item: value
@@ -169,8 +189,8 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
 def in_past(prompt: str, label: str, description: str | None = None) -> str:
     """A cloze test in the past, but for its subject's name; the same if no verb of it is known."""
     for name in (f"{label} ({description})", label):
-        marked, found = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", _MARKS.subject, prompt, count=1)
-        if found:
+        marked, replaced = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", _MARKS.subject, prompt, count=1)
+        if replaced:
             return read_grammar().past(marked, _MARKS).replace(_MARKS.subject, name)
     return read_grammar().past(prompt)
 
@@ -192,7 +212,7 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
     roles = _roles(timeline, days[-1])
     known = {holding.value for holding in timeline}
     day = _end(newest)[0]
-    context = _sentence(chain, Asked("day", day, day, ""), days[-1]).removesuffix(BLANK)
+    context = _sentence(chain, DateQuery("day", day, day, ""), days[-1]).removesuffix(BLANK)
     context = f"{context}{values[newest.value].label.removesuffix('.')}."
     for value in sorted(chain.asked & values.keys()):
         longest = max(
@@ -227,12 +247,12 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
             }
 
 
-def _end(holding: Held) -> tuple[int, int, int]:
+def _end(holding: Tenure) -> tuple[int, int, int]:
     assert holding.certain
     return holding.certain[1], holding.certain[0], holding.value
 
 
-def _roles(timeline: Sequence[Held], last: int) -> dict[int, str]:
+def _roles(timeline: Sequence[Tenure], last: int) -> dict[int, str]:
     """Value -> `now` if it holds at the last dump, `before` for the last of the others, else `then`."""
     certain = sorted((holding for holding in timeline if holding.certain), key=_end, reverse=True)
     values = list(dict.fromkeys(holding.value for holding in certain))
@@ -247,7 +267,7 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
     """Wrong ones are what held at other times, then objects of other subjects that resemble the answer."""
     answer, (subject, _, relation) = chain.values[value], chain.name.partition("-")
     refused = {normal(name) for name in (answer.label, *answer.aliases)}
-    known = {held.value for held in chain.timeline if not held.doubted} - {value}
+    known = {tenure.value for tenure in chain.timeline if not tenure.doubted} - {value}
     others: dict[str, int] = {}
     for other in sorted(known & chain.values.keys(), key=lambda other: _chance(seed, item_id, other)):
         name = normal(chain.values[other].label)
@@ -255,11 +275,11 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
             others.setdefault(name, other)
     wrong = [(f"Q{other}", chain.values[other].label, "wrong") for other in others.values()][:WRONG]
     drawn = pool.choose(
-        Drawn(
+        Item(
             item_id,
             Instance((subject, relation), f"Q{value}", answer.label, None, answer.kinds),
             [*answer.aliases, *(other.label for other in chain.values.values())],
-            frozenset(f"Q{held.value}" for held in chain.timeline),
+            frozenset(f"Q{tenure.value}" for tenure in chain.timeline),
             frozenset(),
         ),
         seed,
@@ -276,13 +296,13 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
         "open_only": False,
         "options": [label for _, label, _ in chosen],
         "option_ids": [item for item, _, _ in chosen],
-        "option_verdicts": [said for _, _, said in chosen],
+        "option_verdicts": [holds for _, _, holds in chosen],
         "answer_index": chosen.index(right),
         "flags": [] if drawn.alike == len(drawn.options) else ["other_kind"],
     }
 
 
-def _sentence(chain: Chain, date: Asked, last: int) -> str:
+def _sentence(chain: Chain, date: DateQuery, last: int) -> str:
     """`As of March 2018, the head of government of X was ____`; `is` on the last dump's day."""
     prompt = chain.then if date.last < last else chain.now
     when = date_text(Date(date.first, _PRECISIONS[date.precision]))

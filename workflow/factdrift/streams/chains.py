@@ -7,6 +7,7 @@ the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are
 import datetime
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -14,7 +15,6 @@ import pyarrow as pa
 
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
-from factdrift.streams.jobs import Chains
 from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number, write_timelines
 from factdrift.wikidata.time import YEAR, pack_date
 
@@ -30,7 +30,7 @@ CHAINS = schema_of(
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 
 
-class Seen(NamedTuple):
+class Occurrence(NamedTuple):
     """A triple of one interval's `updates` table. Dates are those that the rules saw."""
 
     interval: int
@@ -57,7 +57,7 @@ class Seen(NamedTuple):
     """The end that the new dump gives with the same statement, which the filters drop there."""
 
 
-class Dated(NamedTuple):
+class DatedLink(NamedTuple):
     """When an object changed: as written (null if undated), the days on which it may have been, and what says
     so."""
 
@@ -67,22 +67,22 @@ class Dated(NamedTuple):
     by: str
 
 
-def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
+def dated(triples: Sequence[Occurrence], days: Sequence[int]) -> list[DatedLink | None]:
     """When each object of one update changed; None for static ones.
 
     `days`: the dates of all dumps. An object that ended without a date inside the interval ended when the
     first dated new object of the same update began.
     """
-    began = {place: _began(triple, days) for place, triple in enumerate(triples) if triple.label == "new"}
+    began = {index: _began(triple, days) for index, triple in enumerate(triples) if triple.label == "new"}
     known = sorted((date for date in began.values() if date.by != "interval"), key=lambda date: date[1:3])
-    dates: list[Dated | None] = []
-    for place, triple in enumerate(triples):
+    dates: list[DatedLink | None] = []
+    for index, triple in enumerate(triples):
         if triple.label == "new":
-            dates.append(began[place])
+            dates.append(began[index])
         elif triple.label != "obsolete":
             dates.append(None)
         elif end := _ended(triple, days):
-            dates.append(Dated(end.text, end.first, end.last, "end"))
+            dates.append(DatedLink(end.text, end.first, end.last, "end"))
         elif known:
             dates.append(known[0]._replace(by="replacement"))
         else:
@@ -90,7 +90,7 @@ def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
     return dates
 
 
-def _ended(triple: Seen, days: Sequence[int]) -> Span | None:
+def _ended(triple: Occurrence, days: Sequence[int]) -> Span | None:
     """The end that is given for an obsolete object: by the new dump, if it does not lie after that, else by
     the old one, if it may lie in the interval."""
     later = triple.dropped_end
@@ -100,7 +100,7 @@ def _ended(triple: Seen, days: Sequence[int]) -> Span | None:
     return end if end is not None and _inside(end, triple.interval, days) else None
 
 
-def _began(triple: Seen, days: Sequence[int]) -> Dated:
+def _began(triple: Occurrence, days: Sequence[int]) -> DatedLink:
     candidates = (
         ("value", triple.value_date),
         ("start", triple.start),
@@ -109,7 +109,7 @@ def _began(triple: Seen, days: Sequence[int]) -> Dated:
     )
     for by, span in candidates:
         if span is not None and _inside(span, triple.interval, days):
-            return Dated(span.text, span.first, span.last, by)
+            return DatedLink(span.text, span.first, span.last, by)
     return _undated(triple.interval, days)
 
 
@@ -118,13 +118,13 @@ def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
     return span.precision >= YEAR and span.first <= days[interval] and span.last > days[interval - 1]
 
 
-def _undated(interval: int, days: Sequence[int]) -> Dated:
+def _undated(interval: int, days: Sequence[int]) -> DatedLink:
     after = datetime.date.fromordinal(day_number(days[interval - 1]) + 1)
-    return Dated(None, pack_date(after), days[interval], "interval")
+    return DatedLink(None, pack_date(after), days[interval], "interval")
 
 
 def lag(
-    triple: Seen, change: Dated | None, before: Sequence[Seen], days: Sequence[int]
+    triple: Occurrence, change: DatedLink | None, before: Sequence[Occurrence], days: Sequence[int]
 ) -> tuple[int, int] | None:
     """The fewest and the most days from a change to its appearance in Wikidata; None if unknown.
 
@@ -140,7 +140,7 @@ def lag(
     return earliest - day_number(change.last), day_number(days[interval]) - day_number(change.first)
 
 
-def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None:
+def _appeared(triple: Occurrence, change: DatedLink, before: Sequence[Occurrence]) -> int | None:
     """The interval in which Wikidata first had the change; None if the first dump had it, or if unknown."""
     if triple.label == "obsolete":
         announced = change.by == "end" and triple.old_end is not None and triple.old_end[2:] == change[1:3]
@@ -150,7 +150,7 @@ def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None
     if triple.change == "F+":
         return triple.interval
     statement = triple.old_statement
-    for earlier in sorted(before, key=lambda each: -each.interval):
+    for earlier in sorted(before, key=lambda earlier: -earlier.interval):
         if earlier.new_statement == statement and earlier.change == "F0":
             statement = earlier.old_statement
         elif earlier.new_statement == statement and earlier.change == "F+":
@@ -181,50 +181,56 @@ def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], tuple[bool, int |
     A value reverts that is new, and of which earlier links last say that it ended. It is superseded by the
     first later link that says the opposite: its number, from 1, or None.
     """
-    found = []
-    for place, link in enumerate(chain):
+    of_links = []
+    for index, link in enumerate(chain):
         fate: dict[tuple[str, str], tuple[bool, int | None]] = {}
         for value, label in link.labels.items():
-            said = [each.says(value) for each in chain]
-            known = any(value in each.labels for each in chain[:place])
-            last = next((holds for holds in reversed(said[:place]) if holds is not None), None)
+            claims = [other.says(value) for other in chain]
+            known = any(value in other.labels for other in chain[:index])
+            last = next((holds for holds in reversed(claims[:index]) if holds is not None), None)
             opposite = {"new": False, "obsolete": True}.get(label)
-            later = (number for number in range(place + 1, len(chain)) if said[number] is opposite)
+            later = (number for number in range(index + 1, len(chain)) if claims[number] is opposite)
             by = next(later, None) if opposite is not None else None
             fate[value] = label == "new" and known and last is False, by and by + 1
-        found.append(fate)
-    return found
+        of_links.append(fate)
+    return of_links
 
 
-def write_chains(job: Chains) -> int:
+def write_chains(
+    updates: Sequence[Path],
+    new_entities: Sequence[Path],
+    statements: Sequence[Path],
+    days: Sequence[int],
+    output: Path,
+    out_timelines: Path,
+) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
-    `timelines` has TIMELINES of these subjects and relations.
+    `updates` and `new_entities` have a table for each interval, `statements` one for each dump, in the order
+    of `days`. `out_timelines` becomes TIMELINES of these subjects and relations.
     """
-    days = [pack_date(day) for day in job.dates]
     with database(memory_mb=1000) as db:
-        create_stated(db, job.updates, job.statements)
+        create_stated(db, updates, statements)
         # The triples of all groups, and of new subjects the date that makes them new.
-        seen = []
-        tables = zip(job.updates, job.new_entities, job.statements[1:], strict=True)
-        for interval, (updates, entities, statements) in enumerate(tables, start=1):
-            seen.append(
-                f"""SELECT {interval} AS interval, t.*, e.created
-                FROM read_parquet({sql(updates)}) t LEFT JOIN (
-                    SELECT e.id, arg_min(s.time, s.position) AS created
-                    FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(statements)}) s
-                    ON s.subject = e.id AND s.property = e.property
-                        AND e.created IN (s.time.first, s.time.written)
-                    WHERE s.rank <> 'deprecated' GROUP BY e.id
-                ) e ON e.id = t.subject"""
-            )
-        db.execute(f"CREATE TEMP VIEW seen AS {' UNION ALL '.join(seen)}")
+        tables = zip(updates, new_entities, statements[1:], strict=True)
+        intervals = " UNION ALL ".join(
+            f"""SELECT {interval} AS interval, t.*, e.created
+            FROM read_parquet({sql(triples)}) t LEFT JOIN (
+                SELECT e.id, arg_min(s.time, s.position) AS created
+                FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(newer)}) s
+                ON s.subject = e.id AND s.property = e.property
+                    AND e.created IN (s.time.first, s.time.written)
+                WHERE s.rank <> 'deprecated' GROUP BY e.id
+            ) e ON e.id = t.subject"""
+            for interval, (triples, entities, newer) in enumerate(tables, start=1)
+        )
+        db.execute(f"CREATE TEMP VIEW occurrences AS {intervals}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         ended: Ended = {}
         linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
-        write_timelines(db, days, ended, job.timelines)
+        write_timelines(db, days, ended, out_timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
-    return write_parquet(linked.sort_by(order), job.output)
+    return write_parquet(linked.sort_by(order), output)
 
 
 _SIDES = ", ".join(
@@ -240,7 +246,7 @@ def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) ->
             span(CASE WHEN rule = 'death' THEN time END) AS value_date,
             span(CASE WHEN rule = 'new_subject' THEN created END) AS created, span(old_end) AS old_end,
             CASE WHEN change = 'F-' THEN dropped_end END AS dropped_end
-        FROM seen SEMI JOIN linked USING (subject, property)
+        FROM occurrences SEMI JOIN linked USING (subject, property)
         LEFT JOIN (
             SELECT subject, dump AS interval, key, statement AS old_statement, last_end AS dropped_end
             FROM stated WHERE rank <> 'deprecated'
@@ -269,7 +275,7 @@ def linked_rows(
     for _, _, interval, kept, change, datatype, key, label, functional, old, new, *spans in group:
         dates = (span and Span(**span) for span in spans)
         value = datatype, key
-        triples.append(Seen(interval, kept, change, value, label, bool(functional), old, new, *dates))
+        triples.append(Occurrence(interval, kept, change, value, label, bool(functional), old, new, *dates))
     updates = [
         list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
     ]
@@ -286,17 +292,17 @@ def linked_rows(
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
             late = lag(triple, change, before, days) or (None, None)
-            told = (*(change or [None] * 4), *late, reverts, superseded)
-            objects.append(dict(zip(_CHANGE.names, told, strict=True)))
+            values = (*(change or [None] * 4), *late, reverts, superseded)
+            objects.append(dict(zip(_CHANGE.names, values, strict=True)))
         # An update says newly its new objects, or its obsolete ones if there are none. Its date is that of
         # the first dated one of these; it is superseded when nothing that it says newly is left to hold.
         deciding = "new" if any(triple.label == "new" for triple in update) else "obsolete"
-        decided = [each for triple, each in zip(update, objects, strict=True) if triple.label == deciding]
+        decided = [change for triple, change in zip(update, objects, strict=True) if triple.label == deciding]
         first = min(
             decided,
             key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
         )
-        by = [each["superseded_by"] for each in decided]
+        by = [change["superseded_by"] for change in decided]
         yield {
             "interval": interval,
             "subject": subject,

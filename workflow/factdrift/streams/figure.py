@@ -32,10 +32,10 @@ def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
 
     Dashed lines are the dates of the dumps.
     """
-    counts = {scenario: found for scenario, found in months(stream).items() if found}
+    counts = {scenario: by_month for scenario, by_month in months(stream).items() if by_month}
     begin, end = (int(date[:4]) * 12 + int(date[5:7]) - 1 for date in (dates[0], dates[-1]))
     whole = range(begin, end + 1)
-    totals = {month: sum(found.get(month, 0) for found in counts.values()) for month in whole}
+    totals = {month: sum(by_month.get(month, 0) for by_month in counts.values()) for month in whole}
     peak = max(whole, key=lambda month: totals[month])
     message = (
         f"{sum(totals.values()):,} updates are dated to a month, most in {peak // 12}-{peak % 12 + 1:02} "
@@ -49,13 +49,13 @@ def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
         heights = [counts.get(scenario, {}).get(month, 0) for month in whole]
         axis.bar(whole, heights, 1, color=_COLORS.get(scenario, KEPT), linewidth=0)
         for date in dates:
-            place = int(date[:4]) * 12 + int(date[5:7]) - 1 + (int(date[8:]) - 1) / 31 - 0.5
-            axis.axvline(place, color=SOFT, linewidth=0.8, linestyle="--")
+            position = int(date[:4]) * 12 + int(date[5:7]) - 1 + (int(date[8:]) - 1) / 31 - 0.5
+            axis.axvline(position, color=SOFT, linewidth=0.8, linestyle="--")
             # A name that would lie on the one before it is left out.
-            if axis is axes[0] and place >= named + (end - begin + 2) / 10:
-                named = place
+            if axis is axes[0] and position >= named + (end - begin + 2) / 10:
+                named = position
                 above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-                axis.annotate(f"dump {date}", (place, 1), xytext=(-2, 2), ha="right", **above, **_SMALL)
+                axis.annotate(f"dump {date}", (position, 1), xytext=(-2, 2), ha="right", **above, **_SMALL)
         axis.set_title(f"{scenario}: {sum(heights):,}", fontsize="medium", y=0.78, x=0.01, pad=0)
         axis.set_xticks([year * 12 - 0.5 for year in years], [str(year) for year in years])
         axis.set_xlim(begin - 1, end + 1)

@@ -18,6 +18,12 @@ class OfDates(Job):
             raise InputError("--dates: give two dates or more, each later than the one before")
         return [day.isoformat() for day in self.dates]
 
+    def packed_days(self) -> list[int]:
+        """The dates as packed days (20210104)."""
+        from factdrift.wikidata.time import pack_date
+
+        return [pack_date(day) for day in self.dates]
+
     def days_around(self, tables: Paths) -> list[str]:
         """The dates, with a table for each interval. Raises InputError unless the two fit."""
         dates = self.days()
@@ -45,7 +51,8 @@ class Chains(OfDates, command="streams chains"):
             raise InputError("--new-entities: give one table for each interval, as for --updates")
         if len(self.statements) != len(dates):
             raise InputError(f"--statements: give one table for each of the {len(dates)} dates")
-        return f"{write_chains(self):,} updates linked"
+        inputs = self.updates, self.new_entities, self.statements
+        return f"{write_chains(*inputs, self.packed_days(), self.output, self.timelines):,} updates linked"
 
 
 class Assemble(OfDates, command="streams assemble"):
@@ -74,10 +81,12 @@ class AsOf(OfDates, command="streams asof", beside="words"):
     seed: Annotated[int, Key("seed")]
 
     def run(self) -> str:
-        from factdrift.streams.asof import write_questions
+        from factdrift.streams.asof import Inputs, write_questions
 
         self.days()
-        lacking, unsaid = write_questions(self)
+        of_snapshot = self.rows, self.classes, self.entities, self.properties
+        inputs = Inputs(self.stream, self.timelines, *of_snapshot)
+        lacking, unsaid = write_questions(inputs, self.packed_days(), self.alike, self.seed, self.output)
         lines = [f"{lacking.total():,} questions with a date"]
         if few := lacking["options"]:
             lines.append(f"{few:,} of them have too few options, so they are only asked openly")

@@ -30,7 +30,7 @@ Verdict = Literal["correct", "wrong", "unclear"]
 Precision = Literal["day", "month", "year"]
 PRECISIONS: tuple[Precision, ...] = ("day", "month", "year")
 
-Standing = Literal["current", "aside", "in_part", "deprecated"]
+RankStatus = Literal["current", "aside", "in_part", "deprecated"]
 """What a dump makes of a statement: it is one of the values; a preferred one or a later date takes its place,
 where there is one value at a time; it is true in part or on a condition; it is said to be false."""
 
@@ -44,14 +44,14 @@ class Span(NamedTuple):
     last: int
 
 
-class Stated(NamedTuple):
+class StatementInDump(NamedTuple):
     """A statement as one dump has it."""
 
     dump: int
-    """Place of the dump in the sequence, from 0."""
+    """Index of the dump in the sequence, from 0."""
     statement: str | None
     value: int
-    standing: Standing
+    standing: RankStatus
     starts: tuple[Span, ...]
     ends: tuple[Span, ...]
     start_unknown: bool
@@ -60,19 +60,19 @@ class Stated(NamedTuple):
     """It has a point in time and no start: it was true then, and nothing is known of other days."""
 
 
-class Told(NamedTuple):
+class StatementHistory(NamedTuple):
     """A statement in the last dump that has it, and what the other dumps add."""
 
-    last: Stated
+    last: StatementInDump
     first_current: int | None
-    """Place of the first dump in which it is current; None if there is none."""
+    """Index of the first dump in which it is current; None if there is none."""
     last_current: int | None
     ended: tuple[int, int] | None
     """The first and the last day on which it ended, if it gives no end, by what took its place; None if
     nothing did."""
 
 
-class Held(NamedTuple):
+class Tenure(NamedTuple):
     """Days on which a value held. `certain` is None where nothing proves any."""
 
     value: int
@@ -96,10 +96,10 @@ def day_number(packed: int) -> int:
     return ordinal_of(year, month, min(max(day, 1), last))
 
 
-def held_of(row: Mapping[str, Any]) -> Held:
+def read_tenure(row: Mapping[str, Any]) -> Tenure:
     """A row of TIMELINES, in which days that nothing limits are null, and values that name no item."""
     first, last = row["possible_first"], row["possible_last"]
-    return Held(
+    return Tenure(
         UNNAMED if row["value"] is None else row["value"],
         None if row["certain_first"] is None else (row["certain_first"], row["certain_last"]),
         (EVER if first is None else first, NEVER_ENDS if last is None else last),
@@ -108,7 +108,7 @@ def held_of(row: Mapping[str, Any]) -> Held:
     )
 
 
-class Asked(NamedTuple):
+class DateQuery(NamedTuple):
     """A date at a precision: its first and last day, and the date as 2018, 2018-03 or 2018-03-05."""
 
     precision: Precision
@@ -118,19 +118,19 @@ class Asked(NamedTuple):
 
 
 def follow(
-    rows: Iterable[Stated], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
-) -> list[Told]:
+    rows: Iterable[StatementInDump], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
+) -> list[StatementHistory]:
     """The statements of one subject and relation, each from its first dump to its last.
 
     `rows`: those of each dump in their order; `days`: the dates of all dumps; `obsolete`: (interval, value)
     -> first and last day of the change, of what an update says has ended. Interval i ends with dump i.
     What every dump that has it says is false is left out.
     """
-    stated: list[list[Stated]] = [[] for _ in days]
+    stated: list[list[StatementInDump]] = [[] for _ in days]
     for row in rows:
         stated[row.dump].append(row)
-    known: list[Told] = []
-    gone: list[Told] = []
+    known: list[StatementHistory] = []
+    gone: list[StatementHistory] = []
     for dump, present in enumerate(stated):
         earlier = _continued(known, present)
         going_on = {id(old) for old in earlier.values()}
@@ -141,8 +141,8 @@ def follow(
         ]
         taken = _taken(present, days[dump])
         known = []
-        for place, row in enumerate(present):
-            before = earlier.get(place)
+        for index, row in enumerate(present):
+            before = earlier.get(index)
             if before is None and row.standing == "deprecated":
                 continue
             first, last, ended = before[1:] if before else (None, None, None)
@@ -152,41 +152,43 @@ def follow(
                 ended = None
             elif before is None or before.last.standing != "aside":
                 ended = taken
-            known.append(Told(row, first, last, ended))
+            known.append(StatementHistory(row, first, last, ended))
     return gone + known
 
 
-def _continued(known: Sequence[Told], present: Sequence[Stated]) -> dict[int, Told]:
-    """Place in `present` -> the statement of the dump before that it is.
+def _continued(
+    known: Sequence[StatementHistory], present: Sequence[StatementInDump]
+) -> dict[int, StatementHistory]:
+    """Index in `present` -> the statement of the dump before that it continues.
 
-    Its value is the same, and so is its id; else it is one that this dump lacks, if that gives no end or no
-    other start: it was written anew.
+    Both have the same value and the same id. A statement that this dump lacks is continued by one of the
+    same value, written anew, if it gives no end or no other start.
     """
-    by_id: dict[tuple[str | None, int], Told] = {
+    by_id: dict[tuple[str | None, int], StatementHistory] = {
         (old.last.statement, old.last.value): old for old in known if old.last.statement is not None
     }
     continued = {
-        place: by_id[row.statement, row.value]
-        for place, row in enumerate(present)
+        index: by_id[row.statement, row.value]
+        for index, row in enumerate(present)
         if (row.statement, row.value) in by_id
     }
     taken = {id(old) for old in continued.values()}
     left = [old for old in known if id(old) not in taken]
-    for place, row in enumerate(present):
-        if place in continued:
+    for index, row in enumerate(present):
+        if index in continued:
             continue
         for old in left:
             same_start = not old.last.starts or not row.starts or old.last.starts == row.starts
             if old.last.value == row.value and (same_start or not old.last.ends):
-                continued[place] = old
+                continued[index] = old
                 left = [other for other in left if other is not old]
                 break
     return continued
 
 
-def _taken(present: Sequence[Stated], day: int) -> tuple[int, int]:
-    """The first and the last day on which what is put aside in a dump ended: when the current values began,
-    or by the day of the dump."""
+def _taken(present: Sequence[StatementInDump], day: int) -> tuple[int, int]:
+    """The first and the last day on which the values ended whose place others have taken in a dump: when the
+    current values began, or by the day of the dump."""
     current = [row for row in present if row.standing == "current"]
     if not current or any(row.start_unknown or not row.starts for row in current):
         return day, day
@@ -194,12 +196,12 @@ def _taken(present: Sequence[Stated], day: int) -> tuple[int, int]:
     return min(first, day), min(max(span.last for row in current for span in row.starts), day)
 
 
-def held(history: Told, days: Sequence[int]) -> Held:
+def tenure(history: StatementHistory, days: Sequence[int]) -> Tenure:
     """When the value of one statement held; `days` are those of the dumps."""
     last = history.last
     doubted = last.standing in ("in_part", "deprecated")
     if last.measured:
-        return Held(last.value, None, (EVER, NEVER_ENDS), doubted)
+        return Tenure(last.value, None, (EVER, NEVER_ENDS), doubted)
     possible_first = min((span.first for span in last.starts), default=EVER)
     begin: int | None
     if last.starts and not last.start_unknown:
@@ -212,30 +214,37 @@ def held(history: Told, days: Sequence[int]) -> Held:
         # A dump knows no more than plans of the days after it.
         end = min(end, days[last.dump])
         certain = (begin, end) if begin <= end else None
-    return Held(last.value, certain, (possible_first, possible_last), doubted, bool(last.starts or last.ends))
+    return Tenure(
+        last.value, certain, (possible_first, possible_last), doubted, bool(last.starts or last.ends)
+    )
 
 
 def _end(
-    history: Told, days: Sequence[int], begin: int | None, possible_first: int
+    history: StatementHistory, days: Sequence[int], begin: int | None, possible_first: int
 ) -> tuple[int | None, int]:
     """The last day on which a statement certainly held, if any, and the last on which it possibly did."""
-    newest = history.last
-    if newest.ends:
-        # Of several terms only the last is certain: between two of them it did not hold.
-        later = [span.first for span in newest.ends if begin is not None and begin <= span.first]
-        last = max(span.last for span in newest.ends)
-        begun_again = any(span.first > last for span in newest.starts)
-        return min(later, default=None), NEVER_ENDS if begun_again else last
-    if newest.end_unknown:
-        return None, days[newest.dump]
-    last_seen = None if history.last_current is None else days[history.last_current]
+    if history.last.ends:
+        return _stated_end(history.last, begin)
+    if history.last.end_unknown:
+        return None, days[history.last.dump]
+    last_current = None if history.last_current is None else days[history.last_current]
     if history.ended is None or history.ended[1] < possible_first:
         # Removed without an update, or still stated: no evidence of an end.
-        return last_seen, NEVER_ENDS
-    return None if last_seen is None else min(last_seen, history.ended[0]), history.ended[1]
+        return last_current, NEVER_ENDS
+    first, last = history.ended
+    return None if last_current is None else min(last_current, first), last
 
 
-def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verdict:
+def _stated_end(statement: StatementInDump, begin: int | None) -> tuple[int | None, int]:
+    """As `_end`, of a statement that gives its ends: of several terms only the last is certain, because
+    between two of them it did not hold."""
+    last = max(span.last for span in statement.ends)
+    begun_again = any(span.first > last for span in statement.starts)
+    certain = [span.first for span in statement.ends if begin is not None and begin <= span.first]
+    return min(certain, default=None), NEVER_ENDS if begun_again else last
+
+
+def verdict(timeline: Iterable[Tenure], value: int, first: int, last: int) -> Verdict:
     """Whether a value held on all days of a date, on none, or the timeline does not prove either."""
     own = [holding for holding in timeline if holding.value == value]
     if any(holding.certain and holding.certain[0] <= first and last <= holding.certain[1] for holding in own):
@@ -245,7 +254,7 @@ def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verd
     return "unclear"
 
 
-def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
+def dates_within(certain: tuple[int, int]) -> Iterator[DateQuery]:
     """A date of each precision that lies wholly in an interval, as near to its middle as there is one.
 
     Days before the year 1 are left out.
@@ -264,7 +273,7 @@ def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
                 break
 
 
-def _date(day: datetime.date, precision: Precision) -> Asked:
+def _date(day: datetime.date, precision: Precision) -> DateQuery:
     """The date of a precision in which a day lies."""
     first = last = day
     if precision == "month":
@@ -272,7 +281,7 @@ def _date(day: datetime.date, precision: Precision) -> Asked:
     elif precision == "year":
         first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
     text = day.isoformat()[: {"day": 10, "month": 7, "year": 4}[precision]]
-    return Asked(precision, pack_date(first), pack_date(last), text)
+    return DateQuery(precision, pack_date(first), pack_date(last), text)
 
 
 TIMELINES = schema_of(
@@ -295,7 +304,7 @@ _SPAN = """
             || CASE WHEN t.julian THEN ' julian' ELSE '' END,
         'precision': t.precision, 'first': t.first, 'last': t.last} END;
     CREATE TEMP MACRO spans(times, t) AS list_transform(
-        coalesce(times, CASE WHEN t IS NULL THEN [] ELSE [t] END), lambda each: span(each));
+        coalesce(times, CASE WHEN t IS NULL THEN [] ELSE [t] END), lambda t: span(t));
 """
 
 
@@ -321,7 +330,7 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
     )
 
 
-_STANDING = """CASE
+_RANK_STATUS = """CASE
     WHEN rank = 'deprecated' THEN 'deprecated'
     WHEN dropped_by = 'restrictive_qualifier' THEN 'in_part'
     WHEN dropped_by IN ('keep_latest', 'preferred') THEN 'aside'
@@ -338,15 +347,15 @@ def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: E
     """
     db.execute(
         f"""SELECT subject, property, dump, statement,
-            CASE WHEN snak = 'value' THEN object ELSE {UNNAMED} END AS value, {_STANDING} AS standing,
+            CASE WHEN snak = 'value' THEN object ELSE {UNNAMED} END AS value, {_RANK_STATUS} AS standing,
             starts, ends, start_unknown, end_unknown, has_pit AND len(starts) = 0 AS measured
         FROM stated JOIN linked USING (subject, property)
         WHERE datatype = '{ITEM}' AND (snak <> 'value' OR object > 0)
         ORDER BY subject, property, dump, position, statement"""
     )
     with growing(output, TIMELINES) as add:
-        found = _timelines(db, days, ended)
-        while part := list(itertools.islice(found, 10_000)):
+        rows = _timelines(db, days, ended)
+        while part := list(itertools.islice(rows, 10_000)):
             add(pa.RecordBatch.from_pylist(part, schema=TIMELINES))
 
 
@@ -354,12 +363,12 @@ def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended)
     for group, rows in itertools.groupby(fetched(db), key=lambda row: (row[0], row[1])):
         statements = []
         for _, _, dump, name, value, standing, *dates, start_unknown, end_unknown, measured in rows:
-            starts, ends = (tuple(Span(**date) for date in each) for each in dates)
+            starts, ends = (tuple(Span(**date) for date in times) for times in dates)
             flags = start_unknown, end_unknown, measured
-            statements.append(Stated(dump, name, value, standing, starts, ends, *flags))
+            statements.append(StatementInDump(dump, name, value, standing, starts, ends, *flags))
         for history in follow(statements, days, ended.get(group, {})):
-            value, certain, (first, last), doubted, dated = held(history, days)
-            told = (
+            value, certain, (first, last), doubted, dated = tenure(history, days)
+            values = (
                 None if value == UNNAMED else value,
                 *(certain or (None, None)),
                 None if first == EVER else first,
@@ -367,4 +376,4 @@ def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended)
                 doubted,
                 dated,
             )
-            yield dict(zip(TIMELINES.names, (*group, *told), strict=True))
+            yield dict(zip(TIMELINES.names, (*group, *values), strict=True))

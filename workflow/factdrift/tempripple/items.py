@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from factdrift.core.columns import Row
 from factdrift.tempripple.claims import arrow_day
-from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.phrases import as_of, contains, normal, year
 from factdrift.tempripple.schemas import row_id
+from factdrift.tempripple.settings import ItemSettings
 
 WRONG = 3
 
@@ -33,7 +33,7 @@ class Instance(NamedTuple):
     kinds: Kinds = ()
 
 
-class Asked(NamedTuple):
+class Item(NamedTuple):
     """What a question asks for, and which values must not be offered."""
 
     item_id: str
@@ -64,10 +64,10 @@ class Pool:
         for instance in instances:
             by_precision[instance.precision].append(instance)
         self._groups = {precision: _Group(group) for precision, group in by_precision.items()}
-        dated = [each for precision, group in by_precision.items() if precision for each in group]
-        self._years = _Group([_in_year(each) for each in dated])
+        dated = [instance for precision, group in by_precision.items() if precision for instance in group]
+        self._years = _Group([_in_year(instance) for instance in dated])
 
-    def choose(self, asked: Asked, seed: int, number: int = WRONG) -> Choice:
+    def choose(self, asked: Item, seed: int, number: int = WRONG) -> Choice:
         """`number` distractors drawn without replacement, weighted by the number of their instances.
 
         Those of the answer's kind come first. Dates are of the answer's precision; all options are cut to
@@ -78,7 +78,7 @@ class Pool:
         if choice.alike == number or answer.precision is None:
             return choice
         never = frozenset(year(value)[0] for value in asked.never)
-        in_years = Asked(asked.item_id, _in_year(answer), (), never, frozenset())
+        in_years = Item(asked.item_id, _in_year(answer), (), never, frozenset())
         years = self._years.draw(in_years, seed, number)._replace(year_only=True)
         return choice if len(choice.options) == number and years.alike < number else years
 
@@ -95,7 +95,7 @@ class _Group:
             self._own[instance.asked][instance.value] += 1
             self._labels[instance.value] = instance.label
         self._values = list(weights)
-        self._places = {value: place for place, value in enumerate(self._values)}
+        self._index_of = {value: index for index, value in enumerate(self._values)}
         self._weights = np.array(list(weights.values()), dtype=np.float64)
         self._encoded = [value.encode() for value in self._values]
         self._names = [normal(self._labels[value]) for value in self._values]
@@ -104,27 +104,27 @@ class _Group:
             defaultdict(set) for _ in (instances[0].kinds if instances else ())
         ]
         for instance in instances:
-            for places, kinds in zip(self._by_kind, instance.kinds, strict=True):
+            for members, kinds in zip(self._by_kind, instance.kinds, strict=True):
                 for kind in kinds:
-                    places[kind].add(self._places[instance.value])
-        self._has_kind = [self._marked(set().union(*places.values())) for places in self._by_kind]
+                    members[kind].add(self._index_of[instance.value])
+        self._has_kind = [self._marked(set().union(*members.values())) for members in self._by_kind]
 
-    def draw(self, asked: Asked, seed: int, wanted: int) -> Choice:
+    def draw(self, asked: Item, seed: int, wanted: int) -> Choice:
         """Of the answer's kind first, the smallest of -ln(chance) / weight; no two share a name."""
         refused = {normal(text) for text in (asked.answer.label, *asked.aliases)}
-        weights, out = self._weights, {self._places.get(asked.answer.value)}
-        out |= {self._places.get(value) for value in asked.never - asked.always}
+        weights, out = self._weights, {self._index_of.get(asked.answer.value)}
+        out |= {self._index_of.get(value) for value in asked.never - asked.always}
         own = {
-            self._places[value]: number
+            self._index_of[value]: number
             for value, number in self._own.get(asked.answer.asked, {}).items()
             if value not in asked.always
         }
         if own:
             weights = weights.copy()
-            for place, number in own.items():
-                weights[place] -= number
-            out |= {place for place in own if weights[place] <= 0}
-        left = Counter(self._names[place] for place in out if place is not None)
+            for index, number in own.items():
+                weights[index] -= number
+            out |= {index for index in own if weights[index] <= 0}
+        left = Counter(self._names[index] for index in out if index is not None)
         gone = {name for name, number in left.items() if number == self._named[name]}
         pool_size = len(self._named) - len(gone | (refused & self._named.keys()))
         answer = asked.answer.value, asked.answer.label
@@ -135,15 +135,15 @@ class _Group:
         drawn: dict[str, int] = {}
         with np.errstate(divide="ignore"):
             keys = -np.log(chances) / weights
-        for place in np.lexsort((keys, ranks)).tolist():
+        for index in np.lexsort((keys, ranks)).tolist():
             if len(drawn) == wanted:
                 break
-            name = self._names[place]
-            if place not in out and name not in refused:
-                drawn.setdefault(name, place)
-        places = sorted(drawn.values(), key=lambda place: (chances[place], self._values[place]))
-        options = [(self._values[place], self._labels[self._values[place]]) for place in places]
-        alike = sum(not self._by_kind or ranks[place] < len(self._by_kind) for place in places)
+            name = self._names[index]
+            if index not in out and name not in refused:
+                drawn.setdefault(name, index)
+        indices = sorted(drawn.values(), key=lambda index: (chances[index], self._values[index]))
+        options = [(self._values[index], self._labels[self._values[index]]) for index in indices]
+        alike = sum(not self._by_kind or ranks[index] < len(self._by_kind) for index in indices)
         return Choice(options, answer, pool_size, int(alike))
 
     def _ranks(self, kinds: Kinds) -> NDArray[np.int64]:
@@ -154,18 +154,18 @@ class _Group:
         """
         ranks = np.full(len(self._values), len(self._by_kind))
         decided = np.zeros(len(self._values), dtype=bool)
-        for rank, (places, known, wanted) in enumerate(
+        for rank, (members, known, wanted) in enumerate(
             zip(self._by_kind, self._has_kind, kinds, strict=True)
         ):
             if wanted:
-                shared = self._marked(set().union(*(places.get(kind, ()) for kind in wanted)))
+                shared = self._marked(set().union(*(members.get(kind, ()) for kind in wanted)))
                 ranks[shared & ~decided] = rank
                 decided |= known
         return ranks
 
-    def _marked(self, places: set[int]) -> NDArray[np.bool_]:
+    def _marked(self, indices: set[int]) -> NDArray[np.bool_]:
         marked = np.zeros(len(self._values), dtype=bool)
-        marked[sorted(places)] = True
+        marked[sorted(indices)] = True
         return marked
 
     def _chances(self, prefix: bytes) -> NDArray[np.float64]:
@@ -191,50 +191,50 @@ _TASKS = {("new", False): 1, ("old", False): 2, ("new", True): 3, ("old", True):
 """(role, whether it is a related fact) -> task: acquisition, retention, and propagation from either role."""
 
 
-def make_items(facts: Sequence[Row], related: Sequence[Row], method: ItemMethod) -> list[Row]:
+def make_items(facts: Sequence[Row], related: Sequence[Row], settings: ItemSettings) -> list[Row]:
     """Rows of TR_ITEMS for all rows of TR_FACTS and TR_RELATED."""
     by_id = {fact["fact_id"]: fact for fact in facts}
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
     timelines: dict[tuple[str, str], set[str]] = defaultdict(set)
     for fact in facts:
         timelines[fact["s"], fact["p"]].add(fact["o"])
-    questions: list[tuple[Row, Row, Asked, tuple[str, bool]]] = []
+    questions: list[tuple[Row, Row, Item, tuple[str, bool]]] = []
     instances: dict[tuple[str, bool], list[Instance]] = defaultdict(list)
     for row in (*facts, *related):
         fact = by_id[row["fact_id"]]
-        asked = _asked(row, frozenset(timelines[fact["s"], fact["p"]]), method)
+        asked = _item_of(row, frozenset(timelines[fact["s"], fact["p"]]), settings)
         pool = asked.answer.asked[1], row is fact
         instances[pool].append(asked.answer)
         questions.append((row, fact, asked, pool))
     pools = {key: Pool(of_pool) for key, of_pool in instances.items()}
     items = []
     for row, fact, asked, pool in questions:
-        choice = pools[pool].choose(asked, method.seed)
-        items.append(_item(row, fact, asked, choice, contexts[fact["s"], fact["p"]], method))
-    _place_answers(items, method.seed)
+        choice = pools[pool].choose(asked, settings.seed)
+        items.append(_item(row, fact, asked, choice, contexts[fact["s"], fact["p"]], settings))
+    _letter_answers(items, settings.seed)
     return items
 
 
-def _asked(row: Row, timeline: frozenset[str], method: ItemMethod) -> Asked:
+def _item_of(row: Row, timeline: frozenset[str], settings: ItemSettings) -> Item:
     """What a fact (a row of TR_FACTS) or related fact is asked for; `timeline`: all objects of the fact's."""
     never, always = frozenset(row["known_values"]), frozenset[str]()
     if "rel_id" in row:
         asked = row["path"][-1]["x"], row["path"][-1]["p"]
-        kinds = by_property(row["answer_kinds"], method.alike)
+        kinds = by_property(row["answer_kinds"], settings.alike)
         answer = Instance(asked, row["answer_id"], row["answer_label"], row["precision"], kinds)
         name, aliases = row["rel_id"], row["answer_aliases"]
     else:
-        kinds = by_property(row["o_kinds"], method.alike)
+        kinds = by_property(row["o_kinds"], settings.alike)
         answer = Instance((row["s"], row["p"]), row["o"], row["o_label"], None, kinds)
         name, aliases = row["fact_id"], row["o_aliases"]
-        if method.same_timeline == "include":
+        if settings.same_timeline == "include":
             always = timeline - {answer.value}
     if answer.precision is None:
         never |= timeline
-    return Asked(row_id("item", name), answer, aliases, never, always)
+    return Item(row_id("item", name), answer, aliases, never, always)
 
 
-def _item(row: Row, fact: Row, asked: Asked, choice: Choice, context: str, method: ItemMethod) -> Row:
+def _item(row: Row, fact: Row, asked: Item, choice: Choice, context: str, settings: ItemSettings) -> Row:
     """An item whose answer is still the last option."""
     is_related = row is not fact
     is_open = len(choice.options) < WRONG
@@ -251,7 +251,7 @@ def _item(row: Row, fact: Row, asked: Asked, choice: Choice, context: str, metho
     if choice.alike < WRONG and not is_open:
         flags.append("other_kind")
     asked_s, asked_p = asked.answer.asked
-    day, text = method.last_day, row["question"]
+    day, text = settings.last_day, row["question"]
     return {
         "item_id": asked.item_id,
         "task": _TASKS[fact["role"], is_related],
@@ -263,8 +263,8 @@ def _item(row: Row, fact: Row, asked: Asked, choice: Choice, context: str, metho
         "fact_id": fact["fact_id"],
         "rel_id": row["rel_id"] if is_related else None,
         "as_of": arrow_day(day.toordinal()),
-        "context": as_of(day, context) if method.dated else context,
-        "question": as_of(day, text) if method.dated else text,
+        "context": as_of(day, context) if settings.dated else context,
+        "question": as_of(day, text) if settings.dated else text,
         "options": None if is_open else [label for _, label in options],
         "option_ids": None if is_open else [value for value, _ in options],
         "answer_index": None,
@@ -277,7 +277,7 @@ def _item(row: Row, fact: Row, asked: Asked, choice: Choice, context: str, metho
     }
 
 
-def _place_answers(items: Iterable[Row], seed: int) -> None:
+def _letter_answers(items: Iterable[Row], seed: int) -> None:
     """Moves each answer to its letter; counts of letters in a task and hop differ by at most 1."""
     groups: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for item in items:
@@ -286,7 +286,7 @@ def _place_answers(items: Iterable[Row], seed: int) -> None:
     for group in groups.values():
         group.sort(key=lambda item: hashlib.sha256(f"{seed}|pos|{item['item_id']}".encode()).digest())
         for rank, item in enumerate(group):
-            place = rank % (WRONG + 1)
+            letter = rank % (WRONG + 1)
             for column in ("options", "option_ids"):
-                item[column].insert(place, item[column].pop())
-            item["answer_index"] = place
+                item[column].insert(letter, item[column].pop())
+            item["answer_index"] = letter

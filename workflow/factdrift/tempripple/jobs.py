@@ -1,21 +1,26 @@
 """Jobs that make TempRIPPLE's questions from a snapshot or a SPARQL server, and tools for what they wrote."""
 
+import contextlib
 import datetime
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from factdrift.core.addresses import QUERY_SERVICE, check_address
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.paths import TEMPRIPPLE
-from factdrift.tempripple.method import PART, ItemMethod, Method
+from factdrift.core.settings import contact_of
+from factdrift.tempripple.settings import PART, ItemSettings, TempRippleSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from factdrift.tempripple.relations import Relations
-    from factdrift.tempripple.search import Found
+    from factdrift.tempripple.search import Search, StageTables
 
 MemoryMb = Annotated[int, "for the tables"]
 
@@ -49,7 +54,7 @@ class Rows(WithTables, command="tempripple rows"):
         return f"{rows:,} statements of {len(properties)} properties"
 
 
-class Rdf(WithTables, command="rdf"):
+class Rdf(WithTables, command="tempripple rdf"):
     """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
 
     All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
@@ -76,7 +81,7 @@ class Rdf(WithTables, command="rdf"):
 class Load(Job, command="tempripple load"):
     """RDF into the database of the local SPARQL server."""
 
-    rdf: Annotated[Paths, "what `factdrift rdf` wrote", Flag(by_place=True)]
+    rdf: Annotated[Paths, "what `rdf` wrote", Flag(by_place=True)]
     output: Annotated[Output, "folder of the database"]
 
     def run(self) -> str:
@@ -98,19 +103,63 @@ class OfSource(WithTables):
     answers: Annotated[Place | None, "folder that keeps the answers of any other endpoint"] = None
     memory_mb: MemoryMb = 2000
     threads: int = 1
-    settings: Annotated[Method, Key(PART)]
+    settings: Annotated[TempRippleSettings, Key(PART)]
     labels: Annotated[Paths, "id, label of what the dump lacks"] = ()
     dropped: Annotated[Output, "tr_dropped of this job"]
     account: Annotated[Output, "counts for the statistics"]
 
-    def write(self, found: "Found", table: "pa.Schema", output: Path, part: str, **account: Any) -> int:
-        """Writes what was found and dropped, and the counts under `part`; returns the number of rows."""
+    @contextlib.contextmanager
+    def opened(self) -> Iterator["Search"]:
+        """Opens the source for the block: tables, the local server, or another one, whose answers are kept.
+
+        Raises InputError that names the flags that are missing.
+        """
+        from factdrift.core.tables import database
+        from factdrift.sparql.client import OWN_LIMIT, Client
+        from factdrift.sparql.server import serving
+        from factdrift.tempripple.search import search_of
+        from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
+        from factdrift.tempripple.table_source import TableSource
+
+        source: TableSource | SparqlSource
+        client = None
+        with contextlib.ExitStack() as stack:
+            if self.source == "tables":
+                tables = ("rows", "classes", "entities", "properties")
+                missing = [f"--{name}" for name in tables if not getattr(self, name)]
+                if missing or self.properties is None:
+                    raise InputError(f"--source tables needs {', '.join(missing)}")
+                db = stack.enter_context(database(self.memory_mb, self.threads))
+                source = TableSource(db, self.rows, self.classes, self.entities, self.properties)
+            elif self.endpoint == "local":
+                if self.database is None:
+                    raise InputError("--endpoint local needs --database")
+                url = stack.enter_context(serving(self.database))
+                source = SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
+            else:
+                if self.answers is None:
+                    raise InputError("--endpoint wikidata or an address needs --answers")
+                if self.endpoint == "wikidata":
+                    url, contact = QUERY_SERVICE, contact_of("")
+                else:
+                    check_address("--endpoint", self.endpoint)
+                    url, contact = self.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
+                client = Client(url, contact, self.answers)
+                source = SparqlSource(client)
+            yield search_of(source, self.settings, self.relations(self.settings.immutable_set), self.labels)
+        if client is not None:
+            print(f"{client.url}: {client.requests:,} requests; the other answers had been kept")
+
+    def write(
+        self, tables: "StageTables", table: "pa.Schema", output: Path, part: str, **account: Any
+    ) -> int:
+        """Writes the rows, the dropped ones, and the counts under `part`; returns the number of rows."""
         from factdrift.core.files import write_json
         from factdrift.tempripple.schemas import TR_DROPPED, write_rows
 
-        write_rows(found.dropped, TR_DROPPED, self.dropped)
-        write_json(account | {part: dict(sorted(found.counts.items()))}, self.account)
-        return write_rows(found.rows, table, output)
+        write_rows(tables.dropped, TR_DROPPED, self.dropped)
+        write_json(account | {part: dict(sorted(tables.counts.items()))}, self.account)
+        return write_rows(tables.rows, table, output)
 
 
 class Facts(OfSource, command="tempripple facts"):
@@ -121,12 +170,11 @@ class Facts(OfSource, command="tempripple facts"):
     def run(self) -> str:
         from factdrift.tempripple.facts import check_presence, find_facts
         from factdrift.tempripple.schemas import TR_FACTS
-        from factdrift.tempripple.search import opened
 
-        with opened(self) as search:
+        with self.opened() as search:
             presence = check_presence(search)
-            found = find_facts(search)
-        rows = self.write(found, TR_FACTS, self.facts, "facts", presence=presence)
+            tables = find_facts(search)
+        rows = self.write(tables, TR_FACTS, self.facts, "facts", presence=presence)
         if not rows:
             print(
                 f"warning: nothing changed from {self.settings.change_start} to "
@@ -145,17 +193,16 @@ class Related(OfSource, command="tempripple related"):
     def run(self) -> str:
         from factdrift.tempripple.related import find_related
         from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
-        from factdrift.tempripple.search import opened
 
-        with opened(self) as search:
-            found = find_related(search, read_rows(self.facts, TR_FACTS))
-        return f"{self.write(found, TR_RELATED, self.related, 'expansion'):,} related facts"
+        with self.opened() as search:
+            tables = find_related(search, read_rows(self.facts, TR_FACTS))
+        return f"{self.write(tables, TR_RELATED, self.related, 'expansion'):,} related facts"
 
 
 class Items(Job, command="tempripple items"):
     """The questions, with four options where there are enough values."""
 
-    settings: Annotated[ItemMethod, Key(PART)]
+    settings: Annotated[ItemSettings, Key(PART)]
     facts: Path
     related: Path
     output: Annotated[Output, "tr_items"]
@@ -172,7 +219,7 @@ class Items(Job, command="tempripple items"):
 class Account(WithTables, command="tempripple account"):
     """Statistics, and everything that was dropped."""
 
-    settings: Annotated[ItemMethod, Key(PART)]
+    settings: Annotated[ItemSettings, Key(PART)]
     facts: Path
     related: Path
     items_: Path
@@ -182,12 +229,11 @@ class Account(WithTables, command="tempripple account"):
     endpoint: Annotated[str | None, "the SPARQL server that the rows came from otherwise"] = None
     all_dropped: Annotated[Output, "tr_dropped"]
     json: Annotated[Output, "tr_stats.json"]
-    markdown: Annotated[Output, "the statistics as Markdown"]
 
     def run(self) -> str:
-        from factdrift.core.files import write_json, write_text
+        from factdrift.core.files import write_json
         from factdrift.tempripple import schemas
-        from factdrift.tempripple.stats import as_markdown, statistics
+        from factdrift.tempripple.stats import statistics
 
         dropped = [row for path in self.dropped for row in schemas.read_rows(path, schemas.TR_DROPPED)]
         schemas.write_rows(dropped, schemas.TR_DROPPED, self.all_dropped)
@@ -204,15 +250,14 @@ class Account(WithTables, command="tempripple account"):
         for path in self.accounts:
             stats |= json.loads(path.read_text(encoding="utf-8"))
         write_json(stats, self.json)
-        text = as_markdown(stats)
-        write_text(text, self.markdown)
-        return text
+        counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in stats["sizes"].items())
+        return f"{self.json}: {counts}"
 
 
-class Sparql(Job, command="sparql"):
+class Sparql(Job, command="tempripple sparql"):
     """A SPARQL query of your own to the database of the local server.
 
-    For example: factdrift sparql query.rq --format csv
+    For example: factdrift tempripple sparql query.rq --format csv
     """
 
     query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
@@ -246,31 +291,13 @@ def _only_database() -> Path:
     return databases[0]
 
 
-ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
-
-
-class Examples(Job, command="tempripple examples"):
-    """Some items as a Markdown page.
-
-    For example: factdrift tempripple examples results/tempripple.parquet --number 5
-    """
-
-    items_: ItemsTable
-    number: int = 20
-
-    def run(self) -> str:
-        from factdrift.tempripple.stats import examples
-
-        return examples(self.items_, self.number)
-
-
 class Score(Job, command="tempripple score"):
     """Accuracies of models' answers, with intervals and tests.
 
     For example: factdrift tempripple score results/tempripple.parquet predictions.csv
     """
 
-    items_: ItemsTable
+    items_: Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
     predictions: Annotated[
         Path,
         "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
@@ -309,20 +336,3 @@ class Score(Job, command="tempripple score"):
         if self.json:
             write_json(tables, self.json)
         return note + as_markdown(tables)
-
-
-class Mquake(WithTables, command="tempripple mquake"):
-    """What follows from the new facts, in the layout of MQuAKE."""
-
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    related: Annotated[Path, "tr_related", Flag("PARQUET")]
-    output: Annotated[Output, Flag("JSON")]
-
-    def run(self) -> str:
-        from factdrift.tempripple.mquake import write_mquake
-
-        cases, left = write_mquake(self.facts, self.related, self.relations(), self.output)
-        return (
-            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
-            "before leads to no other one"
-        )

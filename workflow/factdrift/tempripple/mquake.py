@@ -9,7 +9,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.tempripple.phrases import question
-from factdrift.tempripple.relations import Relations
+from factdrift.tempripple.relations import Relations, read_relations
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
 from factdrift.wikidata.ids import property_id
 from factdrift.words.noun_phrases import nested
@@ -18,7 +18,7 @@ Chain = tuple[Row, Row]
 """A mutable fact, and what follows from it (rows of TR_FACTS and TR_RELATED)."""
 
 
-def write_mquake(facts: Path, related: Path, relations: Relations, output: Path) -> tuple[int, int]:
+def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
     """Writes a case for each new fact and chain from it; returns the numbers of cases and of chains left out.
 
     The new fact is the edit, and the fact before it in its timeline is what it replaces. A chain counts if
@@ -26,10 +26,11 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
     Cases are in the order of `rel_id`. Raises InputError if there is none, or if the tables are not of one
     build.
     """
-    by_place: dict[tuple[str, str, int], Row] = {}
+    relations = read_relations()
+    by_ordinal: dict[tuple[str, str, int], Row] = {}
     by_id: dict[str, Row] = {}
     for fact in read_rows(facts, TR_FACTS):
-        by_place[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
+        by_ordinal[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
     rows = sorted(read_rows(related, TR_RELATED), key=lambda row: str(row["rel_id"]))
     edges = (edge for row in rows for edge in row["path"])
     for path, used, known in (
@@ -39,14 +40,13 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
         unknown = {row["p"] for row in used} - {property_id(number) for number in known}
         if unknown:
             raise InputError(
-                f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties; name the folder "
-                "with those of the build (--resources)"
+                f"{path}: {', '.join(sorted(unknown))} is not in resources/tempripple/; build the table anew"
             )
     along: dict[tuple[str, ...], Row] = {}
     labels: dict[tuple[str, ...], str] = {}
     for row in rows:
         along.setdefault((row["fact_id"], *(edge["p"] for edge in row["path"])), row)
-        labels[_place(row, len(row["path"]))] = row["answer_label"]
+        labels[_hop_key(row, len(row["path"]))] = row["answer_label"]
     cases: list[dict[str, Any]] = []
     left = 0
     for row in rows:
@@ -57,7 +57,7 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
         fact = by_id[row["fact_id"]]
         if fact["role"] != "new" or not row["discriminates"]:
             continue
-        before = by_place.get((fact["s"], fact["p"], fact["ordinal"] + 1))
+        before = by_ordinal.get((fact["s"], fact["p"], fact["ordinal"] + 1))
         old = case = None
         if before:
             old = along.get((before["fact_id"], *(edge["p"] for edge in row["path"])))
@@ -78,7 +78,7 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
     return len(cases), left
 
 
-def _place(row: Row, hops: int) -> tuple[str, ...]:
+def _hop_key(row: Row, hops: int) -> tuple[str, ...]:
     """What identifies the value after `hops` hops of a row's path."""
     return (row["fact_id"], *(text for edge in row["path"][:hops] for text in (edge["p"], edge["value"])))
 
@@ -146,11 +146,11 @@ def _hops(
     label = fact["o_label"]
     first = {"question": asked["question"], "cloze": opening}
     first |= {"answer": label, "answer_alias": list(fact["o_aliases"])}
-    said = [fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]
-    hops = [(first, [fact["s"], fact["p"], fact["o"]], said)]
+    in_words = [fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]
+    hops = [(first, [fact["s"], fact["p"], fact["o"]], in_words)]
     name = _named(fact) + ("." if label.endswith(".") else "")
     for number, edge in enumerate(row["path"], 1):
-        value = labels.get(_place(row, number))
+        value = labels.get(_hop_key(row, number))
         if value is None or not edge["value"].startswith("Q"):
             return []
         relation = relations.immutable[int(edge["p"][1:])]

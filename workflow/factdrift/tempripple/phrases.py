@@ -21,8 +21,8 @@ def ordinal_text(index: int) -> str:
     """1 -> `most recent`, 2 -> `previous`, 4 -> `fourth most recent`, 21 -> `21st most recent`."""
     if index <= len(_FIRST):
         return _FIRST[index - 1]
-    place = index - len(_FIRST) - 1
-    return f"{_WORDS[place] if place < len(_WORDS) else ordinal(index)} most recent"
+    number = index - len(_FIRST) - 1
+    return f"{_WORDS[number] if number < len(_WORDS) else ordinal(index)} most recent"
 
 
 def holder_phrase(phrase: str, ordinal_words: str, subject: str) -> str:

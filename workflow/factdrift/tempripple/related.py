@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from factdrift.core.columns import Row
 from factdrift.tempripple.claims import Claim, Span, best_rank, covered, groups
-from factdrift.tempripple.method import Method
 from factdrift.tempripple.phrases import contains, date_text, question
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Relation
 from factdrift.tempripple.schemas import row_id
-from factdrift.tempripple.search import Found, Match, Search, ids
+from factdrift.tempripple.search import Match, Search, StageTables, ids
+from factdrift.tempripple.settings import TempRippleSettings
 from factdrift.tempripple.timelines import Dropped
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.time import YEAR
@@ -47,9 +47,9 @@ class _Path(NamedTuple):
     debug: str
 
 
-def find_related(search: Search, facts: list[Row]) -> Found:
+def find_related(search: Search, facts: list[Row]) -> StageTables:
     """All related facts of `facts` (rows of TR_FACTS), hop by hop, with one question to the source a hop."""
-    found = Found("related")
+    tables = StageTables("related")
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
     edges: dict[int, list[_Edge]] = {}
     paths = [
@@ -57,35 +57,35 @@ def find_related(search: Search, facts: list[Row]) -> Found:
         for fact in facts
     ]
     for hop in range(1, HOPS + 1):
-        edges |= _edges({path.nodes[-1] for path in paths} - edges.keys(), search, found)
+        edges |= _edges({path.nodes[-1] for path in paths} - edges.keys(), search, tables)
         extended = [
             longer
             for path in paths
             for edge in edges[path.nodes[-1]]
-            if (longer := _extended(path, edge, search.method, found)) is not None
+            if (longer := _extended(path, edge, search.settings, tables)) is not None
         ]
         last = [path.edges[-1] for path in extended]
         objects = {edge.claim.object for edge in last if edge.claim.object is not None}
         search.types.fetch_kinds(objects | {edge.subject for edge in last})
-        found.rows.extend(_row(path, contexts, search) for path in extended)
-        found.counts[f"hop_{hop}"] += len(extended)
+        tables.rows.extend(_row(path, contexts, search) for path in extended)
+        tables.counts[f"hop_{hop}"] += len(extended)
         paths = [path for path in extended if path.edges[-1].claim.object is not None]
-    found.mark(facts)
-    _cap(found, facts, search.method)
-    return found
+    tables.mark(facts)
+    _cap(tables, facts, search.settings)
+    return tables
 
 
-def _edges(items: set[int], search: Search, found: Found) -> dict[int, list[_Edge]]:
+def _edges(items: set[int], search: Search, tables: StageTables) -> dict[int, list[_Edge]]:
     """The edges from items; those that are refused are added to `found.dropped`."""
     search.types.fetch(items)
     search.names.fetch(items)
     asked = ids([*search.relations.immutable, BIRTH, DEATH, INCEPTION])
     table = search.source.statements(ids(items), asked, ids([]))
-    found.counts["statements_read"] += table.num_rows
+    tables.counts["statements_read"] += table.num_rows
     judged: list[_Edge] = []
     for subject, of_subject in groupby(groups(table), lambda group: group[0]):
         claims = {relation: claims for _, relation, claims in of_subject}
-        judged += _judged(subject, claims, search, found)
+        judged += _judged(subject, claims, search, tables)
     search.names.fetch({edge.claim.object for edge in judged if edge.claim.object is not None})
     edges: dict[int, list[_Edge]] = {item: [] for item in items}
     for edge in judged:
@@ -95,15 +95,17 @@ def _edges(items: set[int], search: Search, found: Found) -> dict[int, list[_Edg
         else:
             label = date_text(claim.written) if claim.written is not None else claim.text
         if not label:
-            found.drop(edge.subject, edge.relation.property, "no_label", [claim.statement])
-        elif search.method.leak_check and contains(search.names.label(edge.subject) or "", label):
-            found.drop(edge.subject, edge.relation.property, "leak", [claim.statement])
+            tables.drop(edge.subject, edge.relation.property, "no_label", [claim.statement])
+        elif search.settings.leak_check and contains(search.names.label(edge.subject) or "", label):
+            tables.drop(edge.subject, edge.relation.property, "leak", [claim.statement])
         else:
             edges[edge.subject].append(edge._replace(label=label))
     return edges
 
 
-def _judged(subject: int, claims: dict[int, list[Claim]], search: Search, found: Found) -> Iterator[_Edge]:
+def _judged(
+    subject: int, claims: dict[int, list[Claim]], search: Search, tables: StageTables
+) -> Iterator[_Edge]:
     """Yields the edges of one item, still without labels."""
     is_human = search.types.is_a(subject, "human")
     for number, stated in claims.items():
@@ -112,28 +114,28 @@ def _judged(subject: int, claims: dict[int, list[Claim]], search: Search, found:
             continue
         match = search.types.of(subject, relation.subjects)
         if match is None:
-            found.drop(subject, number, "wrong_type", [claim.statement for claim in stated])
+            tables.drop(subject, number, "wrong_type", [claim.statement for claim in stated])
             continue
-        result = immutable_value(relation, claims, is_human, search.method)
+        result = immutable_value(relation, claims, is_human, search.settings)
         if isinstance(result, Dropped):
-            found.drop(subject, number, *result)
+            tables.drop(subject, number, *result)
         elif result is not None:
             values = sorted({claim.value for claim in stated if claim.value is not None})
             yield _Edge(relation, subject, result, match, "", values)
 
 
-def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> _Path | None:
+def _extended(path: _Path, edge: _Edge, settings: TempRippleSettings, tables: StageTables) -> _Path | None:
     """The path with one more edge; None if the edge's value is on the path or named in the question."""
     item = edge.claim.object
     reason = None
     if item in path.nodes:
         reason = "cycle"
-    elif method.leak_check and contains(path.fact["s_label"], edge.label):
+    elif settings.leak_check and contains(path.fact["s_label"], edge.label):
         reason = "leak"
     if reason is not None:
         way = " ".join(f"{property_id(step.relation.property)} {step.value}" for step in (*path.edges, edge))
         detail = f"{path.fact['fact_id']} {path.fact['o']} {way}"
-        found.drop(edge.subject, edge.relation.property, reason, [edge.claim.statement], detail)
+        tables.drop(edge.subject, edge.relation.property, reason, [edge.claim.statement], detail)
         return None
     edges = (*path.edges, edge)
     nodes = path.nodes if item is None else (*path.nodes, item)
@@ -180,14 +182,14 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], search: Search) -> R
     }
 
 
-def _cap(found: Found, facts: Iterable[Row], method: Method) -> None:
+def _cap(tables: StageTables, facts: Iterable[Row], settings: TempRippleSettings) -> None:
     """Keeps the related facts within both caps, those with the smallest ids."""
     roles = {fact["fact_id"]: fact["role"] for fact in facts}
-    for cap, reason in ((method.cap_per_asked_fact, "cap_asked"), (method.cap_per_fact, "cap")):
+    for cap, reason in ((settings.cap_per_asked_fact, "cap_asked"), (settings.cap_per_fact, "cap")):
         if cap is None:
             continue
         counts, kept = Counter[Hashable](), []
-        for row in sorted(found.rows, key=lambda row: row["rel_id"]):  # ids are hashes
+        for row in sorted(tables.rows, key=lambda row: row["rel_id"]):  # ids are hashes
             last = row["path"][-1]
             same = row["fact_id"] if reason == "cap" else (roles[row["fact_id"]], last["x"], last["p"])
             counts[same] += 1
@@ -195,12 +197,12 @@ def _cap(found: Found, facts: Iterable[Row], method: Method) -> None:
                 kept.append(row)
             else:
                 subject, relation = int(last["x"][1:]), int(last["p"][1:])
-                found.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
-        found.rows = kept
+                tables.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
+        tables.rows = kept
 
 
 def immutable_value(
-    relation: Relation, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
+    relation: Relation, of_subject: Mapping[int, list[Claim]], is_human: bool, settings: TempRippleSettings
 ) -> Claim | Dropped | None:
     """The claim with the one value of a property that held over the whole window, or why there is none.
 
@@ -211,7 +213,7 @@ def immutable_value(
     if not claims:
         return None
     stated = tuple(sorted(claim.statement for claim in claims))
-    first, last = method.immutable_span
+    first, last = settings.immutable_span
     competing = []
     for claim in claims:
         end = claim.end
@@ -225,7 +227,7 @@ def immutable_value(
         return Dropped("several_values", stated)
     if None in values:
         return Dropped("unknown_value", stated)
-    lasting = [claim for claim in competing if is_immutable(claim, method)]
+    lasting = [claim for claim in competing if is_immutable(claim, settings)]
     if not lasting:
         faulty = any(claim.has_bad_date for claim in competing)
         return Dropped("bad_date" if faulty else "not_immutable", stated)
@@ -234,24 +236,28 @@ def immutable_value(
         if not lasting:
             return Dropped("no_start", stated)
     claim = min(lasting, key=lambda claim: claim.statement)
-    reason = _guarded(relation, claim, of_subject, is_human, method)
+    reason = _guarded(relation, claim, of_subject, is_human, settings)
     return Dropped(reason, stated) if reason else claim
 
 
-def is_immutable(claim: Claim, method: Method) -> bool:
+def is_immutable(claim: Claim, settings: TempRippleSettings) -> bool:
     """Whether a claim certainly held from `immutable_from` or earlier until `immutable_until` or later."""
-    first, last = method.immutable_span
+    first, last = settings.immutable_span
     start, end = claim.start, claim.end
-    if claim.has_bad_date or end is None or (method.require_start and not claim.starts):
+    if claim.has_bad_date or end is None or (settings.require_start and not claim.starts):
         return False
     return start.hi <= first and end.lo >= last
 
 
 def _guarded(
-    relation: Relation, claim: Claim, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
+    relation: Relation,
+    claim: Claim,
+    of_subject: Mapping[int, list[Claim]],
+    is_human: bool,
+    settings: TempRippleSettings,
 ) -> str | None:
     """The reason of the first guard that fails: of the value, of the death of x, of its beginning."""
-    before, _ = method.immutable_span
+    before, _ = settings.immutable_span
     if claim.date is not None:
         span = covered(claim.date)
         if span is None or claim.date.precision < YEAR:

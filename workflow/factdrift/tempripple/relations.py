@@ -87,9 +87,9 @@ def _relations(path: Path, columns: tuple[str, ...], types: set[str]) -> dict[in
         number = listed_property(name, where)
         if number in relations:
             raise InputError(f"{where}: {name} has a row already; remove one of the two")
-        said = phrases.get(number)
-        phrase = said and (said.phrase if more else said.with_ordinal)
-        if said is None or not phrase:
+        noun = phrases.get(number)
+        phrase = noun and (noun.phrase if more else noun.with_ordinal)
+        if noun is None or not phrase:
             missing = "noun phrase" if more else "noun phrase with an ordinal"
             raise InputError(f"{where}: {name} has no {missing} in {NOUN_PHRASES}; add it")
         unknown = set(subjects.split()) - types
@@ -102,5 +102,5 @@ def _relations(path: Path, columns: tuple[str, ...], types: set[str]) -> dict[in
                 "and yes or no"
             )
         of_types = tuple(subjects.split())
-        relations[number] = Relation(number, label, datatype, of_types, said.wh, phrase, guard, seed == "yes")
+        relations[number] = Relation(number, label, datatype, of_types, noun.wh, phrase, guard, seed == "yes")
     return relations

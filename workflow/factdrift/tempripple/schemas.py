@@ -68,8 +68,8 @@ def read_rows(path: Path, schema: pa.Schema) -> list[Row]:
     table = pq.read_table(path)
     if table.schema.names != schema.names:
         raise InputError(f"{path}: its columns are not those of this version; remove the file and run again")
-    for place, field in enumerate(schema):
+    for index, field in enumerate(schema):
         if field.type == pa.date32():
-            table = table.set_column(place, field.name, table[field.name].cast(pa.int32()))
+            table = table.set_column(index, field.name, table[field.name].cast(pa.int32()))
     rows: list[Row] = table.to_pylist()
     return rows

@@ -88,8 +88,8 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
         table[name].cast(pa.string()).fill_null("").to_pylist() for name in ("item_id", "condition", "model")
     )
     correct = (_CORRECT.get(str(value).strip().lower()) for value in table["correct"].to_pylist())
-    place = (f"{path}, line", 2) if path.suffix == ".csv" else (f"{path}, row", 1)
-    return grouped(zip(names, conditions, correct, models, strict=True), items, *place)
+    source = (f"{path}, line", 2) if path.suffix == ".csv" else (f"{path}, row", 1)
+    return grouped(zip(names, conditions, correct, models, strict=True), items, *source)
 
 
 def grouped(
@@ -106,9 +106,9 @@ def grouped(
     by_id = {item["item_id"]: item for item in items}
     answered: set[tuple[str, str, str]] = set()
     groups: dict[Key, list[Answer]] = defaultdict(list)
-    for place, (name, condition, correct, model) in enumerate(predictions, first):
+    for number, (name, condition, correct, model) in enumerate(predictions, first):
         item = by_id.get(name)
-        where = f"{source} {place}"
+        where = f"{source} {number}"
         if item is None:
             raise InputError(f"{where}: {name!r} is no item of this benchmark")
         if correct is None or not _CONDITION.fullmatch(condition or ""):
@@ -222,8 +222,8 @@ def _conditions(first: Sequence[Answer], second: Sequence[Answer]) -> Row:
     """McNemar's test over the items answered under both conditions."""
     after = {answer.item["item_id"]: answer.correct for answer in second}
     pairs = [(a.correct, after[a.item["item_id"]]) for a in first if a.item["item_id"] in after]
-    only_first = sum(one and not other for one, other in pairs)
-    only_second = sum(other and not one for one, other in pairs)
+    only_first = sum(left and not right for left, right in pairs)
+    only_second = sum(right and not left for left, right in pairs)
     p, statistic = mcnemar(only_first, only_second)
     counts = {"n": len(pairs), "only_first": only_first, "only_second": only_second}
     return counts | {"p": p, "statistic": statistic}
@@ -234,8 +234,8 @@ def _hops(related: Sequence[Answer], mutable: Sequence[Answer]) -> Row:
     first = {answer.asked: answer for answer in reversed(related)}.values()
 
     def tested(group: Iterable[Answer]) -> float:
-        tally = [Counter(answer.correct for answer in each) for each in (group, mutable)]
-        return float(stats.fisher_exact([(each[True], each[False]) for each in tally]).pvalue)
+        tally = [Counter(answer.correct for answer in answers) for answers in (group, mutable)]
+        return float(stats.fisher_exact([(answers[True], answers[False]) for answers in tally]).pvalue)
 
     return {"p": tested(related), "p_of_asked_facts": tested(first)}
 
@@ -257,7 +257,7 @@ def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, dr
     resampled = []
     for _ in range(draws if groups else 0):
         chosen = random.integers(0, len(groups), len(groups))
-        rows = np.concatenate([groups[place] for place in chosen])
+        rows = np.concatenate([groups[index] for index in chosen])
         correlation = point_biserial(correct[rows], values[rows])
         if correlation is not None:
             resampled.append(correlation)

@@ -3,32 +3,24 @@
 Types and names read each item once, all that are new in one question to the source.
 """
 
-import contextlib
-import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from factdrift.core.addresses import QUERY_SERVICE, check_address
 from factdrift.core.columns import Row
-from factdrift.core.errors import InputError
-from factdrift.core.settings import contact_of
 from factdrift.tempripple.claims import best_rank, groups
-from factdrift.tempripple.method import Method
 from factdrift.tempripple.phrases import normal, year
 from factdrift.tempripple.relations import ANY, SPORT, Relations, TypeClass
-from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
+from factdrift.tempripple.settings import TempRippleSettings
+from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, StatementSource
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.names import Names as UsedNames
 from factdrift.words.names import read_names, written
-
-if TYPE_CHECKING:
-    from factdrift.tempripple.jobs import OfSource
 
 
 def ids(numbers: Iterable[int]) -> Ids:
@@ -40,7 +32,7 @@ class Match(NamedTuple):
     """A type of an item, the class that gave it, and its distance in steps of P279."""
 
     depth: int
-    place: int
+    table_row: int
     """Row of the class in types.tsv, which breaks ties between classes at one depth."""
     type: str
     class_number: int
@@ -54,12 +46,12 @@ class Match(NamedTuple):
 class Types:
     """Types of items, from the classes reached by P31 and then up to `type_depth` steps of P279."""
 
-    def __init__(self, source: Source, classes: Sequence[TypeClass], depth: int) -> None:
+    def __init__(self, source: StatementSource, classes: Sequence[TypeClass], depth: int) -> None:
         self._source = source
         self._depth = depth
         self._wanted: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for place, entry in enumerate(classes):
-            self._wanted[entry.number].append((place, entry.type))
+        for table_row, entry in enumerate(classes):
+            self._wanted[entry.number].append((table_row, entry.type))
         self._of_item: dict[int, list[Match]] = {}
         self._instances: dict[int, list[int]] = {}
         self._above: dict[int, list[int]] = {}
@@ -75,17 +67,17 @@ class Types:
             classes = {above for number in classes for above in self._above[number]}
         for item in new:
             self._of_item[item] = sorted(
-                Match(steps, place, name, number)
+                Match(steps, table_row, name, number)
                 for number, steps in self.reached(item).items()
-                for place, name in self._wanted.get(number, ())
+                for table_row, name in self._wanted.get(number, ())
             )
 
-    def _read(self, items: Collection[int], relation: int, found: dict[int, list[int]]) -> None:
+    def _read(self, items: Collection[int], relation: int, classes: dict[int, list[int]]) -> None:
         if items:
-            found |= {item: [] for item in items}
+            classes |= {item: [] for item in items}
             table = self._source.classes(ids(items), relation)
             for item, number in zip(table["id"].to_pylist(), table["class"].to_pylist(), strict=True):
-                found[item].append(number)
+                classes[item].append(number)
 
     def of(self, item: int, subjects: Sequence[str]) -> Match | None:
         """The nearest match among the types `subjects`, or None; ANY matches every item."""
@@ -103,13 +95,13 @@ class Types:
 
     def reached(self, item: int) -> dict[int, int]:
         """All classes of an item that was fetched -> the number of steps of P279 to each."""
-        found = dict.fromkeys(self._instances[item], 0)
-        frontier = list(found)
+        steps = dict.fromkeys(self._instances[item], 0)
+        frontier = list(steps)
         for step in range(1, self._depth + 1):
             above = {number for below in frontier for number in self._above[below]}
-            frontier = list(above - found.keys())
-            found |= dict.fromkeys(frontier, step)
-        return found
+            frontier = list(above - steps.keys())
+            steps |= dict.fromkeys(frontier, step)
+        return steps
 
     def fetch_kinds(self, items: Iterable[int]) -> None:
         """Reads classes and sports (P641, of best rank) of those items whose kinds were not read before."""
@@ -142,7 +134,7 @@ class Names:
     `used`: the names that take articles inside a sentence; None leaves all labels as they are.
     """
 
-    def __init__(self, source: Source, supplied: Mapping[int, str], used: UsedNames | None) -> None:
+    def __init__(self, source: StatementSource, supplied: Mapping[int, str], used: UsedNames | None) -> None:
         self._source = source
         self._supplied = supplied
         self._used = used
@@ -178,15 +170,15 @@ class Names:
 class Search(NamedTuple):
     """A source, and what decides about its rows."""
 
-    source: Source
+    source: StatementSource
     relations: Relations
-    method: Method
+    settings: TempRippleSettings
     types: Types
     names: Names
 
 
 @dataclass
-class Found:
+class StageTables:
     """Rows of TR_FACTS or TR_RELATED, rows of TR_DROPPED, and counts for the statistics."""
 
     stage: Literal["mutable", "related"]
@@ -229,51 +221,11 @@ class Found:
             row["discriminates"] = None if parallel is None else parallel.isdisjoint(answer)
 
 
-def search_of(source: Source, method: Method, relations: Relations, labels: Sequence[Path] = ()) -> Search:
+def search_of(
+    source: StatementSource, settings: TempRippleSettings, relations: Relations, labels: Sequence[Path] = ()
+) -> Search:
     """The search of a source; `labels`: tables `id label` of items that it does not know."""
     table = supplied_labels(labels)
     supplied = dict(zip(table["id"].to_pylist(), table["label"].to_pylist(), strict=True))
-    names = Names(source, supplied, None if method.grammar == "plain" else read_names())
-    return Search(source, relations, method, Types(source, relations.types, method.type_depth), names)
-
-
-@contextlib.contextmanager
-def opened(job: "OfSource") -> Iterator[Search]:
-    """Opens the source of a job for the block: tables, the local server, or another one.
-
-    The answers of another server are kept. Raises InputError that names the flags that the job lacks.
-    """
-    from factdrift.core.tables import database
-    from factdrift.sparql.client import OWN_LIMIT, Client
-    from factdrift.sparql.server import serving
-    from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
-    from factdrift.tempripple.table_source import TableSource
-
-    source: Source
-    client = None
-    with contextlib.ExitStack() as stack:
-        if job.source == "tables":
-            tables = ("rows", "classes", "entities", "properties")
-            missing = [f"--{name}" for name in tables if not getattr(job, name)]
-            if missing or job.properties is None:
-                raise InputError(f"--source tables needs {', '.join(missing)}")
-            db = stack.enter_context(database(job.memory_mb, job.threads))
-            source = TableSource(db, job.rows, job.classes, job.entities, job.properties)
-        elif job.endpoint == "local":
-            if job.database is None:
-                raise InputError("--endpoint local needs --database")
-            url = stack.enter_context(serving(job.database))
-            source = SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
-        else:
-            if job.answers is None:
-                raise InputError("--endpoint wikidata or an address needs --answers")
-            if job.endpoint == "wikidata":
-                url, contact = QUERY_SERVICE, contact_of("")
-            else:
-                check_address("--endpoint", job.endpoint)
-                url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
-            client = Client(url, contact, job.answers)
-            source = SparqlSource(client)
-        yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
-    if client is not None:
-        print(f"{client.url}: {client.requests:,} requests; the other answers had been kept")
+    names = Names(source, supplied, None if settings.grammar == "plain" else read_names())
+    return Search(source, relations, settings, Types(source, relations.types, settings.type_depth), names)

@@ -65,7 +65,7 @@ DECLARATIONS = schema_of("id: int32, label datatype: string")
 `label` as in TERMS, null without one; `datatype` as in the dump's JSON (`wikibase-item`, ...)."""
 
 
-class Source(Protocol):
+class StatementSource(Protocol):
     """The questions of the stage. Answers have exactly the schemas above."""
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:

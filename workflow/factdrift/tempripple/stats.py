@@ -1,21 +1,16 @@
 """Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
 import datetime
-import random
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import msgspec
 
 from factdrift.core.columns import Row
-from factdrift.tempripple.claims import EPOCH
-from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TASKS, TR_ITEMS, read_rows
+from factdrift.tempripple.settings import ItemSettings
 from factdrift.wikidata.ids import property_id
 
 
@@ -25,24 +20,24 @@ def statistics(
     items: Sequence[Row],
     dropped: Sequence[Row],
     relations: Relations,
-    method: ItemMethod,
+    settings: ItemSettings,
     snapshot: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The content of `tr_stats.json` but for the counts of the jobs before.
 
     `snapshot`: the snapshot.json, or the `endpoint` that answered.
     """
-    first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
-    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
+    first, last = (datetime.date.fromordinal(day).isoformat() for day in settings.immutable_span)
+    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if settings.dated else "off"}
     open_only = Counter(item["asked_p"] for item in items if item["open_only"])
     return {
         "snapshot": {
-            "date": method.snapshot_date.isoformat(),
+            "date": settings.snapshot_date.isoformat(),
             **{key: snapshot.get(key) for key in ("dump", "scope", "endpoint")},
         },
-        "partial_period": method.partial_period,
+        "partial_period": settings.partial_period,
         # As they took effect.
-        "parameters": msgspec.to_builtins(msgspec.structs.asdict(method)) | filled,
+        "parameters": msgspec.to_builtins(msgspec.structs.asdict(settings)) | filled,
         "sizes": {
             "subject_relation_pairs": len({(fact["s"], fact["p"]) for fact in facts}),
             "mutable_facts": len(facts),
@@ -128,7 +123,7 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
                 name: sum(item["discriminates"] is value for item in group)
                 for name, value in (("yes", True), ("no", False), ("no_parallel", None))
             },
-            "letters": {letter: letters[place] for place, letter in enumerate("ABCD")},
+            "letters": {letter: letters[index] for index, letter in enumerate("ABCD")},
         }
     flags = Counter(flag for item in items for flag in item["flags"])
     return counts | {"flags": dict(sorted(flags.items()))}
@@ -166,104 +161,3 @@ def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
         }
         for stage, reasons in sorted(counts.items())
     }
-
-
-def as_markdown(stats: Mapping[str, Any]) -> str:
-    """The statistics as Markdown, durations in the layout of the paper's Table 1."""
-    sizes, opened, spread = stats["sizes"], stats["open_only"], stats["concentration"]
-    lines = [
-        f"# TempRIPPLE from the snapshot of {stats['snapshot']['date']}",
-        "",
-        f"{sizes['subject_relation_pairs']:,} (s, p), {sizes['mutable_facts']:,} mutable facts, "
-        f"{sizes['related_facts']:,} related facts, {sizes['items']:,} items.",
-    ]
-    if stats["partial_period"]:
-        until = stats["parameters"]["change_end"]
-        lines += ["", f"The snapshot is older than {until}: the period is not complete."]
-    columns = ("subjects", "facts", "mean_years", "max_years", "mean_years_ended")
-    lines += _table(
-        "property | (s, p) | facts | mean years | maximum | mean of those that ended",
-        (
-            ["all" if name == "all" else f"{name} {row['label']}", *(row[column] for column in columns)]
-            for name, row in stats["table_1"].items()
-        ),
-    )
-    lines += _table(
-        "hop | related facts | of new facts | of old facts | per fact of the hop before",
-        ([hop, *stats["related"][f"hop_{hop}"].values()] for hop in (1, 2, 3)),
-    )
-    groups = []
-    for name, row in stats["items"].items():
-        if name != "flags":  # `task_3_hop_1`
-            cells = [row["items"], row["open_only"], *row["discriminates"].values()]
-            groups.append([TASKS[int(name[5]) - 1], name[-1], *cells])
-    lines += _table(
-        "task | hop | items | without options | discriminate | do not | no parallel",
-        groups,
-    )
-    if opened["items"]:
-        properties = ", ".join(f"{name} {number:,}" for name, number in opened["by_property"].items())
-        share = f"{opened['items']:,} items ({opened['share']:.1%})"
-        lines += ["", f"{share} have no options and can only be asked openly: {properties}."]
-    asked, facts = spread["related_items"], spread["asked_facts"]
-    if facts:
-        holders = ", ".join(f"{item['label']} {item['share']:.1%}" for item in spread["largest_holders"])
-        lines += [
-            "",
-            f"The {asked:,} related items ask for {facts:,} different facts.",
-            f"The holders from whom most paths start: {holders}.",
-        ]
-    dropped = []
-    for stage, reasons in stats["dropped"].items():
-        for reason, numbers in reasons.items():
-            parts = ", ".join(f"{name} {number:,}" for name, number in numbers.items() if name != "all")
-            dropped.append([stage, reason, numbers["all"], parts])
-    return "\n".join([*lines, *_table("stage | reason | dropped | of which", dropped)]) + "\n"
-
-
-def _table(header: str, rows: Iterable[Iterable[Any]]) -> list[str]:
-    """The lines of a Markdown table, with an empty one before it."""
-    lines = ["", f"| {header} |", "|---" * (header.count("|") + 1) + "|"]
-    for row in rows:
-        cells = ("-" if cell is None else f"{cell:,}" if not isinstance(cell, str) else cell for cell in row)
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-WIDTH = 100
-
-
-def examples(items: Path, number: int) -> str:
-    """The page: `number` items with options from a table of TR_ITEMS, spread over tasks and hops."""
-    groups: dict[tuple[int, int], list[Row]] = {}
-    for row in read_rows(items, TR_ITEMS):
-        if not row["open_only"]:
-            groups.setdefault((row["task"], row["hop"]), []).append(row)
-    for group in groups.values():
-        random.Random(0).shuffle(group)
-    chosen: list[Row] = []
-    while len(chosen) < number and any(groups.values()):
-        for key in sorted(groups):
-            if groups[key] and len(chosen) < number:
-                chosen.append(groups[key].pop())
-    chosen.sort(key=lambda row: (row["task"], row["hop"], row["item_id"]))
-    days = {datetime.date.fromordinal(row["as_of"] + EPOCH).isoformat() for row in chosen}
-    command = f"factdrift tempripple examples results/tempripple.parquet --number {len(chosen)}"
-    header = [
-        "# Items of TempRIPPLE",
-        "",
-        f"{len(chosen)} items as of {' and '.join(sorted(days)) or 'no day'}, spread over tasks and hops.",
-        "The answer is bold. The quoted sentence is the context, given in one of two conditions only.",
-        f"Printed by `{command}`.",
-        "",
-    ]
-    lines = []
-    for row in chosen:
-        hop = f", hop {row['hop']}" if row["hop"] else ""
-        lines += [f"### {TASKS[row['task'] - 1]}{hop} (`{row['item_id']}`)", ""]
-        lines += [textwrap.fill(row["context"], WIDTH, initial_indent="> ", subsequent_indent="> "), ""]
-        lines += [textwrap.fill(row["question"], WIDTH), ""]
-        for place, (letter, text) in enumerate(zip("ABCD", row["options"], strict=True)):
-            lines.append(f"- {letter}. **{text}**" if place == row["answer_index"] else f"- {letter}. {text}")
-        lines.append("")
-    return "\n".join([*header, *lines])

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import ONGOING, UNSTARTED, Claim, Span
-from factdrift.tempripple.method import Method
+from factdrift.tempripple.settings import TempRippleSettings
 
 
 class Holding(NamedTuple):
@@ -39,22 +39,22 @@ class Timeline(NamedTuple):
     changes: int
 
 
-def timeline(claims: Iterable[Claim], method: Method) -> Timeline | Dropped:
+def timeline(claims: Iterable[Claim], settings: TempRippleSettings) -> Timeline | Dropped:
     """The timeline of one (s, p) inside the window, in six steps (docs/tempripple.md, docs/decisions.md)."""
-    holdings = _in_window(claims, method)
+    holdings = _in_window(claims, settings)
     if isinstance(holdings, Dropped):
         return holdings
-    if method.infer_end_from_next:
+    if settings.infer_end_from_next:
         holdings = _with_inferred_ends(holdings)
-    if method.unite_same_object:
+    if settings.unite_same_object:
         holdings = _united(holdings)
-    ordered = _ordered(holdings, method)
+    ordered = _ordered(holdings, settings)
     if isinstance(ordered, Dropped):
         return ordered
-    uncovered = _uncovered(ordered, method)
+    uncovered = _uncovered(ordered, settings)
     if uncovered is not None:
         return uncovered
-    return _changed(_merged(ordered), method)
+    return _changed(_merged(ordered), settings)
 
 
 def before(first: Holding, second: Holding) -> bool:
@@ -62,14 +62,14 @@ def before(first: Holding, second: Holding) -> bool:
     return first.end.lo <= second.start.hi
 
 
-def ordered_pair(one: Holding, other: Holding) -> bool:
+def ordered_pair(first: Holding, second: Holding) -> bool:
     """Whether exactly one of the two can come before the other."""
-    return before(one, other) != before(other, one)
+    return before(first, second) != before(second, first)
 
 
-def _in_window(claims: Iterable[Claim], method: Method) -> list[Holding] | Dropped:
+def _in_window(claims: Iterable[Claim], settings: TempRippleSettings) -> list[Holding] | Dropped:
     """Step 1: the holdings that may touch the window; dropped if one has a bad date or an unknown object."""
-    window_start, last = method.window_start.toordinal(), method.last_day.toordinal()
+    window_start, last = settings.window_start.toordinal(), settings.last_day.toordinal()
     holdings, bad, unnamed = [], [], []
     for claim in sorted(claims, key=lambda claim: claim.statement):
         if claim.snak == "novalue":
@@ -117,40 +117,40 @@ def _united(holdings: list[Holding]) -> list[Holding]:
     """Step 2: duplicates are united, in the order of `key`, because one union can settle the next pair."""
     while True:
         holdings = sorted(holdings, key=lambda holding: holding.key)
-        for one, other in combinations(holdings, 2):
-            if one.object == other.object and not ordered_pair(one, other):
+        for first, second in combinations(holdings, 2):
+            if first.object == second.object and not ordered_pair(first, second):
                 break
         else:
             return holdings
-        rest = [holding for holding in holdings if holding not in (one, other)]
-        holdings = [*rest, _union(one, other)]
+        rest = [holding for holding in holdings if holding not in (first, second)]
+        holdings = [*rest, _union(first, second)]
 
 
-def _union(one: Holding, other: Holding) -> Holding:
-    earliest = min(one, other, key=lambda h: (h.start.lo, -(h.start_precision or 0), h.statements))
-    latest = max(one, other, key=lambda h: (h.end.hi, h.end_precision or 0, h.statements))
+def _union(first: Holding, second: Holding) -> Holding:
+    earliest = min(first, second, key=lambda h: (h.start.lo, -(h.start_precision or 0), h.statements))
+    latest = max(first, second, key=lambda h: (h.end.hi, h.end_precision or 0, h.statements))
     return Holding(
-        one.object,
-        Span(min(one.start.lo, other.start.lo), min(one.start.hi, other.start.hi)),
-        Span(max(one.end.lo, other.end.lo), max(one.end.hi, other.end.hi)),
+        first.object,
+        Span(min(first.start.lo, second.start.lo), min(first.start.hi, second.start.hi)),
+        Span(max(first.end.lo, second.end.lo), max(first.end.hi, second.end.hi)),
         earliest.start_precision,
         latest.end_precision,
-        tuple(sorted({*one.statements, *other.statements})),
+        tuple(sorted({*first.statements, *second.statements})),
     )
 
 
-def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped:
+def _ordered(holdings: list[Holding], settings: TempRippleSettings) -> list[Holding] | Dropped:
     """Step 3: the holdings from the earliest to the latest; dropped unless the dates allow one order only.
 
     With `on_ambiguous: keep`, `key` decides where they allow several.
     """
     waiting = sorted(holdings, key=lambda holding: holding.key)
     faults: dict[str, Dropped] = {}
-    for one, other in combinations(waiting, 2):
-        if not ordered_pair(one, other):
-            fault = _fault(one, other)
+    for holding, other in combinations(waiting, 2):
+        if not ordered_pair(holding, other):
+            fault = _fault(holding, other)
             faults.setdefault(fault.reason, fault)
-    if method.on_ambiguous == "keep":
+    if settings.on_ambiguous == "keep":
         faults.pop("order_ambiguous", None)
     for reason in ("undated", "missing_start", "overlap", "order_ambiguous"):
         if reason in faults:
@@ -158,39 +158,43 @@ def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped
     ordered = []
     while waiting:
         first = next(
-            one
-            for one in waiting
-            if not any(before(other, one) and not before(one, other) for other in waiting if other is not one)
+            holding
+            for holding in waiting
+            if not any(
+                before(other, holding) and not before(holding, other)
+                for other in waiting
+                if other is not holding
+            )
         )
         waiting.remove(first)
         ordered.append(first)
     return ordered
 
 
-def _fault(one: Holding, other: Holding) -> Dropped:
-    statements = tuple(sorted({*one.statements, *other.statements}))
-    if before(one, other):
+def _fault(first: Holding, second: Holding) -> Dropped:
+    statements = tuple(sorted({*first.statements, *second.statements}))
+    if before(first, second):
         return Dropped("order_ambiguous", statements, "either may come first")
-    for holding in (one, other):
+    for holding in (first, second):
         if holding.start == UNSTARTED and holding.end == ONGOING:
             return Dropped("undated", statements, "they overlap, and one has no date")
-    if UNSTARTED in (one.start, other.start):
+    if UNSTARTED in (first.start, second.start):
         return Dropped("missing_start", statements, "they overlap, and one has no start")
     return Dropped("overlap", statements, "they overlap")
 
 
-def _uncovered(ordered: Sequence[Holding], method: Method) -> Dropped | None:
+def _uncovered(ordered: Sequence[Holding], settings: TempRippleSettings) -> Dropped | None:
     """Step 4: the reason if no holder is known for a part of the window."""
-    if method.coverage == "off" or not ordered:
+    if settings.coverage == "off" or not ordered:
         return None
-    window_start = method.window_start.toordinal()
+    window_start = settings.window_start.toordinal()
     first = ordered[0]
     missing = first.start.lo - window_start
-    if missing >= method.gap_days or (method.coverage == "strict" and first.start.hi > window_start):
+    if missing >= settings.gap_days or (settings.coverage == "strict" and first.start.hi > window_start):
         return Dropped("left_gap", first.statements, f"the first is known from {max(missing, 0)} days on")
     for earlier, later in pairwise(ordered):
         missing = later.start.lo - earlier.end.hi
-        if missing >= method.gap_days:
+        if missing >= settings.gap_days:
             statements = tuple(sorted({*earlier.statements, *later.statements}))
             return Dropped("gap", statements, f"{missing} days between them")
     return None
@@ -214,12 +218,12 @@ def _merged(ordered: Sequence[Holding]) -> list[Holding]:
     return merged
 
 
-def _changed(merged: Sequence[Holding], method: Method) -> Timeline | Dropped:
+def _changed(merged: Sequence[Holding], settings: TempRippleSettings) -> Timeline | Dropped:
     """Step 6: dropped unless the newest certainly began in the change period and another held before."""
-    period = Span(method.change_start.toordinal(), method.change_end.toordinal())
+    period = Span(settings.change_start.toordinal(), settings.change_end.toordinal())
     newest = merged[-1] if merged else None
     changed = newest is not None and (
-        _inside(newest.start, period) or (method.new_rule == "any" and _inside(newest.end, period))
+        _inside(newest.start, period) or (settings.new_rule == "any" and _inside(newest.end, period))
     )
     if newest is None or not changed:
         statements = newest.statements if newest else ()

@@ -7,17 +7,14 @@ Published templates (config key `verbalizer: file`) come in the three layouts of
 recognised by the file; the sentences of `triple_verbs` are filtered and counted as our own are.
 """
 
-import gzip
 import json
-import lzma
 import re
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -26,9 +23,9 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import check_columns, records, write_parquet
-from factdrift.verbalize.jobs import Count, Quality
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.verbalize.sentences import judged
+from factdrift.verbalize.settings import Quality
 from factdrift.wikidata.ids import listed_property
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
@@ -47,10 +44,9 @@ _EXAMPLES = 3
 _WORD_BEFORE_BLANK = re.compile(r"(\w+)[\"'(]* (?=\{(?:subject|object)\})")
 _BLANKS = re.compile(r"\{\w+\}")
 _DATES = ("Date", "Month", "Year")
-_OPENERS: dict[str, Callable[..., IO[str]]] = {".jsonl": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
-class Kept(NamedTuple):
+class KeptSentence(NamedTuple):
     """A sentence that the filters kept, with its template."""
 
     property: int
@@ -64,19 +60,20 @@ class Kept(NamedTuple):
     is_date: bool
 
 
-def write_candidates(job: Count) -> int:
+def write_candidates(
+    verbalizations: Path, sample: Path, language: Language, quality: Quality, output: Path
+) -> int:
     """Writes CANDIDATES from the kept sentences in one language; returns the number of rows."""
-    triples = {row["request"]: row for row in records(job.sample) if row["language"] == job.language}
+    triples = {row["request"]: row for row in records(sample) if row["language"] == language.code}
     relations = {
         row["property"]: f"{row['relation_label']} {row['relation_description'] or ''}"
         for row in triples.values()
     }
-    language = read_language(job.prompts, job.language)
-    rows = counted(_kept(job.verbalizations, triples), relations, language, job.settings)
-    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), job.output)
+    rows = counted(_kept(verbalizations, triples), relations, language, quality)
+    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), output)
 
 
-def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[Kept]:
+def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[KeptSentence]:
     columns = ["request", "property", "sentence", "template", "object_label"]
     for row in records(verbalizations, columns):
         triple = triples.get(row["request"])
@@ -84,7 +81,7 @@ def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[Kept]:
             continue
         meant = [triple[f"{part}_description"] for part in ("subject", "object")]
         is_worded = triple["datatype"] in ("time", "quantity")
-        yield Kept(
+        yield KeptSentence(
             row["property"],
             row["request"],
             row["sentence"],
@@ -96,27 +93,27 @@ def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[Kept]:
 
 
 def counted(
-    kept: Iterable[Kept], relations: Mapping[int, str], language: Language, quality: Quality
+    kept: Iterable[KeptSentence], relations: Mapping[int, str], language: Language, quality: Quality
 ) -> Iterator[Row]:
     """The rows of CANDIDATES; `kept` is sorted by property, `relations` has their labels and descriptions.
 
     Templates without an article before a blank come first, then the most frequent, then by text.
     """
     for number, sentences in groupby(kept, key=attrgetter("property")):
-        templates: dict[str, list[Kept]] = {}
+        templates: dict[str, list[KeptSentence]] = {}
         for sentence in sentences:
             templates.setdefault(sentence.template, []).append(sentence)
-        subjects = len({each.subject for found in templates.values() for each in found})
-        places = []
-        for template, found in templates.items():
+        subjects = len({sentence.subject for alike in templates.values() for sentence in alike})
+        ordered = []
+        for template, alike in templates.items():
             reason = None
             behind = False
             if quality.quality == "strict":
-                reason = _reason(found, subjects, relations[number], language, quality)
+                reason = _reason(alike, subjects, relations[number], language, quality)
                 words = {word.lower() for word in _WORD_BEFORE_BLANK.findall(template)}
                 behind = reason is None and not words.isdisjoint(language.texts.articles)
-            places.append((reason is not None, behind, -len(found), template, reason))
-        for rank, (unused, _, count, template, reason) in enumerate(sorted(places), start=1):
+            ordered.append((reason is not None, behind, -len(alike), template, reason))
+        for rank, (unused, _, count, template, reason) in enumerate(sorted(ordered), start=1):
             firsts: dict[str, str] = {}
             for sentence in templates[template]:
                 firsts.setdefault(sentence.subject, sentence.sentence)
@@ -132,24 +129,24 @@ def counted(
 
 
 def _reason(
-    sentences: Sequence[Kept], subjects: int, relation: str, language: Language, quality: Quality
+    sentences: Sequence[KeptSentence], subjects: int, relation: str, language: Language, quality: Quality
 ) -> str | None:
     """Which of RULES the template of these sentences breaks; `subjects`: how many the relation has."""
     template, count = sentences[0].template, len(sentences)
-    spread = len({each.subject for each in sentences})
+    spread = len({sentence.subject for sentence in sentences})
     if spread < min(quality.min_subjects, subjects):
         return "narrow"
     words = words_of([_BLANKS.sub(" ", template)])
     own = words_of([relation]) | language.common_words.get(language.code, frozenset())
-    describing = sum(not each.described.isdisjoint(words - own) for each in sentences)
+    describing = sum(not sentence.described.isdisjoint(words - own) for sentence in sentences)
     general = spread >= max(quality.general_subjects, quality.general_share * subjects)
     if describing * 2 > count and not general:
         return "describes"
     if any(character.isdigit() and character not in relation for character in template):
         return "number"
-    of_literals = sum(not each.literal.isdisjoint(words) for each in sentences)
+    of_literals = sum(not sentence.literal.isdisjoint(words) for sentence in sentences)
     last = template.removesuffix(OBJECT).split()[-1].lower()
-    before_date = last in language.texts.date_words and any(each.is_date for each in sentences)
+    before_date = last in language.texts.date_words and any(sentence.is_date for sentence in sentences)
     return "object_kind" if of_literals * 2 > count or before_date else None
 
 
@@ -168,13 +165,13 @@ def write_published(path: Path, prompts: Path, quality: Quality, output: Path) -
     dropped: Counter[str] = Counter()
     if path.suffix == ".json":
         rows = list(_best_templates(path))
-    elif path.suffix in _OPENERS or "verbalizations" in columns:
+    elif "verbalizations" in columns:
         rows = _from_sentences(path, prompts, quality, dropped)
     elif {"property", "template"} <= set(columns):
         rows = list(_own(path))
     else:
         raise InputError(
-            f"templates_file: {path} is no best_templates.json, no triple_verbs table or .jsonl, and no "
+            f"templates_file: {path} is no best_templates.json, no table triple_verbs and no "
             "templates.parquet; docs/verbalization.md describes these"
         )
     dropped.update(row["dropped_by"] for row in rows if row["dropped_by"])
@@ -210,9 +207,9 @@ def _converted(text: str) -> str:
 
 def _own(path: Path) -> Iterator[Row]:
     relations: dict[int, list[Row]] = {}
-    for place, row in enumerate(records(path)):
+    for index, row in enumerate(records(path)):
         if not isinstance(row["property"], int) or not isinstance(row["template"], str):
-            raise InputError(f"{path}, row {place}: property (an integer) and template (a text) are expected")
+            raise InputError(f"{path}, row {index}: property (an integer) and template (a text) are expected")
         relations.setdefault(row["property"], []).append(row)
     for number, rows in sorted(relations.items()):
         rows.sort(key=lambda row: (row.get("rank") is None, row.get("rank")))
@@ -242,8 +239,11 @@ def _from_sentences(path: Path, prompts: Path, quality: Quality, dropped: Counte
     """Counts the templates of `triple_verbs`; adds sentences and answers without one to `dropped`."""
     language = read_language(prompts, "en")
     relations: dict[int, str] = {}
-    kept: list[Kept] = []
-    for where, row in _table(path) if path.suffix == ".parquet" else _lines(path):
+    kept: list[KeptSentence] = []
+    columns = ["triple", "verbalizations", "error"]
+    check_columns(path, columns, ", as triple_verbs has")
+    for index, row in enumerate(records(path, columns)):
+        where = f"{path}, row {index}"
         try:
             triple, answers = row["triple"], row["verbalizations"] or []
             relation, subject, object_ = triple["relation"], triple["subject"], triple["object"]
@@ -270,29 +270,8 @@ def _from_sentences(path: Path, prompts: Path, quality: Quality, dropped: Counte
             if template is None:
                 dropped[f"sentence: {reason}"] += 1
             else:
-                kept.append(Kept(number, named, sentence, template, described, literal, is_date))
+                kept.append(KeptSentence(number, named, sentence, template, described, literal, is_date))
     if not relations:
         raise InputError(f"templates_file: {path} holds no triple; fetch the file again")
     kept.sort(key=attrgetter("property"))
     return list(counted(kept, relations, language, quality))
-
-
-def _table(path: Path) -> Iterator[tuple[str, Row]]:
-    wanted = ["triple", "verbalizations", "error"]
-    check_columns(path, wanted, ", as triple_verbs has")
-    for place, row in enumerate(records(path, wanted)):
-        yield f"{path}, row {place}", row
-
-
-def _lines(path: Path) -> Iterator[tuple[str, Row]]:
-    read = 0
-    try:
-        with _OPENERS[path.suffix](path, "rt", encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise ValueError("no object")
-                read += 1
-                yield f"{path}, line {read}", row
-    except (ValueError, RecursionError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path}, line {read + 1}: {error}; fetch the file again") from None

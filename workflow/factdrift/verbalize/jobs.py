@@ -9,6 +9,7 @@ from factdrift.chat.settings import Form
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
 from factdrift.core.switches import Variant
+from factdrift.verbalize.settings import Quality
 
 Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
 Labels = Annotated[Paths, "id, label: of what the dumps lack", Flag("TSV")]
@@ -24,15 +25,6 @@ class SampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entities: int
     triples: int
     seed: int
-
-
-class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How `verbalize count` and `published` judge templates."""
-
-    quality: Literal["strict", "paper"] = "strict"
-    min_subjects: int = 3
-    general_subjects: int = 4
-    general_share: float = 0.25
 
 
 class WriteTemplates(Job, command="verbalize templates"):
@@ -51,9 +43,11 @@ class WriteTemplates(Job, command="verbalize templates"):
     labels: Labels = ()
 
     def run(self) -> None:
-        from factdrift.verbalize.templates import write_templates
+        from factdrift.verbalize.templates import Inputs, read_templates, write_templates
 
-        write_templates(self)
+        inputs = Inputs(self.updates, self.neighbors, (self.new, self.old), self.labels, self.candidates)
+        own = None if self.no_fallback else read_templates(self.templates)
+        write_templates(inputs, own, self.source, self.kept, self.output)
 
 
 class Literals(Job, command="verbalize literals"):
@@ -70,7 +64,8 @@ class Literals(Job, command="verbalize literals"):
     def run(self) -> None:
         from factdrift.verbalize.literals import write_literals
 
-        write_literals(self)
+        facts, as_raw = (self.updates, self.neighbors), self.variant == "reference"
+        write_literals(*facts, (self.new, self.old), self.labels, self.output, as_raw)
 
 
 class OfPrompts(Job):
@@ -95,12 +90,16 @@ class Sample(OfPrompts, command="verbalize sample"):
     settings: Annotated[SampleSettings, Key("verbalization")]
 
     def run(self) -> str:
+        from factdrift.core.tables import database
         from factdrift.verbalize.language import read_language
-        from factdrift.verbalize.sample import draw
+        from factdrift.verbalize.sample import Inputs, draw
 
         for code in self.settings.languages:
             read_language(self.prompts, code)
-        return f"{draw(self):,} triples to put into sentences"
+        inputs = Inputs(*(getattr(self, name) for name in Inputs._fields))
+        with database(self.memory_mb, self.threads) as db:
+            rows = draw(db, inputs, **msgspec.structs.asdict(self.settings), output=self.output)
+        return f"{rows:,} triples to put into sentences"
 
 
 class OfSentences(OfPrompts):
@@ -132,7 +131,8 @@ class Sentences(OfSentences, command="verbalize sentences", beside="words"):
     def run(self) -> str:
         from factdrift.verbalize.sentences import write_sentences
 
-        totals = write_sentences(self)
+        inputs = self.sample, self.answers, self.prompts
+        totals = write_sentences(*inputs, self.number, self.output, self.report, self.text)
         kept = f"{totals.pop('kept'):,} of {totals.pop('asked'):,} sentences kept ({self.text})"
         return "\n".join([kept, *(f"{n:,} dropped: {step}" for step, n in totals.items() if n)])
 
@@ -147,8 +147,11 @@ class Count(OfPrompts, command="verbalize count"):
 
     def run(self) -> str:
         from factdrift.verbalize.candidates import write_candidates
+        from factdrift.verbalize.language import read_language
 
-        return f"{write_candidates(self):,} different templates"
+        language = read_language(self.prompts, self.language)
+        rows = write_candidates(self.verbalizations, self.sample, language, self.settings, self.output)
+        return f"{rows:,} different templates"
 
 
 class Published(OfPrompts, command="verbalize published", beside="words"):

@@ -10,7 +10,6 @@ import pyarrow as pa
 from factdrift.core.columns import schema_of
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, growing, sql
-from factdrift.verbalize.jobs import Literals
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.literals import PERCENT, shown
@@ -21,34 +20,41 @@ LITERALS = schema_of("datatype key json label short raw: string")
 _BATCH = 65_536
 
 
-def write_literals(job: Literals) -> None:
+def write_literals(
+    updates: Sequence[Path],
+    neighbors: Sequence[Path],
+    entities: tuple[Sequence[Path], Sequence[Path]],
+    labels: Sequence[Path],
+    output: Path,
+    as_raw: bool = False,
+) -> None:
     """Writes LITERALS for every literal of the updates and neighbour tables.
 
-    Units take label and symbol from the new snapshot's entities, else from the old one's, else a label from
-    the `labels` tables. In variant `reference` the label of a literal is its raw form.
+    Units take label and symbol from the entities of the new and then of the old snapshot, else a label from
+    the `labels` tables. With `as_raw` the label of a literal is its raw form, as in the variant `reference`.
     """
     parts = []
-    if job.updates:
+    if updates:
         parts += [
-            f"SELECT datatype, key, {side}_json AS json, object FROM read_parquet({sql(job.updates)}) "
+            f"SELECT datatype, key, {side}_json AS json, object FROM read_parquet({sql(updates)}) "
             "WHERE dropped_by IS NULL"
             for side in ("old", "new")
         ]
     # One file at a time: nearest and random facts may be tables of different columns.
-    parts += [f"SELECT datatype, key, json, object FROM read_parquet({sql(path)})" for path in job.neighbors]
-    with database() as db, growing(job.output, LITERALS) as add:
+    parts += [f"SELECT datatype, key, json, object FROM read_parquet({sql(path)})" for path in neighbors]
+    with database() as db, growing(output, LITERALS) as add:
         db.execute(
             f"""CREATE TEMP TABLE literals AS
             SELECT DISTINCT datatype, key, json FROM ({" UNION ALL ".join(parts)})
             WHERE object IS NULL AND json IS NOT NULL"""
         )
-        units = units_of(db, job.new, job.old, job.labels)
+        units = units_of(db, *entities, labels)
         progress = Progress("literals", db.sql("SELECT count(*) FROM literals").fetchall()[0][0])
         rows = db.sql("SELECT datatype, key, json FROM literals ORDER BY datatype, key, json")
         for batch in rows.to_arrow_reader(_BATCH):
             forms = [shown(row["datatype"], row["json"], units) for row in batch.to_pylist()]
             label, short, raw = (pa.array(texts, pa.string()) for texts in zip(*forms, strict=True))
-            if job.variant == "reference":
+            if as_raw:
                 label = raw
             add(pa.RecordBatch.from_arrays([*batch.columns, label, short, raw], schema=LITERALS))
             progress.advance(batch.num_rows)
@@ -68,16 +74,16 @@ def units_of(
     )
     db.register("supplied", supplied_labels(labels))
     parts = [
-        f"SELECT {place} AS place, id, label, symbol FROM read_parquet({sql(tables)})"
-        for place, tables in enumerate((entities, old_entities))
+        f"SELECT {rank} AS place, id, label, symbol FROM read_parquet({sql(tables)})"
+        for rank, tables in enumerate((entities, old_entities))
         if tables
     ]
     union = " UNION ALL ".join([*parts, "SELECT 2 AS place, id, label, NULL AS symbol FROM supplied"])
-    found = db.sql(
+    rows = db.sql(
         f"""SELECT id, arg_min(label, place), arg_min(symbol, place) FROM units LEFT JOIN ({union}) USING (id)
         WHERE id IS NOT NULL GROUP BY id ORDER BY id"""
     ).fetchall()
-    named: dict[int, tuple[str | None, str | None]] = {row[0]: row[1:] for row in found}
+    named: dict[int, tuple[str | None, str | None]] = {row[0]: row[1:] for row in rows}
     nameless = [entity_id(n) for n, names in named.items() if not any(names) and n != PERCENT]
     if nameless:
         print(f"literals: units without a label, shown by their id: {', '.join(nameless)}", file=sys.stderr)

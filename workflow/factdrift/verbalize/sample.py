@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
 from factdrift.core.columns import schema_of
-from factdrift.core.tables import database, sql, table_of, write_parquet
-from factdrift.verbalize.jobs import Sample
+from factdrift.core.tables import sql, table_of, write_parquet
 from factdrift.verbalize.language import Texts, read_language
 from factdrift.verbalize.literals import units_of
 from factdrift.wikidata.ids import entity_id, property_id
@@ -47,65 +46,84 @@ ANSWER = {
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
-def draw(job: Sample) -> int:
+class Inputs(NamedTuple):
+    """The filtered statements, items, properties, classes and popularity of the old dump, labels of items in
+    other languages, and of what the dump does not name."""
+
+    filtered: Sequence[Path]
+    entities: Sequence[Path]
+    properties: Path
+    classes: Path
+    popularity: Path
+    translations: Sequence[Path]
+    labels: Sequence[Path]
+
+
+def draw(
+    db: duckdb.DuckDBPyConnection,
+    inputs: Inputs,
+    languages: Sequence[str],
+    entities: int,
+    triples: int,
+    seed: int,
+    output: Path,
+) -> int:
     """Writes SAMPLE: one triple of each (subject, relation), at most `triples` of each relation.
 
     Subjects are the `entities` most popular ones, in a random order that depends only on `seed` and their
     ids, as does the choice among a subject's values. Triples whose subject or object has no label in the
     language are skipped. Dates and quantities can be written in English only. Returns the number of rows.
     """
-    settings = job.settings
-    with database(job.memory_mb, job.threads) as db:
-        db.execute(
-            f"""CREATE TEMP TABLE popular AS
-            SELECT id, sha256(concat_ws(':', 'sample', {settings.seed}, id)) AS place FROM (
-                SELECT id FROM read_parquet({sql(job.popularity)})
-                SEMI JOIN (
-                    SELECT DISTINCT subject AS id FROM read_parquet({sql(job.filtered)})
-                    WHERE dropped_by IS NULL
-                ) USING (id)
-                ORDER BY popularity DESC, id LIMIT {settings.entities}
-            )"""
-        )
-        db.execute(
-            f"""CREATE TEMP TABLE facts AS
-            SELECT subject, property, place, statement, datatype, object, key, json,
-                sha256(concat_ws(':', 'value', {settings.seed}, subject, property, statement, key)) AS lot
-            FROM read_parquet({sql(job.filtered)}) f JOIN popular p ON p.id = f.subject
-            WHERE dropped_by IS NULL AND (object IS NOT NULL OR json IS NOT NULL)"""
-        )
-        db.register("examples", _examples(db, job.properties))
-        rows: list[dict[str, Any]] = []
-        for language in sorted(settings.languages):
-            _name(db, job, language)
-            rows += _drawn(db, job, language)
-        return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), job.output)
+    db.execute(
+        f"""CREATE TEMP TABLE popular AS
+        SELECT id, sha256(concat_ws(':', 'sample', {seed}, id)) AS place FROM (
+            SELECT id FROM read_parquet({sql(inputs.popularity)})
+            SEMI JOIN (
+                SELECT DISTINCT subject AS id FROM read_parquet({sql(inputs.filtered)})
+                WHERE dropped_by IS NULL
+            ) USING (id)
+            ORDER BY popularity DESC, id LIMIT {entities}
+        )"""
+    )
+    db.execute(
+        f"""CREATE TEMP TABLE facts AS
+        SELECT subject, property, place, statement, datatype, object, key, json,
+            sha256(concat_ws(':', 'value', {seed}, subject, property, statement, key)) AS lot
+        FROM read_parquet({sql(inputs.filtered)}) f JOIN popular p ON p.id = f.subject
+        WHERE dropped_by IS NULL AND (object IS NOT NULL OR json IS NOT NULL)"""
+    )
+    db.register("examples", _examples(db, inputs.properties))
+    rows: list[dict[str, Any]] = []
+    for language in sorted(languages):
+        _name(db, inputs, language)
+        rows += _drawn(db, inputs, language, triples)
+    return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), output)
 
 
 def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> pa.Table:
     """The properties' examples (P1855) with a value: an entity, or a literal with its datatype and JSON."""
     rows = []
     query = f"SELECT id, unnest(examples, recursive := true) FROM read_parquet({sql(properties)})"
-    for place, (number, subject, value) in enumerate(db.sql(query).fetchall()):
+    for index, (number, subject, value) in enumerate(db.sql(query).fetchall()):
         snak = json.loads(value)
         if datavalue := snak.get("datavalue"):
             read = read_value(datavalue["type"], datavalue["value"])
             # Old dumps omit the datatype; where it matters, the type of the value has the same name.
             datatype = str(snak.get("datatype") or datavalue["type"])
-            rows.append((number, place, subject, read.object, datatype, read.json))
+            rows.append((number, index, subject, read.object, datatype, read.json))
     return table_of(rows, _EXAMPLES)
 
 
-def _name(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> None:
+def _name(db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str) -> None:
     """TEMP TABLE names (id, label, description) in a language; properties negative."""
     query = "SELECT id, label, description FROM read_parquet({}) WHERE label IS NOT NULL"
     if language == ENGLISH:
-        db.register("given", supplied_labels(job.labels))
-        of_properties = query.replace("id,", "-id,", 1).format(sql(job.properties))
-        tables = [query.format(sql(job.entities)), of_properties]
+        db.register("given", supplied_labels(inputs.labels))
+        of_properties = query.replace("id,", "-id,", 1).format(sql(inputs.properties))
+        tables = [query.format(sql(inputs.entities)), of_properties]
         supplied = "UNION ALL SELECT id, label, NULL FROM given ANTI JOIN found USING (id)"
     else:
-        tables = [f"{query.format(sql(job.translations))} AND language = {sql(language)}"]
+        tables = [f"{query.format(sql(inputs.translations))} AND language = {sql(language)}"]
         supplied = ""
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE names AS
@@ -118,8 +136,7 @@ def _name(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> None:
     )
 
 
-def _drawn(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> list[dict[str, Any]]:
-    most = job.settings.triples
+def _drawn(db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str, most: int) -> list[dict[str, Any]]:
     wordless = "('time', 'quantity')" if language != ENGLISH else "('')"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE drawn AS
@@ -139,7 +156,7 @@ def _drawn(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> list[di
         SELECT datatype, json FROM drawn WHERE object IS NULL
         UNION ALL SELECT datatype, json FROM examples WHERE json IS NOT NULL"""
     )
-    units = units_of(db, job.entities, (), job.labels)
+    units = units_of(db, inputs.entities, (), inputs.labels)
     examples: dict[int, list[tuple[int, str, str]]] = {}
     for number, subject, name, label, datatype, value in db.sql(
         """SELECT property, subject, s.label, o.label, datatype, json FROM examples
@@ -152,9 +169,9 @@ def _drawn(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> list[di
     cursor = db.sql(
         f"""WITH types AS (
             SELECT e.id, list(c.label ORDER BY c.id) AS labels FROM (
-                SELECT id, unnest(classes) AS class FROM read_parquet({sql(job.entities)})
+                SELECT id, unnest(classes) AS class FROM read_parquet({sql(inputs.entities)})
                 WHERE id IN (SELECT subject FROM drawn UNION SELECT object FROM drawn)
-            ) e JOIN read_parquet({sql(job.classes)}) c ON c.id = e.class
+            ) e JOIN read_parquet({sql(inputs.classes)}) c ON c.id = e.class
             WHERE c.label IS NOT NULL GROUP BY e.id
         )
         SELECT d.* EXCLUDE (place, lot, key), coalesce(a.labels, []) AS subject_types,
@@ -167,7 +184,7 @@ def _drawn(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> list[di
         value = row.pop("json")
         if row["object"] is None:
             row["object_label"] = shown(row["datatype"], value, units).label
-        named = (each for each in examples.get(row["property"], ()) if each[0] != row["subject"])
+        named = (example for example in examples.get(row["property"], ()) if example[0] != row["subject"])
         _, row["example_subject"], row["example_object"] = next(named, (None, None, None))
         request = f"{language}:{property_id(row['property'])}:{entity_id(row['subject'])}"
         rows.append({"request": request, "language": language, **row})

@@ -15,7 +15,6 @@ from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.tables import growing, records, write_parquet
-from factdrift.verbalize.jobs import Sentences
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.wikidata.ids import property_id
 from factdrift.words.mentions import Folded, begins_word, folded, mentions, name_key
@@ -81,47 +80,51 @@ Counts = dict[tuple[str, int, str], Counter[str]]
 """Language, property and label of a relation -> its `triples`, and the sentences that each step dropped."""
 
 
-def write_sentences(job: Sentences) -> Counter[str]:
-    """Writes VERBALIZATIONS, REPORT and the report for reading.
+def write_sentences(
+    sample: Path, answers: Path, prompts: Path, number: int, output: Path, report: Path, text: Path
+) -> Counter[str]:
+    """Writes VERBALIZATIONS, REPORT and the report for reading as `output`, `report` and `text`.
 
-    Returns the number of sentences that were `asked` for, that are `kept`, and that each other step dropped.
+    `number`: the sentences asked for about a triple. Returns the number of sentences that were `asked` for,
+    that are `kept`, and that each other step dropped.
 
     Raises InputError if the answers are not those to the requests of the sample, each once and in order.
     """
     counts: Counts = {}
     totals: Counter[str] = Counter(asked=0, kept=0)
-    with growing(job.output, VERBALIZATIONS) as add:
-        for triple, answer in _pairs(job.sample, job.answers):
-            rows = _judged(triple, answer, job, counts)
+    with growing(output, VERBALIZATIONS) as add:
+        for triple, answer in _pairs(sample, answers):
+            language = read_language(prompts, triple["language"])
+            rows = _judged(triple, answer, language, number, counts)
             totals["kept"] += sum(row["template"] is not None for row in rows)
             add(pa.RecordBatch.from_pylist(rows, schema=VERBALIZATIONS))
-    report = []
+    steps = []
     left: dict[str, dict[str, int]] = {}
-    for (language, number, label), dropped in counts.items():
-        named = {"language": language, "property": number, "relation_label": label}
-        remaining = dropped["triples"] * job.number
-        numbers = left.setdefault(f"{language} {property_id(number)} {label}", {})
+    for (code, relation, label), dropped in counts.items():
+        named = {"language": code, "property": relation, "relation_label": label}
+        remaining = dropped["triples"] * number
+        numbers = left.setdefault(f"{code} {property_id(relation)} {label}", {})
         totals["asked"] += remaining
         for step in STEPS:
             lost = None if step == "asked" else dropped[step]
             remaining -= lost or 0
             numbers[step] = remaining
-            report.append(
+            steps.append(
                 named | {"triples": dropped["triples"], "step": step, "dropped": lost, "left": remaining}
             )
             totals[step] += lost or 0
-    write_parquet(pa.Table.from_pylist(report, schema=REPORT), job.report)
-    write_text(_readable(left, [step for step in STEPS if step == "asked" or totals[step]]), job.text)
+    write_parquet(pa.Table.from_pylist(steps, schema=REPORT), report)
+    write_text(_readable(left, [step for step in STEPS if step == "asked" or totals[step]]), text)
     return totals
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[Row, Row]]:
-    for place, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
+    for row, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None
         if asked != answered:
             raise InputError(
-                f"{answers}, row {place}: "
+                f"{answers}, row {row}: "
                 + (f"an answer to {answered!r}" if answer else "no answer")
                 + (f" where {asked!r} was asked" if triple else ", which was not asked")
                 + f"; ask the requests of {sample} again, the store answers what it knows"
@@ -129,24 +132,23 @@ def _pairs(sample: Path, answers: Path) -> Iterator[tuple[Row, Row]]:
         yield triple, answer
 
 
-def _judged(triple: Row, answer: Row, job: Sentences, counts: Counts) -> list[Row]:
+def _judged(triple: Row, answer: Row, language: Language, number: int, counts: Counts) -> list[Row]:
     """The rows of VERBALIZATIONS about a triple; adds the sentences that each step drops to `counts`."""
-    language = read_language(job.prompts, triple["language"])
-    kind, sentences = parse(answer, [triple["subject_label"], triple["object_label"]], job.number, language)
+    kind, sentences = parse(answer, [triple["subject_label"], triple["object_label"]], number, language)
     dropped = counts.setdefault((language.code, triple["property"], triple["relation_label"]), Counter())
     dropped["triples"] += 1
     row = {name: triple[name] for name in VERBALIZATIONS.names if name in triple}
     row |= {"model": answer["model"], "answer": kind}
     if kind in UNUSED:
-        dropped[kind] += job.number
+        dropped[kind] += number
         return [row | {"template": None, "dropped_by": kind}]
-    dropped["wrong_count"] += job.number - len(sentences)
+    dropped["wrong_count"] += number - len(sentences)
     rows = []
-    for place, (sentence, template, reason) in enumerate(judged(triple, sentences, language), start=1):
+    for position, (sentence, template, reason) in enumerate(judged(triple, sentences, language), start=1):
         if reason is not None:
             dropped[reason] += 1
-        said = {"position": place, "sentence": sentence, "template": template, "dropped_by": reason}
-        rows.append(row | said)
+        judgement = {"position": position, "sentence": sentence, "template": template, "dropped_by": reason}
+        rows.append(row | judgement)
     return rows
 
 
@@ -233,10 +235,10 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     """
     text = _unquoted(_BOLD.sub(r"\2", " ".join(sentence.split())))
     line = folded(text)
-    place = _last(line, name_key(object))
-    if place is None:
+    last = _last(line, name_key(object))
+    if last is None:
         return None, "object_not_last" if mentions(line.text, name_key(object)) else "no_object"
-    first, end = place
+    first, end = last
     subjects = [span for span in mentions(line.text, name_key(subject)) if span[1] <= first]
     if len(subjects) != 1:
         return None, "subject_twice" if subjects else "no_subject"
@@ -244,9 +246,9 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     for span in mentions(line.text, name_key(object)):
         if span[1] <= start or stop <= span[0] < span[1] <= first:
             return None, "object_twice"
-    before = text[: line.places[start]].translate(_PLAIN)
-    between = text[line.places[stop] : line.places[first]].translate(_PLAIN)
-    after = text[line.places[end] :].translate(_PLAIN)
+    before = text[: line.indices[start]].translate(_PLAIN)
+    between = text[line.indices[stop] : line.indices[first]].translate(_PLAIN)
+    after = text[line.indices[end] :].translate(_PLAIN)
     if language.texts.capitals_are_names:
         beside = (_NAME_GOES_ON.match(between), _NAME_BEGINS.search(before), _NAME_BEGINS.search(between))
         own = words_of([relation])

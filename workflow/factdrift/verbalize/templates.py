@@ -13,7 +13,6 @@ import pyarrow as pa
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, rows_of, sql, write_parquet
-from factdrift.verbalize.jobs import WriteTemplates
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import RELATION, has_blank, problem
@@ -70,32 +69,42 @@ def read_templates(path: Path) -> Templates:
     return Templates(labels, bundled, generic)
 
 
-def write_templates(job: WriteTemplates) -> int:
+class Inputs(NamedTuple):
+    """Updates and neighbour tables, the properties of the new and the old dump, labels of what they lack, and
+    candidates (`factdrift.verbalize.candidates`)."""
+
+    updates: Sequence[Path]
+    neighbors: Sequence[Path]
+    properties: Sequence[Path]
+    labels: Sequence[Path]
+    candidates: Sequence[Path]
+
+
+def write_templates(inputs: Inputs, own: Templates | None, source: str, most: int, output: Path) -> int:
     """Writes TEMPLATES for the relations of the updates and neighbour tables; returns the number of rows.
 
-    Of each relation the `kept` best: those of `candidates` (`factdrift.verbalize.candidates`, from `source`)
-    where there are any, else those of the file `templates`, unless `no_fallback`. A generic template names
-    its relation by the first label without a blank in the tables `new`, `old` and `labels`, else by its id.
+    Of each relation the `most` best: those of the candidates, whose source is named `source`, where there are
+    any, else its `own` ones. A generic template names its relation by the first label without a blank in the
+    tables of properties and labels, else by its id.
     """
-    read = None if job.no_fallback else read_templates(job.templates)
     with database() as db:
-        query = f"SELECT property FROM read_parquet({sql(job.updates)})"
-        if job.neighbors:
+        query = f"SELECT property FROM read_parquet({sql(inputs.updates)})"
+        if inputs.neighbors:
             # The neighbours' own `property` is that of the updated group.
-            query += f" UNION ALL SELECT relation FROM read_parquet({sql(job.neighbors)})"
+            query += f" UNION ALL SELECT relation FROM read_parquet({sql(inputs.neighbors)})"
         relations = db.sql(f"SELECT DISTINCT property FROM ({query}) ORDER BY property").fetchall()
         named = []
-        for table in (job.new, job.old):
+        for table in inputs.properties:
             query = f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
             named += db.sql(query).fetchall()
         rows = []
-        if job.candidates:
+        if inputs.candidates:
             best = db.sql(
-                f"""SELECT property, rank, template, count, {sql(job.source)} AS source, examples
-                FROM read_parquet({sql(job.candidates)}) WHERE rank <= {job.kept} ORDER BY property, rank"""
+                f"""SELECT property, rank, template, count, {sql(source)} AS source, examples
+                FROM read_parquet({sql(inputs.candidates)}) WHERE rank <= {most} ORDER BY property, rank"""
             )
             rows = best.to_arrow_table().to_pylist()
-    named += [(-row["id"], row["label"]) for row in supplied_labels(job.labels).to_pylist()]
+    named += [(-row["id"], row["label"]) for row in supplied_labels(inputs.labels).to_pylist()]
     labels: dict[int, str] = {}
     for number, label in named:
         if not has_blank(label):
@@ -103,13 +112,13 @@ def write_templates(job: WriteTemplates) -> int:
     templates: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         templates.setdefault(row["property"], []).append(row)
-    found = []
+    ordered = []
     for (number,) in relations:
-        if read is not None and number not in templates:
-            sentences, written = read.of(number, labels.get(number, property_id(number)))
+        if own is not None and number not in templates:
+            sentences, written = own.of(number, labels.get(number, property_id(number)))
             templates[number] = [
                 {"property": number, "rank": rank, "template": sentence, "source": written, "examples": []}
-                for rank, sentence in enumerate(sentences[: job.kept], start=1)
+                for rank, sentence in enumerate(sentences[:most], start=1)
             ]
-        found += templates.get(number, [])
-    return write_parquet(pa.Table.from_pylist(found, schema=TEMPLATES), job.output)
+        ordered += templates.get(number, [])
+    return write_parquet(pa.Table.from_pylist(ordered, schema=TEMPLATES), output)

@@ -34,7 +34,7 @@ _GLUED = frozenset("%‰°′″'\"")
 _SHORT_FROM, _SHORT_BELOW = Decimal(10**6), Decimal(10**15)
 
 
-class Shown(NamedTuple):
+class LiteralText(NamedTuple):
     """A literal in three forms.
 
     `label`: as people write it. `short`: the same but for large amounts (`125.44M`). `raw`: the value's own
@@ -46,7 +46,7 @@ class Shown(NamedTuple):
     raw: str
 
 
-def shown(datatype: str, value: str, units: Units) -> Shown:
+def shown(datatype: str, value: str, units: Units) -> LiteralText:
     """The forms of a literal.
 
     `datatype` is the property's datatype, `value` the JSON of the datavalue's value, `units` names the units.
@@ -64,7 +64,7 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         pass
     label, short = forms or (raw, raw)
-    return Shown(label, short, raw)
+    return LiteralText(label, short, raw)
 
 
 def _time(decoded: Any) -> tuple[str, str] | None:
@@ -82,10 +82,10 @@ def _quantity(decoded: Any, units: Units) -> tuple[str, str] | None:
     if not _AMOUNT.fullmatch(amount) or (entity is None and unit != "1"):
         return None
     number = Decimal(amount)
-    is_one = abs(number) == 1
+    singular = abs(number) == 1
     return (
-        with_unit(written_number(number), entity, units, is_one),
-        with_unit(short_number(number), entity, units, is_one),
+        with_unit(written_number(number), entity, units, singular),
+        with_unit(short_number(number), entity, units, singular),
     )
 
 
@@ -110,7 +110,7 @@ def short_number(number: Decimal) -> str:
         return str(format_compact_decimal(rounded, locale="en", fraction_digits=2))
 
 
-def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
+def with_unit(number: str, unit: int | None, units: Units, singular: bool) -> str:
     """The number's text with its unit; `is_one`: the amount is 1 or -1, so the unit is in the singular."""
     if unit is None:
         return number
@@ -124,7 +124,7 @@ def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
             return f"{sign}{symbol}{size}{cents}"
         return f"{number}{symbol}" if symbol in _GLUED else f"{number} {symbol}"
     if label:
-        return f"{number} {label if is_one else plural(label)}"
+        return f"{number} {label if singular else plural(label)}"
     return f"{number} {entity_id(unit)}"
 
 
@@ -136,9 +136,9 @@ def plural(label: str) -> str:
     """
     head, separator, rest = label, "", ""
     for mark in (" per ", " of ", " (", " sterling", " Celsius", " Fahrenheit"):
-        before, found, after = head.partition(mark)
-        if found:
-            head, separator, rest = before, found, after + separator + rest
+        before, joint, after = head.partition(mark)
+        if joint:
+            head, separator, rest = before, joint, after + separator + rest
     *_, last = re.split(r"[ -]", head)
     irregular = _plurals()
     whole = head.rpartition(" ")[2]

@@ -22,7 +22,7 @@ class Folded(NamedTuple):
     """A folded text, and the index in the original of each of its characters and of its end."""
 
     text: str
-    places: list[int]
+    indices: list[int]
 
 
 def folded(text: str) -> Folded:
@@ -30,14 +30,14 @@ def folded(text: str) -> Folded:
     if text.isascii() and text.isprintable() and "  " not in text and "`" not in text:
         return Folded(text.lower(), list(range(len(text) + 1)))
     words: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
+    indices: list[int] = []
+    for index, character in enumerate(text):
         plain = _plain(character)
         if plain == " " and words and words[-1] == " ":
             plain = ""
         words += plain
-        places += [place] * len(plain)
-    return Folded("".join(words), [*places, len(text)])
+        indices += [index] * len(plain)
+    return Folded("".join(words), [*indices, len(text)])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -62,16 +62,16 @@ def mentions(sentence: str, name: str) -> list[tuple[int, int]]:
     A name that is joined to other words by a hyphen, an apostrophe or nothing is no mention; a possessive
     ending, quotes, brackets and punctuation may follow or precede it. Mentions do not overlap.
     """
-    places = []
+    indices = []
     start = sentence.find(name) if name else -1
     while start >= 0:
         end = start + len(name)
         if begins_word(sentence, start) and _AFTER.match(sentence, end):
-            places.append((start, end))
+            indices.append((start, end))
             start = sentence.find(name, end)
         else:
             start = sentence.find(name, start + 1)
-    return places
+    return indices
 
 
 def begins_word(sentence: str, start: int) -> bool:

@@ -119,11 +119,11 @@ def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None
 
     Without `names` it is empty.
     """
-    found = []
+    usages = []
     if names is not None:
         rows = fetched(db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL"))
         used = ((item, names.usage(label, classes)) for item, label, classes in rows)
-        found = [(item, *usage) for item, usage in used if usage != PLAIN]
-    db.register("usages_found", table_of(found, _USAGES))
+        usages = [(item, *usage) for item, usage in used if usage != PLAIN]
+    db.register("usages_found", table_of(usages, _USAGES))
     db.execute("CREATE OR REPLACE TEMP TABLE usages AS FROM usages_found")
     db.unregister("usages_found")

@@ -19,7 +19,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.successions import Succession, read_successions
 from factdrift.evaluation.questions.tenures import Several, tenures
-from factdrift.streams.timelines import UNNAMED, Held, held_of
+from factdrift.streams.timelines import UNNAMED, Tenure, read_tenure
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import before_blank
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
     relation_label: str
     popularity: float | None
     prompts: Sequence[str]
-    timeline: Sequence[Held]
+    timeline: Sequence[Tenure]
 
 
 Names = Mapping[int, tuple[str | None, Sequence[str]]]
@@ -183,7 +183,7 @@ def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
         ORDER BY substr(subject.id, 2)::BIGINT, substr(relation.id, 2)::BIGINT"""
     )
     for chain, subject, relation, subject_label, relation_label, popularity, prompts, rows in db.fetchall():
-        timeline = [held_of(row) for row in rows or ()]
+        timeline = [read_tenure(row) for row in rows or ()]
         own = list(filter(None, map(before_blank, prompts)))
         yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from factdrift.core.errors import InputError
 from factdrift.core.paths import TEMPLATES
 from factdrift.core.tables import rows_of
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
+from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Tenure
 from factdrift.wikidata.time import YEAR, covered, pack
 from factdrift.words.grammar import cloze, read_grammar
 from factdrift.words.names import read_names
@@ -32,7 +32,7 @@ class Succession(NamedTuple):
     subject: str
     prompts: Sequence[str]
     names: Mapping[int, str]
-    timeline: Sequence[Held]
+    timeline: Sequence[Tenure]
 
 
 def read_successions(path: Path, last: int) -> Iterator[Succession]:
@@ -69,7 +69,7 @@ def read_successions(path: Path, last: int) -> Iterator[Succession]:
             [_prompt(template, subject) for template in said],
             dict(enumerate(labels, start=1)),
             [
-                Held(
+                Tenure(
                     labels.index(fields[2]) + 1 if fields[2] else UNNAMED,
                     (begin[1], end[0]) if begin[1] <= end[0] else None,
                     (begin[0], end[1]),

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from factdrift.streams.timelines import EVER, NEVER_ENDS, Held, day_number
+from factdrift.streams.timelines import EVER, NEVER_ENDS, day_number
+from factdrift.streams.timelines import Tenure as StatementTenure
 from factdrift.wikidata.time import pack_date
 
 
@@ -22,7 +23,7 @@ class Several(Exception):
     """Two holders certainly held on more days than that of the change."""
 
 
-def tenures(timeline: Iterable[Held], first: int, last: int) -> dict[int, list[Tenure]]:
+def tenures(timeline: Iterable[StatementTenure], first: int, last: int) -> dict[int, list[Tenure]]:
     """The tenures of the values that certainly held on a day from `first` to `last`, in the order of time.
 
     Days between two successive holders on which both may have held count half for each, days on which only
@@ -72,7 +73,7 @@ class _Span(NamedTuple):
     latest: int
 
 
-def _spans(held: Sequence[Held]) -> list[_Span]:
+def _spans(held: Sequence[StatementTenure]) -> list[_Span]:
     """The spans of time of each value, by their first day; those of one value that meet are one."""
     spans: list[_Span] = []
     for each in sorted(held, key=lambda one: (one.certain or (0, 0), one.value)):

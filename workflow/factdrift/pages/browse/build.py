@@ -57,13 +57,13 @@ class Build:
         Raises InputError if the folder is none of a pair, or lacks a table that every page needs.
         """
         if pair is None:
-            found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
-            if not found:
+            datasets = list(Path("results").glob("*_*/wikifactdiff.parquet"))
+            if not datasets:
                 raise InputError(
                     "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, "
                     "or name a folder with --pair"
                 )
-            pair = max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
+            pair = max(datasets, key=lambda path: (path.stat().st_mtime_ns, path)).parent
         name = re.fullmatch(r"(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)", pair.resolve().name)
         if name is None:
             raise InputError(f"{pair}: is no folder of a pair such as results/2021-01-04_2023-02-27")
@@ -115,8 +115,8 @@ class Build:
         digest = hashlib.sha256()
         for path in files:
             with contextlib.suppress(FileNotFoundError):
-                held = path.stat()
-                digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode())
+                state = path.stat()
+                digest.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
         return digest.hexdigest()
 
 
@@ -125,11 +125,11 @@ def buckets_of(folder: Path) -> int:
 
     Raises InputError if there is none.
     """
-    held: dict[int, list[Path]] = {}
+    divisions: dict[int, list[Path]] = {}
     for path in folder.glob("*-of-*.parquet"):
         if match := re.fullmatch(r"\d+-of-(\d+)\.parquet", path.name):
-            held.setdefault(int(match[1]), []).append(path)
-    whole = {number: paths for number, paths in held.items() if len(paths) == number}
+            divisions.setdefault(int(match[1]), []).append(path)
+    whole = {number: paths for number, paths in divisions.items() if len(paths) == number}
     if not whole:
         raise InputError(f"{folder}: has no tables of all buckets; build them with `snakemake --cores all`")
     return max(whole, key=lambda number: (max(path.stat().st_mtime_ns for path in whole[number]), number))
@@ -179,12 +179,12 @@ class Tables:
     def rows(self, files: Path | list[Path], columns: str, where: str) -> list[Row]:
         """The rows of tables that fulfil a condition, as dicts. Can be called in any thread."""
         query = f"SELECT {columns} FROM read_parquet({sql(files)}) WHERE {where}"
-        found: list[Row] = self.db.cursor().sql(query).to_arrow_table().to_pylist()
-        return found
+        rows: list[Row] = self.db.cursor().sql(query).to_arrow_table().to_pylist()
+        return rows
 
     def read(self, subjects: Sequence[int]) -> dict[int, Subject]:
         """The subjects of one bucket, with all of their statements: one query a table."""
-        build, found = self.build, {subject: Subject(subject) for subject in subjects}
+        build, records = self.build, {subject: Subject(subject) for subject in subjects}
         numbered = _among("subject", subjects) + _IN_ORDER
         named = _among("subject", [f"Q{number}" for number in subjects]) + _IN_ORDER
         made: dict[tuple[str, str, str], Row] = {}
@@ -201,7 +201,7 @@ class Tables:
         ):
             for row in self.rows(path, columns, where) if path else ():
                 subject = row["subject"]
-                found[subject if isinstance(subject, int) else int(subject[1:])].add(part, row)
+                records[subject if isinstance(subject, int) else int(subject[1:])].add(part, row)
                 if part == "answers":
                     row["probes"] = []
                     made[row["model"], row["method"], row["edit"]] = row
@@ -211,7 +211,7 @@ class Tables:
             for row in self.rows(probes, _ANSWER, f"{edits} AND {_among('role', _ASKED)}{_IN_ORDER}"):
                 if score := made.get((row["model"], row["method"], row["edit"])):
                     score["probes"].append(row)
-        return found
+        return records
 
 
 def _among(column: str, values: Sequence[int] | Sequence[str]) -> str:

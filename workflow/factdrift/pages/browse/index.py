@@ -124,7 +124,7 @@ def make_index(build: Build, path: Path, state: str) -> None:
 def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
     """Every update without its neighbours, numbered in the order of the dataset; long texts are cut."""
     progress = Progress("index: updates", pq.read_metadata(build.dataset).num_rows, "updates")
-    found = tables.sql(
+    rows = tables.sql(
         f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
             coalesce({_dates("new", "start", "point_in_time")}, {_dates("obsolete", "end")}),
             to_json({{'prompt': update_prompt[:{KEPT}],
@@ -137,7 +137,7 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
                     'old_revision': o.old_revision, 'new_revision': o.new_revision}})}})
         FROM read_parquet({sql(build.dataset)}, file_row_number = true)"""
     )
-    for batch in _batches(found):
+    for batch in _batches(rows):
         db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
@@ -150,9 +150,9 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
 
 def _dates(decision: str, *names: str) -> str:
     """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
-    found = ", ".join(f'x."{name}"' for name in names)
+    columns = ", ".join(f'x."{name}"' for name in names)
     chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
-    of = f"list_transform({chosen}, lambda x: [{found}])"
+    of = f"list_transform({chosen}, lambda x: [{columns}])"
     return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
 
 
@@ -187,7 +187,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
     progress = Progress("index: names", total, "names")
     progress.say("reading and sorting the entities")
     # Sorted without a window function, which would hold all labels in memory.
-    found = tables.sql(
+    ordered = tables.sql(
         f"""SELECT id, label[:{KEPT}], description[:{KEPT}], symbol,
             coalesce(popularity, ln(1 + sitelinks)) AS weight, coalesce(updates, 0) AS updates,
             to_json(classes[:50])::VARCHAR,
@@ -198,20 +198,20 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             LEFT JOIN {official} o USING (id)
         ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
     )
-    places = itertools.count(1)
-    for batch in _batches(found):
-        numbered = list(zip(places, batch, strict=False))
+    numbers = itertools.count(1)
+    for batch in _batches(ordered):
+        numbered = list(zip(numbers, batch, strict=False))
         db.executemany(
             "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((place, *row) for place, row in numbered),
+            ((number, *row) for number, row in numbered),
         )
         db.executemany(
             "INSERT OR IGNORE INTO spellings VALUES (?, ?)",
-            ((folded_hash(text), place) for place, row in numbered for text in spellings(row[1], row[8])),
+            ((folded_hash(text), number) for number, row in numbered for text in spellings(row[1], row[8])),
         )
         db.executemany(
             "INSERT INTO words(rowid, text) VALUES (?, ?)",
-            ((place, f"{row[1]} {row[8]}" if row[8] else row[1]) for place, row in numbered),
+            ((number, f"{row[1]} {row[8]}" if row[8] else row[1]) for number, row in numbered),
         )
         progress.advance(len(batch))
     progress.say()
@@ -228,14 +228,14 @@ def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
     )
     progress = Progress("index: classes", None, "subclasses")
     classes = [build.snapshot(side, CLASSES) for side in SIDES]
-    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
-    for batch in _batches(found):
+    pairs = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
+    for batch in _batches(pairs):
         db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
 
 
-def _batches(found: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:
+def _batches(relation: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:
     """The rows of a query as tuples, a batch at a time."""
-    for batch in found.to_arrow_reader(ROW_GROUP // 4):
+    for batch in relation.to_arrow_reader(ROW_GROUP // 4):
         yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))

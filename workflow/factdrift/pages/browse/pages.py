@@ -82,9 +82,9 @@ class Links:
 
 
 def _query(number: int, chosen: Chosen) -> str:
-    given = {name: value for name, value in chosen._asdict().items() if value}
-    given |= {"page": str(number)} if number > 1 else {}
-    return f"?{urlencode(given)}" if given else ""
+    parameters = {name: value for name, value in chosen._asdict().items() if value}
+    parameters |= {"page": str(number)} if number > 1 else {}
+    return f"?{urlencode(parameters)}" if parameters else ""
 
 
 class Pages:
@@ -118,14 +118,14 @@ class Pages:
 
     def _grouped(self, table: str, columns: str, key: str, order: str) -> Mapping[Any, list[Row]]:
         """The rows of a small table of the pair by a column; none if it has not been built."""
-        found: dict[Any, list[Row]] = defaultdict(list)
+        groups: dict[Any, list[Row]] = defaultdict(list)
         if path := self.build.table(table):
             for row in self.tables.rows(path, columns, f"true ORDER BY {key}, {order}"):
-                found[row[key]].append(row)
-        return found
+                groups[row[key]].append(row)
+        return groups
 
-    def _render(self, name: str, **given: Any) -> str:
-        return self._templates.get_template(name).render(**given)
+    def _render(self, name: str, **values: Any) -> str:
+        return self._templates.get_template(name).render(**values)
 
     def home(self, chosen: Chosen = ALL, number: int = 1) -> str:
         """The first page: the search, and the most popular updates, all or those that are chosen."""
@@ -150,11 +150,11 @@ class Pages:
 
     def results(self, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
-        found, meant = self.index.search(text), None
-        if not any(found.values()) and (meant := self.index.corrected(text)):
-            found = self.index.search(meant)
+        matches, meant = self.index.search(text), None
+        if not any(matches.values()) and (meant := self.index.corrected(text)):
+            matches = self.index.search(meant)
         template = "results_part.html" if part else "results.html"
-        return self._render(template, found=found, text=text, meant=meant)
+        return self._render(template, found=matches, text=text, meant=meant)
 
     def entity(self, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1) -> str:
         """The page of a relation, or of an item as a subject, as a class, or as both.
@@ -165,30 +165,30 @@ class Pages:
             listed = self._listed(chosen, number, relation=-row["id"])
             sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
             return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
-        found: list[Relation] = []
+        of_subject: list[Relation] = []
         line = None
         names: dict[int, Row] = {row["id"]: row}
-        classes = [int(each) for each in json.loads(row["classes"] or "[]")]
+        classes = [int(text) for text in json.loads(row["classes"] or "[]")]
         if subject is not None and number == 1:
-            found, named = indexed(subject, self.index, self.tables.untouched)
+            of_subject, named = indexed(subject, self.index, self.tables.untouched)
             names |= named
-            line = time_line(found, self.build.old, self.build.new)
+            line = time_line(of_subject, self.build.old, self.build.new)
         around = self.index.classes_around(row["id"])
         names |= self.index.names([*classes, *around["below"], *around["above"]])
         listed = self._listed(chosen, number, of=row["id"])
         listed["names"] |= names
         return self._render(
-            "entity.html", row=row, classes=classes, found=found, line=line, **around, **listed
+            "entity.html", row=row, classes=classes, found=of_subject, line=line, **around, **listed
         )
 
     def statements(self, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""
         every, names = indexed(subject, self.index, self.tables.untouched)
-        one = next((each for each in every if each.number == relation), None)
-        if one is None:
+        match = next((candidate for candidate in every if candidate.number == relation), None)
+        if match is None:
             return None
         template = "statements_part.html" if part else "statements.html"
-        return self._render(template, relation=one, row=names.get(subject.id), names=names)
+        return self._render(template, relation=match, row=names.get(subject.id), names=names)
 
     def names(self, rows: Iterable[Row]) -> str:
         """All names that have a page, by kind and alphabet: the search of pages in files without a script."""
@@ -252,7 +252,10 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
     for number in range(1, max(1, -(-whole // LISTED)) + 1):
         yield links.home(number), pages.home(number=number)
     chosen = set(subjects)
-    for id in (*(-number for number in relations), *(each for each in classes if each not in chosen)):
+    for id in (
+        *(-number for number in relations),
+        *(class_id for class_id in classes if class_id not in chosen),
+    ):
         if id in named:
             yield from of_entity(id, None)
             progress.advance()
@@ -283,7 +286,7 @@ def _search(named: Iterable[Row]) -> str:
         named, key=lambda row: (-row["popularity"] if row["id"] > 0 else -row["updates"], abs(row["id"]))
     ):
         label = printable(row["label"][:160])
-        aliases = "\n".join(printable(folded(each)) for each in (row["aliases"] or "").splitlines())
+        aliases = "\n".join(printable(folded(alias)) for alias in (row["aliases"] or "").splitlines())
         rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label), aliases])
     # `<` is escaped for whoever puts the script into a page.
     text = json.dumps(rows, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")

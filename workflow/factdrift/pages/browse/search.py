@@ -1,5 +1,6 @@
 """An open index: searches as one types, names by id, and updates in the order of popularity."""
 
+import difflib
 import json
 import sqlite3
 import threading
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple, Self
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.pages.browse.spelling import nearest
 from factdrift.wikidata.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
@@ -19,6 +19,9 @@ RELATION, CLASS, SUBJECT = range(3)
 
 EXACT = 10
 """Names that are exactly what was typed, at most."""
+
+ALIKE = 0.65
+"""The least share of equal letters by which an unknown word is taken for one of the index."""
 
 CLASSES = 100
 """Classes above or below another that its page shows, at most."""
@@ -41,12 +44,13 @@ class Chosen(NamedTuple):
 
     def conditions(self) -> tuple[list[str], list[Any]]:
         """Conditions in SQL on a row `u` of updates, and their values."""
-        found = {
+        values = {
             "u.scenario = ?": self.scenario,
             "u.day >= substr(?, 1, length(u.day))": self.since,
             "u.day <= substr(?, 1, length(u.day))": self.until,
         }
-        return [name for name, value in found.items() if value], [each for each in found.values() if each]
+        filters = {name: value for name, value in values.items() if value}
+        return [*filters], [*filters.values()]
 
 
 ALL = Chosen()
@@ -101,34 +105,35 @@ class Index:
         words = _words(text)
         exact = self._exact(text) if words else []
         known = {row["place"] for row in exact}
-        found: list[list[Row]] = []
+        by_kind: list[list[Row]] = []
         for kind, limit in enumerate(most):
             rows = self._matching(words, kind, limit + len(exact)) if words else []
-            found.append([row for row in rows if row["place"] not in known][:limit])
-        if not exact and not any(found):
-            found[RELATION], found[SUBJECT] = self._relation_and_subject(words, most[SUBJECT])
+            by_kind.append([row for row in rows if row["place"] not in known][:limit])
+        if not exact and not any(by_kind):
+            by_kind[RELATION], by_kind[SUBJECT] = self._relation_and_subject(words, most[SUBJECT])
         return {
             "exact": exact,
-            "relations": found[RELATION],
-            "subjects": found[SUBJECT],
-            "classes": found[CLASS],
+            "relations": by_kind[RELATION],
+            "subjects": by_kind[SUBJECT],
+            "classes": by_kind[CLASS],
         }
 
     def corrected(self, text: str) -> str | None:
         """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
-        query, end = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
-        found: list[str] = []
+        query, end = "SELECT term FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
+        terms: list[str] = []
         for word in map(folded, _words(text)):
             meant: str | None = word
             # None of the index begins so: the most similar one with the same first letter.
             if not self._all(f"{query} LIMIT 1", word, word + end):
                 similar, lengths = f"{query} AND length(term) BETWEEN ? AND ?", (len(word) - 2, len(word) + 2)
                 rows = self._all(similar, word[0], word[0] + end, *lengths)
-                meant = nearest(word, ((row["term"], row["doc"]) for row in rows))
+                alike = difflib.get_close_matches(word, [row["term"] for row in rows], 1, ALIKE)
+                meant = alike[0] if alike else None
             if meant is None:
                 return None
-            found.append(meant)
-        return " ".join(found) or None
+            terms.append(meant)
+        return " ".join(terms) or None
 
     def _relation_and_subject(self, words: list[str], most: int) -> tuple[list[Row], list[Row]]:
         """The names of the relation that the first or the last words are, and of what the others are."""
@@ -160,20 +165,20 @@ class Index:
         """Names with this id, label or alias; labels first, relations and items before classes."""
         asked = text.strip()
         number = asked[1:]
-        found: list[Row] = []
+        by_id: list[Row] = []
         if asked[:1] in "QqPp" and number.isascii() and number.isdigit() and len(number) < 10:
             entity = int(number) if asked[0] in "Qq" else -int(number)
-            found = self._all("SELECT * FROM names WHERE id = ?", entity)
+            by_id = self._all("SELECT * FROM names WHERE id = ?", entity)
         query = (
             "SELECT n.* FROM spellings s JOIN names n USING (place) WHERE folded = ? ORDER BY place LIMIT 50"
         )
         ranked = []
         for row in self._all(query, folded_hash(asked)):
-            same = [folded(each) == folded(asked) for each in spellings(row["label"], row["aliases"])]
-            if any(same) and row not in found:
+            same = [folded(name) == folded(asked) for name in spellings(row["label"], row["aliases"])]
+            if any(same) and row not in by_id:
                 ranked.append((not same[0], row["kind"] == CLASS, row["place"], row))
-        ranked.sort(key=lambda each: each[:3])
-        return [*found, *(row for *_, row in ranked)][:EXACT]
+        ranked.sort(key=lambda row: row[:3])
+        return [*by_id, *(row for *_, row in ranked)][:EXACT]
 
     def names(self, ids: Iterable[int]) -> dict[int, Row]:
         """Id (properties negative) -> its row of names; ids without a label are left out."""
@@ -206,11 +211,11 @@ class Index:
 
     def classes_around(self, of: int) -> dict[str, list[int]]:
         """The classes directly `above` and `below` a class, by id; of more than CLASSES one more."""
-        found = {}
+        around = {}
         for side, known, wanted in (("above", "sub", "class"), ("below", "class", "sub")):
             query = f"SELECT {wanted} FROM subclasses WHERE {known} = ? ORDER BY 1 LIMIT {CLASSES + 1}"
-            found[side] = [row[wanted] for row in self._all(query, of)]
-        return found
+            around[side] = [row[wanted] for row in self._all(query, of)]
+        return around
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""

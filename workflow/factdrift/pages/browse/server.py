@@ -2,16 +2,13 @@
 
 import asyncio
 import contextlib
-import errno
 import re
 import socket
 import sys
 import threading
-import time
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import uvicorn
@@ -46,14 +43,6 @@ CHANGED = (
     "could mix old and new ones. Wait until the build is complete, end the server (Ctrl-C), run "
     "`factdrift browse` again and reload this page."
 )
-BUSY = (
-    "The server cannot open more files or connections at the moment. Close other pages of it and reload this "
-    "one, or start the server with a higher limit (`ulimit -n`)."
-)
-
-_FULL = (errno.EMFILE, errno.ENFILE)
-_QUIET = 60.0
-"""Seconds between two lines about connections that cannot be accepted."""
 
 
 class _Digits(IntegerConvertor):
@@ -79,17 +68,14 @@ class _Explorer:
         self._version = tables.build.version()
 
     def checked(self, endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        """The endpoint, with a page that says so if the build has changed or no more files can be opened."""
+        """The endpoint, with a page that says so if the build has changed."""
 
         def answer(request: Request) -> Response:
             try:
                 response = endpoint(request)
-            except Exception as error:
+            except Exception:
                 if self._changed():
                     return self._unavailable(CHANGED)
-                opens_no_more = isinstance(error, OSError) and error.errno in _FULL
-                if opens_no_more or "Too many open files" in str(error):
-                    return self._unavailable(BUSY)
                 raise
             # Afterwards, because the tables may have changed while they were read.
             return self._unavailable(CHANGED) if self._changed() else response
@@ -201,25 +187,5 @@ def serve(build: Build, index: Path, db: duckdb.DuckDBPyConnection, port: int, o
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_answers(uvicorn.Server(config), listening))
+            asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
     print("ended", file=sys.stderr)
-
-
-async def _answers(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serves until a signal ends it; says once in a while that no more connections can be accepted.
-
-    asyncio prints a traceback for each connection that waits, every second.
-    """
-    said = -_QUIET
-
-    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        nonlocal said
-        error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in _FULL:
-            loop.default_exception_handler(context)
-        elif time.monotonic() - said >= _QUIET:
-            said = time.monotonic()
-            print(f"{error.strerror}: some connections have to wait (`ulimit -n`)", file=sys.stderr)
-
-    asyncio.get_running_loop().set_exception_handler(report)
-    await server.serve(sockets=[listening])

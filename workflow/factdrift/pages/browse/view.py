@@ -78,7 +78,7 @@ class Pair(NamedTuple):
     @property
     def tone(self) -> str:
         """The label of the triple; `dropped` where there is none."""
-        return next((each.label for each in self.decisions if each.label), "dropped")
+        return next((decision.label for decision in self.decisions if decision.label), "dropped")
 
 
 @dataclass
@@ -105,14 +105,14 @@ class Relation:
 
     def counts(self) -> dict[str, int]:
         """Statements of each dump, and what decided about them, most first."""
-        held = {"old": sum(pair.old is not None for pair in self.pairs)}
-        held["new"] = sum(pair.new is not None for pair in self.pairs)
-        decided = Counter(each.name for pair in self.pairs for each in pair.decisions)
-        return held | dict(decided.most_common())
+        numbers = {"old": sum(pair.old is not None for pair in self.pairs)}
+        numbers["new"] = sum(pair.new is not None for pair in self.pairs)
+        decided = Counter(decision.name for pair in self.pairs for decision in pair.decisions)
+        return numbers | dict(decided.most_common())
 
 
 class Bar(NamedTuple):
-    """A fact on the time line: places from 0 to 100; `end` is None where it goes on."""
+    """A fact on the time line: positions from 0 to 100; `end` is None where it goes on."""
 
     relation: Value
     value: Value
@@ -155,13 +155,13 @@ def relations(
         of_models = (parts[part][number] for part in ("answers", "ripples"))
         name, update = named(-number, names), updates.get(number)
         made.append(Relation(number, name, pairs, update, bool(triples), nearest, random, *of_models))
-    return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
+    return sorted(made, key=lambda relation: (relation.update is None, not relation.open, relation.number))
 
 
 def named(number: int, names: Names) -> Value:
     """An entity by its label, or by its id where it has none."""
-    held = names.get(number)
-    return Value(held["label"] if held else entity_id(number), entity_id(number))
+    row = names.get(number)
+    return Value(row["label"] if row else entity_id(number), entity_id(number))
 
 
 def _pairs(
@@ -171,14 +171,14 @@ def _pairs(
     by_old = {row["old_statement"]: row for row in triples if row["old_statement"] is not None}
     by_new = {row["new_statement"]: row for row in triples if row["new_statement"] is not None}
     waiting = dict(enumerate(old))
-    places: dict[object, list[int]] = defaultdict(list)
-    for place, row in waiting.items():
+    indices: dict[object, list[int]] = defaultdict(list)
+    for index, row in waiting.items():
         for key in _keys(row, by_old.get(row["statement"]), "new"):
-            places[key].append(place)
+            indices[key].append(index)
     rows: list[tuple[Row | None, Row | None]] = []
     for row in new:
         keys = _keys(row, by_new.get(row["statement"]), "old")
-        partner = next((each for key in keys for each in places[key] if each in waiting), None)
+        partner = next((index for key in keys for index in indices[key] if index in waiting), None)
         rows.append((None if partner is None else waiting.pop(partner), row))
     pairs = []
     for before, after in [*((row, None) for row in waiting.values()), *rows]:
@@ -268,10 +268,10 @@ def value_of(row: Row, names: Names) -> Value:
 def _fields(row: Row) -> Row:
     """The value of a statement, if it is JSON with fields; else none."""
     try:
-        found = json.loads(row["json"])
+        fields = json.loads(row["json"])
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _unit(row: Row) -> int | None:
@@ -284,15 +284,15 @@ def _unit(row: Row) -> int | None:
 
 def _ids_of(subject: Subject) -> set[int]:
     """The entities that the rows of a subject name, units of quantities included; properties are negative."""
-    found = {subject.id}
+    ids = {subject.id}
     for row in subject.rows(*SIDES):
-        found.add(-row["property"])
-        found.update(-qualifier for qualifier in row["qualifiers"] or ())
+        ids.add(-row["property"])
+        ids.update(-qualifier for qualifier in row["qualifiers"] or ())
     for row in subject.rows("nearest", "random"):
-        found.update((row["neighbor"], -row["relation"]))
+        ids.update((row["neighbor"], -row["relation"]))
     for row in subject.rows(*SIDES, "nearest", "random"):
-        found.update(each for each in (row["object"], _unit(row)) if each is not None)
-    return found
+        ids.update(number for number in (row["object"], _unit(row)) if number is not None)
+    return ids
 
 
 def _span(row: Row) -> tuple[int, int] | None:
@@ -311,7 +311,7 @@ def _year(packed: int) -> float:
 
 
 def time_line(
-    found: Sequence[Relation], old: str, new: str
+    of_subject: Sequence[Relation], old: str, new: str
 ) -> tuple[list[Bar], list[tuple[float, str]], tuple[float, float], int] | None:
     """Bars, marks of the axis, its ends in years, and how many facts it leaves out, over relations with an
     update; None without dates.
@@ -321,18 +321,18 @@ def time_line(
     before, today = (_year(int(date.replace("-", ""))) for date in (old, new))
     low = math.floor(before - BEFORE * (today - before))
     dated = [
-        (each.name, pair, _year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None)
-        for each in found
-        if each.update is not None
-        for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
+        (relation.name, pair, _year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None)
+        for relation in of_subject
+        if relation.update is not None
+        for pair in sorted(relation.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
         if pair.span
     ]
-    inside = [each for each in dated if each[3] is None or each[3] >= low][:BARS]
+    inside = [fact for fact in dated if fact[3] is None or fact[3] >= low][:BARS]
     if not inside:
         return None
     high = max(today, *(max(start, end or start) for _, _, start, end in inside)) + 0.5
 
-    def place(year: float) -> float:
+    def position(year: float) -> float:
         return round(100 * (max(year, low) - low) / (high - low), 3)
 
     bars = []
@@ -340,16 +340,16 @@ def time_line(
         stated = pair.new or pair.old
         assert stated is not None
         # Where a fact has no end, it holds until the dump in which it was last stated.
-        ends = None if end is None else place(end)
-        bars.append(Bar(name, stated.value, pair.tone, place(start), ends, stated.dates))
+        ends = None if end is None else position(end)
+        bars.append(Bar(name, stated.value, pair.tone, position(start), ends, stated.dates))
     steps = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**5, 10**8, 10**12)
     step = next(step for step in steps if (high - low) / step <= 8)
     first = math.ceil(low / step) * step
-    marks = [(place(year), str(year)) for year in range(first, math.floor(high) + 1, step)]
+    marks = [(position(year), str(year)) for year in range(first, math.floor(high) + 1, step)]
     return bars, marks, (low, high), len(dated) - len(inside)
 
 
 def on_axis(axis: tuple[float, float], date: str) -> float:
-    """The place (0 to 100) of a date on an axis of years."""
+    """The position (0 to 100) of a date on an axis of years."""
     low, high = axis
     return round(100 * (_year(int(date.replace("-", ""))) - low) / (high - low), 3)

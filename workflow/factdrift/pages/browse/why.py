@@ -40,11 +40,11 @@ class Reasons:
         Both are ids or names. Raises InputError if nothing is called so, or several things are.
         """
         number = self._number(subject, "subject")
-        held = self._tables.read([number])[number]
+        known = self._tables.read([number])[number]
         if relation is None:
-            yield from self._overview(held)
+            yield from self._overview(known)
             return
-        yield from self._answer(held, -self._number(relation, "relation"))
+        yield from self._answer(known, -self._number(relation, "relation"))
 
     def _number(self, text: str, what: str) -> int:
         """The number of the item or relation of this id or name; of a relation it is negative."""
@@ -53,10 +53,10 @@ class Reasons:
         def exact(asked: str) -> list[Row]:
             return [row for row in self._index.search(asked)["exact"] if sign * row["id"] > 0]
 
-        found = exact(text)
-        by_id = [row for row in found if entity_id(row["id"]) == text.strip().upper()]
-        by_label = [row for row in found if folded(row["label"]) == folded(text.strip())]
-        chosen = by_id or by_label or found
+        matches = exact(text)
+        by_id = [row for row in matches if entity_id(row["id"]) == text.strip().upper()]
+        by_label = [row for row in matches if folded(row["label"]) == folded(text.strip())]
+        chosen = by_id or by_label or matches
         if len(chosen) == 1:
             return int(chosen[0]["id"])
         if chosen:
@@ -67,10 +67,10 @@ class Reasons:
         group = "subjects" if sign > 0 else "relations"
         similar = similar or [row for row in self._index.search(text)[group] if sign * row["id"] > 0][:3]
         hint = "; ".join(_described(row) for row in similar)
-        said = (
+        advice = (
             f"did you mean {hint}?" if hint else "snapshots hold what the key `scope` says, with its labels"
         )
-        raise InputError(f"{self._build.pair.name}: no {what} is called {text} in either dump; {said}")
+        raise InputError(f"{self._build.pair.name}: no {what} is called {text} in either dump; {advice}")
 
     def statements(self, subject: str, relation: str) -> list[Pair]:
         """The statements of a subject and relation in both dumps, what changed first; none if there are none.
@@ -78,49 +78,51 @@ class Reasons:
         Raises InputError as `lines`.
         """
         number, wanted = self._number(subject, "subject"), -self._number(relation, "relation")
-        found = self._relations(self._tables.read([number])[number])
-        return next((each.pairs for each in found if each.number == wanted), [])
+        relations = self._relations(self._tables.read([number])[number])
+        return next((candidate.pairs for candidate in relations if candidate.number == wanted), [])
 
-    def _relations(self, held: Subject) -> list[Relation]:
-        return indexed(held, self._index, self._tables.untouched)[0]
+    def _relations(self, subject: Subject) -> list[Relation]:
+        return indexed(subject, self._index, self._tables.untouched)[0]
 
     def _name(self, number: int) -> str:
         label = named(number, self._index.names([number])).text
         return printable(f"{label} ({entity_id(number)})")
 
-    def _overview(self, held: Subject) -> Iterator[str]:
-        found = self._relations(held)
-        if not found:
+    def _overview(self, subject: Subject) -> Iterator[str]:
+        relations = self._relations(subject)
+        if not relations:
             raise InputError(
-                f"{self._build.pair.name}: neither dump has a statement about {self._name(held.id)}"
+                f"{self._build.pair.name}: neither dump has a statement about {self._name(subject.id)}"
             )
-        yield self._name(held.id)
-        for each in found:
+        yield self._name(subject.id)
+        for relation in relations:
             yield from self._wrapped(
-                f"{each.name.text} ({each.id}): {self._verdict(held, each)[0]}", "  ", "    "
+                f"{relation.name.text} ({relation.id}): {self._verdict(subject, relation)[0]}", "  ", "    "
             )
 
-    def _answer(self, held: Subject, relation: int) -> Iterator[str]:
-        found = next((each for each in self._relations(held) if each.number == relation), None)
-        yield f"{self._name(held.id)}, {self._name(-relation)}"
-        if not is_made_up(entity_id(held.id)):
-            yield page(entity_id(held.id), f"P{relation}")
-        if found is None:
+    def _answer(self, subject: Subject, relation: int) -> Iterator[str]:
+        match = next(
+            (candidate for candidate in self._relations(subject) if candidate.number == relation), None
+        )
+        yield f"{self._name(subject.id)}, {self._name(-relation)}"
+        if not is_made_up(entity_id(subject.id)):
+            yield page(entity_id(subject.id), f"P{relation}")
+        if match is None:
             yield from self._wrapped("Neither dump has a statement of this relation about this subject.", "")
             return
-        for sentence in self._verdict(held, found):
+        for sentence in self._verdict(subject, match):
             yield from self._wrapped(sentence, "")
-        for pair in found.pairs:
+        for pair in match.pairs:
             yield ""
             yield from self._pair(pair)
 
-    def _verdict(self, held: Subject, relation: Relation) -> list[str]:
+    def _verdict(self, subject: Subject, relation: Relation) -> list[str]:
         """What became of the subject and relation: one sentence, and a second one about WFD_repl."""
-        group = f"subject = {held.id} AND property = {relation.number}"
+        group = f"subject = {subject.id} AND property = {relation.number}"
         if relation.update is not None:
             scenario = relation.update["scenario"]
             return [f"An update of wikifactdiff: {scenario}.", *self._selected(scenario, group)]
-        triples = held.parts["triples"][relation.number]
+        triples = subject.parts["triples"][relation.number]
         if triples:
             steps = dict.fromkeys(row["dropped_by"] for row in triples if row["dropped_by"])
             # The step that took the whole group says more than those that took one triple of it.
@@ -153,10 +155,10 @@ class Reasons:
         assert either is not None
         yield from self._wrapped(f"{SIGNS.get(pair.tone, ' ')} {_text(either.value)}", "", "  ")
         for side, statement in zip(SIDES, (pair.old, pair.new), strict=True):
-            said = "not stated" if statement is None else _stated(statement)
+            line = "not stated" if statement is None else _stated(statement)
             if statement is not None and pair.old and _text(statement.value) != _text(either.value):
-                said = f"{_text(statement.value)}; {said}"
-            yield from self._wrapped(f"{self._build.date(side)}: {said}", "    ", "      ")
+                line = f"{_text(statement.value)}; {line}"
+            yield from self._wrapped(f"{self._build.date(side)}: {line}", "    ", "      ")
         for decision in pair.decisions:
             yield from self._wrapped(self._decided(decision), "    ", "      ")
 
@@ -193,7 +195,7 @@ def _stated(statement: Statement) -> str:
     """Rank, dates and qualifiers of a statement."""
     parts = [f"{statement.rank} rank"] + [f"{word} {date}" for word, date in statement.dates]
     if statement.qualifiers:
-        parts.append(f"qualified by {', '.join(each.text for each in statement.qualifiers)}")
+        parts.append(f"qualified by {', '.join(qualifier.text for qualifier in statement.qualifiers)}")
     return ", ".join(parts)
 
 
@@ -206,11 +208,11 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
     if path is None:
         raise no_file(build.pair / "funnel.parquet")
     stages = by_stage(db, path)
-    said = meanings()
+    texts = meanings()
     yield f"From the dumps of {build.old} and {build.new} to wfd_repl"
     for side in SIDES:
-        yield from _losses(stages[f"preprocess_{side}"], f"statements of the {side} dump", "filter", said)
-    yield from _losses(stages["groups"], "triples that either dump has left", "step", said)
+        yield from _losses(stages[f"preprocess_{side}"], f"statements of the {side} dump", "filter", texts)
+    yield from _losses(stages["groups"], "triples that either dump has left", "step", texts)
     dataset = build.dataset
     scenarios = dict(
         db.sql(
@@ -225,12 +227,12 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         yield from _left_out(dataset, replacements, scenarios.get("ReplaceObject", 0), db)
 
 
-def _losses(counts: Mapping[str, int], what: str, kind: str, said: Mapping[str, str]) -> Iterator[str]:
+def _losses(counts: Mapping[str, int], what: str, kind: str, texts: Mapping[str, str]) -> Iterator[str]:
     yield ""
     yield f"{sum(counts.values()):,} {what}"
-    for name, number in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+    for name, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         if name != "kept":
-            yield f"  - {number:9,}  {name}: {said.get(f'{kind} {name}', '')}"
+            yield f"  - {number:9,}  {name}: {texts.get(f'{kind} {name}', '')}"
     yield f"  = {counts.get('kept', 0):9,}  are left"
 
 

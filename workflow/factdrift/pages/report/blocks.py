@@ -14,7 +14,7 @@ from factdrift.core.manifests import read_manifest
 from factdrift.core.products import product_of
 
 
-class Source(NamedTuple):
+class Provenance(NamedTuple):
     """A file of the build, relative to the folder of the page, and the command that gives it."""
 
     path: str
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     kind: str
     title: str
     shown: Any
-    source: Source
+    source: Provenance
     note: str = ""
 
 
@@ -60,7 +60,7 @@ def table(
     title: str,
     columns: Mapping[str, str],
     rows: Iterable[Iterable[Any]],
-    source: Source,
+    source: Provenance,
     note: str = "",
     folded: bool = False,
 ) -> Block:
@@ -74,7 +74,7 @@ def table(
     return Block("table", title, {"columns": columns, "rows": cells, "folded": folded}, source, note)
 
 
-def picture(title: str, path: Path, source: Source) -> Block:
+def picture(title: str, path: Path, source: Provenance) -> Block:
     """The figure in an SVG file. Raises InputError if anything in it could run or load."""
     svg = path.read_text(encoding="utf-8")
     low = svg.lower()
@@ -83,7 +83,7 @@ def picture(title: str, path: Path, source: Source) -> Block:
     return Block("picture", title, Markup(svg[svg.index("<svg") :]), source)
 
 
-def text(title: str, path: Path, source: Source) -> Block:
+def text(title: str, path: Path, source: Provenance) -> Block:
     """The table that a job has written as text."""
     return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source)
 
@@ -122,7 +122,7 @@ class Build:
         path = self.pair / folder / name
         return path if path.is_file() else None
 
-    def source(self, path: Path, target: str = "") -> Source:
+    def source(self, path: Path, target: str = "") -> Provenance:
         """Where a file is, seen from the page in `results/`, and the command that builds it.
 
         `target`: the product that users build, where that is another than the file. Raises InputError if the
@@ -135,4 +135,4 @@ class Build:
                 f"{path}: is not below {self.results}, the folder of the page that links to it; copy it there"
             ) from None
         name = target or path.name
-        return Source(relative, f"snakemake --cores all results/{product_of(name) and name}")
+        return Provenance(relative, f"snakemake --cores all results/{product_of(name) and name}")

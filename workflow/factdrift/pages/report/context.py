@@ -7,14 +7,14 @@ import duckdb
 import numpy as np
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Block, Build, Parts, Source, table
+from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, table
 
 BINS = 24
 """The number of columns of a distribution."""
 
 
 def _distribution(
-    title: str, values: np.ndarray, ends: tuple[float, float], name: str, axis: str, source: Source
+    title: str, values: np.ndarray, ends: tuple[float, float], name: str, axis: str, source: Provenance
 ) -> Block:
     """Columns of equal width over a sample of numbers, from one end of the axis to the other."""
     low, high = np.floor(ends[0] * 10) / 10, np.ceil(ends[1] * 10) / 10
@@ -105,9 +105,13 @@ def origin(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     source, manifest = build.source(build.pair / "manifest.json"), build.manifest
     dumps = []
     for day, dump in manifest["dumps"].items():
-        held = manifest["snapshots"].get(day, {})
+        snapshot = manifest["snapshots"].get(day, {})
         checksum = next((f"{name} {dump[name]}" for name in ("sha1", "sha256") if name in dump), "")
-        counts = (held.get("items"), held.get("statements", {}).get("total"), held.get("bad_lines"))
+        counts = (
+            snapshot.get("items"),
+            snapshot.get("statements", {}).get("total"),
+            snapshot.get("bad_lines"),
+        )
         dumps.append((day, dump["file"], dump["bytes"], *counts, checksum))
     keys = [
         (key, str(value))
@@ -129,7 +133,7 @@ def origin(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
 def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     """Seconds and memory of every stage, from the benchmark files of its jobs."""
     dates = build.pair.name.split("_")
-    found: dict[str, list[tuple[float, float]]] = {}
+    by_stage: dict[str, list[tuple[float, float]]] = {}
     for folder in (build.logs / build.pair.name, *(build.logs / "snapshots" / date for date in dates)):
         for path in sorted(folder.rglob("*.tsv")):
             # `filtered/old/0-of-2.tsv` is of the stage `filtered`: the folder of its parallel jobs.
@@ -138,17 +142,17 @@ def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
                 for row in [*csv.DictReader(lines, delimiter="\t")][-1:]:
                     memory = row.get("max_rss", "")
                     megabytes = float(memory) if memory not in ("", "-", "NA") else 0.0
-                    found.setdefault(stage, []).append((float(row["s"]), megabytes))
-    if not found:
+                    by_stage.setdefault(stage, []).append((float(row["s"]), megabytes))
+    if not by_stage:
         return "", []
     rows = []
-    for stage, jobs in found.items():
+    for stage, jobs in by_stage.items():
         seconds, memories = zip(*jobs, strict=True)
         rows.append((stage, len(jobs), sum(seconds), max(seconds), max(memories)))
     rows.sort(key=lambda row: (-row[2], row[0]))
     columns = {"stage": "text", "jobs": "number", "seconds": "seconds", "longest job": "seconds"}
     columns["most memory, MB"] = "number"
-    source = Source(f"../{build.logs.name}/", "snakemake --cores all")
+    source = Provenance(f"../{build.logs.name}/", "snakemake --cores all")
     note = "Measured by Snakemake when each file was last made; on another machine they differ."
     whole = sum(row[2] for row in rows)
     lead = f"All jobs of this build together took {whole:,.0f} seconds; jobs of a stage run at the same time."

@@ -1,6 +1,5 @@
 """Sections about benchmarks, language models and the audit: each is there only if its results are."""
 
-import filecmp
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.tables import sql
 from factdrift.pages import leaves
-from factdrift.pages.report.blocks import Block, Build, Parts, Source, picture, table, text
+from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, picture, table, text
 from factdrift.tempripple.schemas import TASKS
 
 
@@ -26,8 +25,7 @@ def _results(build: Build, folder: str, target: str, *files: tuple[str, str]) ->
 def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     """Scores of editing methods: what was written, then Table 6 and Figure 2 of the WikiFactDiff paper."""
     target = "edit_scores.parquet"
-    scores = build.product(target)
-    if scores is None:
+    if build.product(target) is None:
         return "", []
     blocks: list[Block] = []
     path = build.product("table6.csv", "edit")
@@ -36,18 +34,6 @@ def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     pictures = [("written.svg", "What was written"), ("bleedover.svg", "Bleedover (Figure 2)")]
     known = ("table7.txt", "The same of facts that the model knew (Table 7)")
     blocks += _results(build, "edit", target, *pictures, ("table6.txt", "Tables as text"), known)
-    # What `factdrift compare` has written about these scores last.
-    product, drawn = build.results / target, build.results / "compare" / "compare.svg"
-    if (
-        drawn.is_file()
-        and product.is_file()
-        and filecmp.cmp(product, scores, shallow=False)
-        and drawn.stat().st_mtime_ns >= product.stat().st_mtime_ns
-    ):
-        command = "factdrift compare METHOD METHOD"
-        blocks.append(picture("Methods compared", drawn, Source("compare/compare.svg", command)))
-        said = drawn.with_suffix(".txt")
-        blocks.append(text("In words", said, Source("compare/compare.txt", command)))
     lead = (
         "What each method makes the model write, in other words too, and which other facts it loses; then "
         "the paper's metrics, from probabilities."
@@ -80,14 +66,14 @@ TABLE6 = {
 """Column of table6.csv -> heading and kind: what was written comes first, then Table 6 in its order."""
 
 
-def _table6(frame: pd.DataFrame, source: Source) -> Block:
+def _table6(frame: pd.DataFrame, source: Provenance) -> Block:
     """Table 6 with intervals; methods whose values were derived and not tuned have an asterisk."""
     frame = frame.astype(object).where(frame.notna(), None)
-    derived = [str(each).startswith("derived, not tuned") for each in frame.get("source", ())]
+    derived = [str(origin).startswith("derived, not tuned") for origin in frame.get("source", ())]
     columns = {name: kind for name, kind in TABLE6.items() if name in frame}
     rows = []
-    for place, row in enumerate(frame.to_dict("records")):
-        if derived and derived[place]:
+    for index, row in enumerate(frame.to_dict("records")):
+        if derived and derived[index]:
             row["method"] += "*"
         for name, (_, kind) in columns.items():
             if kind == "interval" and row[name] is not None:
@@ -142,8 +128,13 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
                 f"FROM read_parquet({sql(path)}, file_row_number = true)"
             ).fetchall()
             rows += [
-                (f"KLoB-{part}, {what}", ROLES[one["role"]], one["text_blank"], one["target_label"] or "")
-                for one in sentences or ()
+                (
+                    f"KLoB-{part}, {what}",
+                    ROLES[sentence["role"]],
+                    sentence["text_blank"],
+                    sentence["target_label"] or "",
+                )
+                for sentence in sentences or ()
             ]
     if source is not None:
         columns = dict.fromkeys(("subtask", "which", "sentence", "answer"), "text")
@@ -188,7 +179,7 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         stats = json.loads(path.read_text(encoding="utf-8"))
         source = build.source(path, "tempripple.stats.json")
         blocks += _counts("Sizes", stats["sizes"], source)
-        items = {name: each["items"] for name, each in stats["items"].items() if "items" in each}
+        items = {name: group["items"] for name, group in stats["items"].items() if "items" in group}
         blocks += _counts("Items by task and hop", items, source)
         dropped = {
             kind: {reason: number["all"] for reason, number in reasons.items()}
@@ -212,7 +203,7 @@ def verbalizations(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     return lead, [text("By relation", path, build.source(path))] if path else []
 
 
-def _counts(title: str, value: Any, source: Source) -> Iterator[Block]:
+def _counts(title: str, value: Any, source: Provenance) -> Iterator[Block]:
     """A table of all numbers in nested dictionaries, if there are any."""
     rows = [
         (name, number)
@@ -268,18 +259,18 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     interval = {"from": "share", "to": "share"}
     columns = {"kind": "text", "rows": "number", "failed": "number", "declared": "number", "rate": "share"}
     for dataset, sampled in summary["sampled"].items():
-        kinds = [each for each in summary["kinds"] if each["dataset"] == dataset]
+        kinds = [row for row in summary["kinds"] if row["dataset"] == dataset]
         note = f"{sampled['rows']:,} of {sampled['of']:,} rows sampled; 95 % intervals by Wilson's method."
-        for each in kinds:
-            if each.get("note") and each["failed"]:
-                note += f" Right rows fail {each['kind']} too: {each['note']}."
+        for row in kinds:
+            if row.get("note") and row["failed"]:
+                note += f" Right rows fail {row['kind']} too: {row['note']}."
         note += " A declared failure is one that the row itself reports."
         names = ("kind", "rows", "failed", "declared", "rate", "low", "high")
-        rows = [[each[name] for name in names] for each in kinds]
+        rows = [[row[name] for name in names] for row in kinds]
         blocks.append(table(f"Error rates of {dataset}", columns | interval, rows, source, note))
     guessed = [
-        (dataset, *(each[name] for name in ("questions", "accuracy", "low", "high", "chance")))
-        for dataset, each in summary["surface"].items()
+        (dataset, *(row[name] for name in ("questions", "accuracy", "low", "high", "chance")))
+        for dataset, row in summary["surface"].items()
     ]
     if guessed:
         columns = {"dataset": "text", "questions": "number", "right": "share", **interval, "chance": "share"}
@@ -288,15 +279,15 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     if failed:
         note = f"The first {MOST_FAILURES:,} of {len(failed):,}." if len(failed) > MOST_FAILURES else ""
         columns = dict.fromkeys(("row", "kind", "reason"), "text")
-        rows = [[each[name] for name in columns] for each in failed[:MOST_FAILURES]]
+        rows = [[row[name] for name in columns] for row in failed[:MOST_FAILURES]]
         blocks.append(table("Failures", columns, rows, build.source(findings, "audit.parquet"), note))
     judged = build.product("judged.json", "audit")
     if judged is not None:
-        found = json.loads(judged.read_text(encoding="utf-8"))
+        judgements = json.loads(judged.read_text(encoding="utf-8"))
         keys = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
         columns = dict.fromkeys(("rows", "unsure", "invalid"), "number") | {"share": "share"} | interval
         columns |= {"invalid by the audit": "number", "agree": "number", "Cohen's kappa": "share"}
-        of_people = [[found[key] for key in keys]]
+        of_people = [[judgements[key] for key in keys]]
         blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks

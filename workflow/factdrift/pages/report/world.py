@@ -66,10 +66,10 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Table 2 of the paper for this build, and the updates of each relation."""
     counted = build.source(build.pair / "wikifactdiff.stats.json")
     both = [build.stats[name] for name in ("wikifactdiff", "wfd_repl")]
-    rows = [(key, *(each[key] for each in both)) for key in ("updates", "triples", "subjects", "relations")]
-    rows += [(f"objects, {kind}", *(each["objects"][kind] for each in both)) for kind in both[0]["objects"]]
+    rows = [(key, *(stats[key] for stats in both)) for key in ("updates", "triples", "subjects", "relations")]
+    rows += [(f"objects, {kind}", *(stats["objects"][kind] for stats in both)) for kind in both[0]["objects"]]
     for group in ("scenarios", "decisions", "splits"):
-        rows += [(f"{group[:-1]} {name}", *(each[group][name] for each in both)) for name in both[0][group]]
+        rows += [(f"{group[:-1]} {name}", *(stats[group][name] for stats in both)) for name in both[0][group]]
     relations = db.sql(
         f"""WITH rows AS (SELECT relation, is_replace, unnest(objects, max_depth := 1) AS object,
                 generate_subscripts(objects, 1) AS place FROM read_parquet({sql(build.dataset)}))
@@ -98,8 +98,8 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     path = build.pair / "funnel.parquet"
     source = build.source(path)
     counts = by_stage(db, path)
-    total = {stage: sum(found.values()) for stage, found in counts.items()}
-    kept = {stage: found.get("kept", 0) for stage, found in counts.items()}
+    total = {stage: sum(reasons.values()) for stage, reasons in counts.items()}
+    kept = {stage: reasons.get("kept", 0) for stage, reasons in counts.items()}
     dumps = ["preprocess_old", "preprocess_new"]
     steps = [
         ("statements of the old dump", total.get(dumps[0], 0), "plain"),
@@ -130,15 +130,15 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         Block("bars", "What is left after each step", steps, source, note),
         table("Statements by filter", columns, filters.itertuples(index=False), source, first, folded=True),
     ]
-    for title, kind, stage, said in (
+    for title, kind, stage, remark in (
         ("Triples by rule", "rule", "rules", ""),
         ("Triples by label", "label", "labels", ""),
         ("Why triples are not in the dataset", "step", "groups", whole_groups),
     ):
-        ordered = sorted(counts.get(stage, {}).items(), key=lambda each: (-each[1], each[0]))
+        ordered = sorted(counts.get(stage, {}).items(), key=lambda pair: (-pair[1], pair[0]))
         rows = [(name, means.get(f"{kind} {name}", ""), n) for name, n in ordered if name != "kept"]
         columns = {kind: "text", "meaning": "text", "triples": "number"}
-        blocks.append(table(title, columns, rows, source, said, folded=True))
+        blocks.append(table(title, columns, rows, source, remark, folded=True))
     lead = (
         "Filters drop statements of each dump; rules label what is left; a group (the triples of a subject "
         "and relation) is dropped if it holds nothing that changed, or something that cannot be decided."
@@ -152,14 +152,14 @@ def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.Du
         return "wfd_repl has all updates that replace one object by another."
     rows = f"read_parquet({sql(build.dataset)})"
     (whole,) = db.sql(f"SELECT count(*) FILTER (is_replace) FROM {rows}").fetchall()[0]
-    found = db.sql(
+    by_relation = db.sql(
         f"""SELECT relation.label, count(*) FROM {rows}
         WHERE is_replace AND (subject.id, relation.id) NOT IN (
             SELECT (subject.id, relation.id) FROM read_parquet({sql(build.pair / "wfd_repl.parquet")}))
         GROUP BY 1 ORDER BY 2 DESC, 1"""
     ).fetchall()
-    named = ", ".join(f"{shown(label, 60)} {number:,}" for label, number in found)
-    left = sum(number for _, number in found)
+    named = ", ".join(f"{shown(label, 60)} {number:,}" for label, number in by_relation)
+    left = sum(number for _, number in by_relation)
     return (
         f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
         f"otherwise prevail are left out by chance ({named}; key undersample)."
@@ -172,19 +172,19 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     months = list(_months_of(dates["old"], dates["new"]))
     unit, width = ("year", 4) if len(months) > MOST_COLUMNS else ("month", 7)
     counts = dict.fromkeys((month[:width] for month in months), (0, 0))
-    found = db.sql(
+    by_month = db.sql(
         f"""SELECT coalesce(CASE WHEN object.decision = 'new' THEN coalesce(object.start,
                 object.point_in_time) ELSE object."end" END, '')[:{width}],
             count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision <> 'new')
         FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(build.dataset)}))
         WHERE object.decision <> 'static' GROUP BY ALL"""
     ).fetchall()
-    counts |= {day: (new, obsolete) for day, new, obsolete in found if day in counts}
+    counts |= {day: (new, obsolete) for day, new, obsolete in by_month if day in counts}
     if not any(map(any, counts.values())):
         return "", []
-    outside = sum(new + obsolete for day, new, obsolete in found if day not in counts)
+    outside = sum(new + obsolete for day, new, obsolete in by_month if day not in counts)
     chart = {
-        "bars": [(name, *each) for name, each in counts.items()],
+        "bars": [(name, *amounts) for name, amounts in counts.items()],
         "ticks": list(_ticks(counts)),
         "names": ["new", "obsolete"],
         "tones": ["new", "obsolete"],
@@ -217,23 +217,23 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         "number",
     )
     blocks = [table("Updates by interval", kinds, intervals, source)]
-    found = dict(
+    by_month = dict(
         db.sql(
             f"""SELECT printf('%04d-%02d', first_day // 10000, first_day // 100 % 100), count(*) FROM {rows}
             WHERE dated_by <> 'interval' AND first_day // 100 = last_day // 100 GROUP BY ALL"""
         ).fetchall()
     )
     months = list(_months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
-    if found and len(months) <= MOST_MONTHS:
+    if by_month and len(months) <= MOST_MONTHS:
         chart = {
-            "bars": [(month, found.get(month, 0), 0) for month in months],
+            "bars": [(month, by_month.get(month, 0), 0) for month in months],
             "ticks": list(_ticks(months)),
             "names": ["updates"],
             "tones": ["new"],
             "axis": "month",
         }
         blocks.append(Block("columns", "Updates whose change is dated to a month", chart, source))
-    classes = " ".join(f"WHEN lag_max <= {days} THEN {place}" for place, days in enumerate(LAGS))
+    classes = " ".join(f"WHEN lag_max <= {days} THEN {index}" for index, days in enumerate(LAGS))
     lags = dict(
         db.sql(
             f"""SELECT CASE {classes} ELSE {len(LAGS)} END, count(*) FROM {rows}
@@ -241,7 +241,7 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         ).fetchall()
     )
     names = [f"up to {days} days" for days in LAGS] + [f"perhaps more than {LAGS[-1]} days"]
-    bars = [(name, lags.get(place, 0), "plain") for place, name in enumerate(names)]
+    bars = [(name, lags.get(index, 0), "plain") for index, name in enumerate(names)]
     note = "Between the change and the first dump that states it; dates closer to each other tell more."
     blocks.append(Block("bars", "How late Wikidata was at most", bars, source, note))
     lead = "Updates between all consecutive dates of a sequence, and how those of one fact follow each other."
@@ -258,6 +258,6 @@ def _months_of(old: str, new: str) -> Iterator[str]:
 def _ticks(names: Iterable[str]) -> Iterator[tuple[float, str]]:
     """The marks of an axis of months, at each January, or of years, some six of them."""
     every = max(len([*names]) // 6, 1)
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name.endswith("-01") or (len(name) == 4 and int(name) % every == 0):
-            yield place + 0.5, name[:4]
+            yield index + 0.5, name[:4]

@@ -1,17 +1,12 @@
-"""One run of Snakemake inside a refresh: its start, its end with the refresh, and the dump that failed it."""
+"""One run of Snakemake inside a refresh: its start, and its end with the refresh."""
 
 import contextlib
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO
 
 import psutil
-
-from factdrift.core.errors import DAMAGED
-
-LOGS = Path("logs/snapshots")
 
 GRACE = 60.0
 """Seconds that Snakemake has to end its jobs and itself when the refresh is asked to end."""
@@ -28,7 +23,7 @@ def run(line: Sequence[str], lock: IO[str]) -> int:
     received: list[int] = []
     # Handlers are set before the command starts, so that it begins with the default ones, also where this
     # process was started to ignore Ctrl-C, as shells do in the background.
-    before = {each: signal.signal(each, lambda number, _: received.append(number)) for each in _ENDING}
+    before = {ending: signal.signal(ending, lambda number, _: received.append(number)) for ending in _ENDING}
     try:
         process = subprocess.Popen(line, pass_fds=[lock.fileno()])
         while not received:
@@ -73,19 +68,3 @@ def _children(process: int) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         return psutil.Process(process).children(recursive=True)
     return []
-
-
-def log_times(date: str) -> dict[Path, int]:
-    """When each log of a snapshot's jobs was last changed, in nanoseconds."""
-    return {path: path.stat().st_mtime_ns for path in (LOGS / date).rglob("*.txt")}
-
-
-def damage(date: str, before: Mapping[Path, int]) -> str:
-    """What a job has found wrong with the dump of a date, from the logs that have changed since `before`; ""
-    if nothing."""
-    for path, changed in sorted(log_times(date).items()):
-        if before.get(path) != changed:
-            for line in path.read_text("utf-8", "replace").splitlines():
-                if line.startswith(f"factdrift: {DAMAGED}"):
-                    return line.removeprefix(f"factdrift: {DAMAGED}")
-    return ""

@@ -1,15 +1,10 @@
-"""Which dumps and dates the next releases can have: those that servers list, but for damaged ones."""
+"""Which dumps and dates the next releases can have: those that servers list."""
 
 import dataclasses
 import datetime
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
-from factdrift.core.errors import InputError
-from factdrift.core.files import write_json
-from factdrift.snapshots.fetch import Client, Missing, Refused
+from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.listing import complete_dumps
 from factdrift.snapshots.registry import address_of
 
@@ -39,74 +34,29 @@ def sequences(dates: Collection[str], released: list[str], every: int) -> list[l
     return due
 
 
-class Candidate(NamedTuple):
-    """A dump on a server. `address`: with checksum and size, as a value of `dumps`. `modified`: the date of
-    its last change, as the server writes it; "" if it does not. `reason`: why it cannot be used, if so."""
-
-    date: str
-    address: str
-    modified: str
-    reason: str = ""
-
-
-def is_same(one: Candidate, other: Candidate) -> bool:
-    """Whether two are one file, as far as checksum, size and date of change say."""
-    return one[:3] == other[:3]
-
-
 def candidates(
-    listings: Sequence[str],
-    every: int,
-    released: Sequence[str],
-    skipped: Mapping[str, Candidate],
-    client: Client,
-    refused: dict[str, str],
-) -> Iterator[Candidate]:
-    """The complete dumps of the listings that can follow the dates `released`, newest first in each listing.
+    listings: Sequence[str], every: int, released: Sequence[str], skip: Collection[str], client: Client
+) -> dict[str, str]:
+    """Date -> address of the complete dumps of the listings that can follow the dates `released`.
 
-    Yields those among them that are `skipped`, too. Of a listing no more folders are asked for than needed.
-    Dates that a server refuses to show, with its reason, are added to `refused`.
+    An address has checksum and size, as a value of `dumps`; the first listing that has a date counts. Dates
+    to `skip` are left out. Of a listing no more folders are asked for than needed. Raises InputError if a
+    server refuses to show a dump: a later one would take its place in the series.
     """
     after = later(released[-1], every - 1) if released else ""
+    usable: dict[str, str] = {}
     for listing in listings:
-        usable: list[str] = []
-        for dump in complete_dumps(listing, after, client, refused):
-            try:
-                head = client.head(dump.urls[0])
-            except Missing:
-                continue  # removed after it had been listed
-            except Refused as error:
-                refused[dump.date] = str(error)
+        dates: list[str] = []
+        for dump in complete_dumps(listing, after, client):
+            if dump.date in skip:
                 continue
             if dump.size is None:
-                dump = dataclasses.replace(dump, size=head.size)
-            candidate = Candidate(dump.date, address_of(dump), head.modified)
-            yield candidate
-            if dump.date in skipped and is_same(skipped[dump.date], candidate):
-                continue
-            usable.append(dump.date)
-            if not released and later(dump.date, every) <= max(usable):
+                try:
+                    dump = dataclasses.replace(dump, size=client.head(dump.urls[0]).size)
+                except Missing:
+                    continue  # removed after it had been listed
+            usable.setdefault(dump.date, address_of(dump))
+            dates.append(dump.date)
+            if not released and later(dump.date, every) <= max(dates):
                 break
-
-
-def read_skipped(path: Path) -> dict[str, Candidate]:
-    """Date -> the damaged dump of that date, from the file that `write_skipped` wrote; empty without a file.
-
-    Raises InputError if the file cannot be read.
-    """
-    try:
-        return {date: Candidate(date, **entry) for date, entry in json.loads(path.read_text("utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not the list of skipped dumps ({error}); remove it, and all dumps are tried again"
-        ) from None
-
-
-def write_skipped(skipped: Mapping[str, Candidate], path: Path) -> None:
-    """Keeps the list for the next refresh."""
-    entries = {date: dump._asdict() for date, dump in sorted(skipped.items())}
-    for entry in entries.values():
-        del entry["date"]
-    write_json(entries, path, indent=2)
+    return usable

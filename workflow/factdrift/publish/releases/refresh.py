@@ -3,15 +3,13 @@
 Removed are only folders that a refresh has begun and none needs: snapshots, and tables of filters.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import yaml
 from snakemake.utils import update_config
@@ -23,14 +21,7 @@ from factdrift.core.paths import CONFIG, SNAKEFILE
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
-from factdrift.publish.releases.candidates import (
-    Candidate,
-    candidates,
-    is_same,
-    read_skipped,
-    sequences,
-    write_skipped,
-)
+from factdrift.publish.releases.candidates import candidates, sequences
 from factdrift.publish.releases.release import (
     Release,
     check_unchanged,
@@ -41,13 +32,9 @@ from factdrift.publish.releases.release import (
 from factdrift.runs.leftovers import unlock
 from factdrift.snapshots.fetch import Client
 
-if TYPE_CHECKING:
-    from factdrift.publish.jobs import Refresh
-
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
 RELEASES = RESULTS / "releases"
-SKIPPED = RELEASES / "skipped.json"
 
 MARK = ".refresh.json"
 """The file that a refresh writes into the folders that it begins. Only folders with it are removed."""
@@ -59,30 +46,32 @@ _TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
 """Arguments with which Snakemake makes nothing; `-n` also among other letters (`-np`)."""
 
 
-def refresh(job: Refresh) -> int:
+def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[str]) -> int:
     """Makes all releases that are due, and prints what it does; returns the exit status.
 
-    It is 0 if every release that is due is there, complete, and no dump was found damaged; also if another
-    refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if the
+    `arguments`: Snakemake's; `configfile` and `contact` go before what the project's configuration says.
+
+    It is 0 if every release that is due is there and complete; also if another refresh is at work in the
+    directory. Safe to repeat after any interruption. Raises InputError if the
     configuration is wrong or has changed since the last release, that one is not complete, or a listing
     cannot be read.
     """
     default, config = (read_yaml(CONFIG / "config.yaml") for _ in range(2))
-    if job.configfile is not None:
-        if not job.configfile.is_file():
-            raise InputError(f"{job.configfile}: no such file; name a configuration")
+    if configfile is not None:
+        if not configfile.is_file():
+            raise InputError(f"{configfile}: no such file; name a configuration")
         try:
-            given: Any = read_yaml(job.configfile)
+            own: Any = read_yaml(configfile)
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InputError(f"{job.configfile}: {error}; correct it") from error
-        if not isinstance(given, dict):
-            raise InputError(f"{job.configfile}: holds no keys; write some, such as `variant: paper`")
-        update_config(config, given)
-    if job.contact is not None:
-        config["contact"] = job.contact
+            raise InputError(f"{configfile}: {error}; correct it") from error
+        if not isinstance(own, dict):
+            raise InputError(f"{configfile}: holds no keys; write some, such as `variant: paper`")
+        update_config(config, own)
+    if contact is not None:
+        config["contact"] = contact
     for keys in (config, default):
         configure(keys, keys_of_methods)
-    for argument in job.snakemake:
+    for argument in arguments:
         if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
             raise InputError(
                 f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
@@ -94,7 +83,10 @@ def refresh(job: Refresh) -> int:
         if not try_lock(lock, path):
             _say("another refresh is at work in this directory")
             return 0
-        return _Refresh(job, config, default, lock).run()
+        # What Snakemake's command line says beside the values of a release.
+        words = [*arguments] or ["--cores", "all"]
+        words += ["--configfile", str(configfile)] if configfile is not None else []
+        return _Refresh(words, contact, config, default, lock).run()
 
 
 def _say(text: str) -> None:
@@ -102,18 +94,18 @@ def _say(text: str) -> None:
 
 
 class _Refresh:
-    def __init__(self, job: Refresh, config: dict[str, Any], default: dict[str, Any], lock: IO[str]) -> None:
-        self._job, self._lock = job, lock
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        contact: str | None,
+        config: dict[str, Any],
+        default: dict[str, Any],
+        lock: IO[str],
+    ) -> None:
+        self._arguments, self._contact, self._lock = arguments, contact, lock
         self._keys, self._client = config["refresh"], Client(config["contact"])
         self._recorded, self._default = configuration(config), configuration(default)
-        self._arguments = [*job.snakemake] or ["--cores", "all"]
         self._trial = any(_TRIAL.fullmatch(argument) for argument in self._arguments)
-        self._skipped = read_skipped(SKIPPED)
-        self._named: set[str] = set()
-        self._damaged: set[Candidate] = set()
-        """What was found damaged by this refresh: of one date, one server may have it and then another."""
-        self._refused = ""
-        """Why the first date that servers list and refuse to show is not known, if there is one."""
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
@@ -122,94 +114,43 @@ class _Refresh:
         if folder is not None:
             before, _ = read_release(folder)
             check_unchanged(before.configuration, self._recorded, self._default, folder)
-        status, made = 0, False
-        while True:
-            usable = self._usable(before)
-            due = sequences(usable, before.dates, every)
-            if not due:
-                if self._refused:
-                    status = 1
-                    remedy = "run again when it can be read, or name other `refresh.listings`"
-                    _say(f"{self._refused}. No later dump takes its place in the series; {remedy}")
-                elif not made and not status:
-                    dates = ", ".join(sorted(usable)) or "none"
-                    _say(
-                        f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
-                        if before.dates
-                        else f"nothing new: no two complete dumps {every} days apart (found: {dates})"
-                    )
-                break
-            dumps = before.dumps | {date: usable[date].address for date in due[0] if date in usable}
-            release = before._replace(dates=due[0], dumps={date: dumps[date] for date in due[0]})
-            ended, damaged = self._make(before, release)
-            for date, reason in damaged.items():
-                self._skip(usable[date], reason)
-            if damaged:
-                status = 1
-            elif ended:
-                return ended
-            else:
-                before, made = release, True
+        usable = candidates(self._keys["listings"], every, before.dates, self._keys["skip"], self._client)
+        due = sequences(usable, before.dates, every)
+        if not due:
+            listed = ", ".join(sorted(usable)) or "none"
+            _say(
+                f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
+                if before.dates
+                else f"nothing new: no two complete dumps {every} days apart (found: {listed})"
+            )
+        for dates in due:
+            dumps = before.dumps | usable
+            release = before._replace(dates=dates, dumps={date: dumps[date] for date in dates})
+            if status := self._make(before, release):
+                return status
+            before = release
         if before.dates and not self._trial:
             for line in _remove_old(before.dates, self._keys["retention"]):
                 _say(line)
-        return status
+        return 0
 
-    def _usable(self, before: Release) -> dict[str, Candidate]:
-        """Date -> the dump that can follow the last release; says which ones are skipped.
-
-        Dates after one that no server shows are left out, and for a first release all, which has the newest.
-        """
-        usable: dict[str, Candidate] = {}
-        refused: dict[str, str] = {}
-        listings, every = self._keys["listings"], self._keys["every"]
-        for candidate in candidates(listings, every, before.dates, self._skipped, self._client, refused):
-            date = candidate.date
-            known = self._skipped.get(date)
-            if known is None:
-                usable.setdefault(date, candidate)
-            elif is_same(known, candidate) or candidate in self._damaged:
-                if date not in self._named:
-                    _say(f"skipped {date}: {known.reason} (remove it from {SKIPPED} to try it again)")
-                self._named.add(date)
-            else:
-                _say(f"{date}: the server has another file than the one that was skipped")
-                if not self._trial:
-                    del self._skipped[date]
-                    write_skipped(self._skipped, SKIPPED)
-                    _remove_snapshot(date)
-                usable[date] = candidate
-        first = min(refused.keys() - usable.keys(), default="")
-        self._refused = refused.get(first, "")
-        return {date: each for date, each in usable.items() if not first or (before.dates and date < first)}
-
-    def _skip(self, dump: Candidate, reason: str) -> None:
-        self._skipped[dump.date] = dump._replace(reason=reason)
-        write_skipped(self._skipped, SKIPPED)
-        _say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
-        self._named.add(dump.date)
-        self._damaged.add(dump)
-
-    def _make(self, before: Release, release: Release) -> tuple[int, dict[str, str]]:
-        """Runs the workflow for one release. Returns the exit status, and date -> reason of damaged dumps."""
+    def _make(self, before: Release, release: Release) -> int:
+        """Runs the workflow for one release; returns the exit status."""
         old, new = release.dates[-2:]
         _say(f"release {new}: what changed since {old}")
         _check_intervals(before)
-        fresh = [date for date in (old, new) if date not in before.dates]
         if not self._trial:
-            for date in fresh:
+            for date in [date for date in (old, new) if date not in before.dates]:
                 if _remove_snapshot(date, unless=release.dumps[date]):
                     _say(f"{date}: the server has another dump than the one that is here, which is removed")
                 _begin(SNAPSHOTS / date, release.dumps[date])
             _begin(RESULTS / f"{old}_{new}")
-        logs = {date: build.log_times(date) for date in fresh}
-        status = build.run(self._line(before, release), self._lock)
-        if status:
-            found = {date: build.damage(date, logs[date]) for date in fresh}
-            damaged = {date: reason for date, reason in found.items() if reason}
-            if not damaged:
-                _say(f"release {new} is not complete; the same command goes on from here")
-            return status, damaged
+        if status := build.run(self._line(before, release), self._lock):
+            _say(
+                f"release {new} is not complete; the same command goes on from here. Of a dump that "
+                "a job calls damaged it needs another file on the server; or name its date in `refresh.skip`"
+            )
+            return status
         try:
             made, account = read_release(RELEASES / new)
             if made._replace(configuration={}) != release._replace(configuration={}):
@@ -219,7 +160,7 @@ class _Refresh:
                 f"release {new} was not made, though Snakemake ended with status 0; nothing was removed "
                 f"({error})"
             )
-            return 1, {}
+            return 1
         number, of_new = len(release.dates) - 1, account["new"]
         scenarios = ", ".join(f"{count:,} {name}" for name, count in of_new["scenarios"].items())
         files = f"{len(account['files'])} files, {account['updates']:,} updates in {number} intervals"
@@ -227,7 +168,7 @@ class _Refresh:
         _say(f"{RELEASES / new}: {files}")
         _say(f"new since {old}: {scenarios or 'no updates'}")
         _say(f"{follow}, {of_new['reverts']:,} bring a value back")
-        return 0, {}
+        return 0
 
     def _line(self, before: Release, release: Release) -> list[str]:
         """The command that makes one release."""
@@ -235,15 +176,13 @@ class _Refresh:
             raise InputError(f"{SNAKEFILE} is missing: `factdrift refresh` runs the workflow of a checkout")
         unlock()
         values: Mapping[str, Any] = {
-            **({"contact": self._job.contact} if self._job.contact is not None else {}),
+            **({"contact": self._contact} if self._contact is not None else {}),
             "snapshots": {"old": release.dates[-2], "new": release.dates[-1]},
             "stream": release.dates,
             "dumps": release.dumps,
             "refresh": {"released": before.dates},
         }
         line = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "latest", *self._arguments]
-        if self._job.configfile is not None:
-            line += ["--configfile", str(self._job.configfile)]
         return [*line, "--config", *(f"{key}={json.dumps(value)}" for key, value in values.items())]
 
 

@@ -175,13 +175,13 @@ def configuration(config: Mapping[str, Any]) -> dict[str, Any]:
     files = {"only.subjects": [config["only"]["subjects"]], "labels": config["labels"]}
     files["templates_file"] = [config["templates_file"]] if config["verbalizer"] == "file" else []
     for key, paths in files.items():
-        given = [Path(path) for path in paths if path]
-        for path in given:
+        named = [Path(path) for path in paths if path]
+        for path in named:
             if not path.is_file():
                 raise InputError(
                     f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
                 )
-        keys[key] = [sha256(path) for path in given]
+        keys[key] = [sha256(path) for path in named]
     # From a server or from files: the same months.
     keys["pageviews"] = config["pageviews"] != "none"
     normal: dict[str, Any] = json.loads(json.dumps(keys, sort_keys=True))

@@ -125,10 +125,10 @@ class _Fetching:
         """The entities of a list and those that later stages need for them, by id."""
         self._of_the_day(ids, "requested", None)
         listed = self._entities("requested")
-        used = _each(listed, lambda statement: (snak["property"] for snak in snaks(statement)))
-        objects = _each(listed, lambda statement: [named_entity(statement["mainsnak"])])
+        used = _ids_in(listed, lambda statement: (snak["property"] for snak in snaks(statement)))
+        objects = _ids_in(listed, lambda statement: [named_entity(statement["mainsnak"])])
         self._of_the_day([*used, *(name for name in objects if name[0] == "P")], "property", None)
-        units = _each(listed, lambda statement: (named_unit(snak) for snak in snaks(statement)))
+        units = _ids_in(listed, lambda statement: (named_unit(snak) for snak in snaks(statement)))
         self._of_the_day(units, "unit", NAMED_PROPERTIES)
         known = [*listed, *self._entities("property"), *self._entities("unit")]
         classes = set(_values(known, "P31", "P279"))
@@ -244,7 +244,7 @@ def _is_complete(record: Any) -> bool:
     return isinstance(record, dict) and ("missing" in record or {"labels", "sitelinks"} <= set(record))
 
 
-def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
+def _ids_in(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
     """The ids that `of` returns for the statements, each once, in order; None is left out."""
     names = (name for entity in entities for statement in statements(entity) for name in of(statement))
     return list(dict.fromkeys(name for name in names if name is not None))
@@ -257,7 +257,7 @@ def _values(entities: Iterable[Json], *properties: str) -> list[str]:
         snak = statement["mainsnak"]
         return [named_entity(snak)] if snak["property"] in properties else []
 
-    return [name for name in _each(entities, of) if name[0] == "Q"]
+    return [name for name in _ids_in(entities, of) if name[0] == "Q"]
 
 
 def _line(name: str, page: Page, datatypes: dict[str, str]) -> Json:

@@ -38,7 +38,6 @@ class Recent(Job, command="recent"):
     until: Annotated[datetime.date | None, "the day after the period (default: yesterday)"] = None
     relations: Annotated[str, "default: those of resources/tempripple/mutable.tsv", Flag("P6,P35,...")] = ""
     limit: Annotated[int, "items that are fetched"] = 500
-    changed: Annotated[bool, "also items edited in the period for any reason"] = False
     scope: Annotated[
         Literal["enwiki", "anywiki", "all"], "with enwiki only items with an English article"
     ] = "enwiki"
@@ -56,7 +55,7 @@ class Recent(Job, command="recent"):
         today = datetime.datetime.now(datetime.UTC).date()
         until = self.until or today - datetime.timedelta(days=1)
         _check(self, until, today)
-        wanted = Search(_relations(self.relations), self.since, until, today, self.changed, self.scope)
+        wanted = Search(_relations(self.relations), self.since, until, self.scope)
         if self.until is None:
             print(f"--until {until}: to continue this run on another day, name the same day", flush=True)
         name = f"{self.since}_{until}"
@@ -119,7 +118,7 @@ def _write_plan(folder: Path, wanted: Any, changes: Any, items: Sequence[int], a
     last = wanted.until - datetime.timedelta(days=1)
     lines = [
         f"# {len(items)} of {len(changes)} items with a statement of {asked}",
-        f"# dated {wanted.since} to {last}" + (", or edited since" if wanted.changed else ""),
+        f"# dated {wanted.since} to {last}",
         *(f"{entity_id(item)}  # {' '.join(map(property_id, sorted(changes[item])))}" for item in items),
     ]
     # A date is inside if it is strictly between the dates of the two snapshots, which are as of the ends of

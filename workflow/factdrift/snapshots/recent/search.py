@@ -19,7 +19,7 @@ QUALIFIERS = (580, 582, 585)
 
 _ENGLISH = "https://en.wikipedia.org/"
 
-Found = Mapping[int, frozenset[int]]
+Changes = Mapping[int, frozenset[int]]
 """Item -> the relations for which it was found."""
 
 
@@ -27,31 +27,24 @@ Found = Mapping[int, frozenset[int]]
 class Search:
     """What is searched for: the period from `since` up to, not including, `until`.
 
-    `changed`: also items whose last edit is from `since` on, up to `today`. `scope`: as in the configuration;
-    with `enwiki` only items with an English article.
+    `scope`: as in the configuration; with `enwiki` only items with an English article.
     """
 
     relations: Sequence[int]
     since: datetime.date
     until: datetime.date
-    today: datetime.date
-    changed: bool = False
     scope: str = "enwiki"
 
 
-def search(client: Client, wanted: Search) -> Found:
+def search(client: Client, wanted: Search) -> Changes:
     """The items that the server names.
 
     Raises InputError if an answer cannot be used, or the server fails for good.
     """
-    # The server knows an item's last edit only, and one that was edited in the period may be edited today.
-    tomorrow = wanted.today + datetime.timedelta(days=1)
-    kinds = [(_dated, wanted.until)] + [(_changed, tomorrow)] * wanted.changed
     parts = [
-        (partial(query, relation, scope=wanted.scope), relation, month)
+        (partial(_dated, relation, scope=wanted.scope), relation, month)
         for relation in wanted.relations
-        for query, until in kinds
-        for month in months((pack_date(wanted.since), pack_date(until)))
+        for month in months((pack_date(wanted.since), pack_date(wanted.until)))
     ]
     progress = Progress(f"asking {client.url}", total=len(parts), unit="queries")
     items: dict[int, set[int]] = {}
@@ -63,17 +56,17 @@ def search(client: Client, wanted: Search) -> Found:
     return {item: frozenset(items[item]) for item in sorted(items)}
 
 
-def chosen(changes: Found, limit: int) -> list[int]:
+def chosen(changes: Changes, limit: int) -> list[int]:
     """At most `limit` of the items, sorted by number.
 
     Each relation gives its items with the lowest numbers in turn, so that no relation takes all places.
     """
-    place: dict[int, int] = {}
+    best_rank: dict[int, int] = {}
     for relation in sorted({relation for of_item in changes.values() for relation in of_item}):
         of_relation = sorted(item for item, relations in changes.items() if relation in relations)
         for rank, item in enumerate(of_relation):
-            place[item] = min(rank, place.get(item, rank))
-    return sorted(sorted(changes, key=lambda item: (place[item], item))[:limit])
+            best_rank[item] = min(rank, best_rank.get(item, rank))
+    return sorted(sorted(changes, key=lambda item: (best_rank[item], item))[:limit])
 
 
 def _items(client: Client, query: partial[str], month: Period) -> set[int]:
@@ -100,26 +93,14 @@ def _dated(relation: int, period: Period, scope: str) -> str:
     first, until = _dates(period)
     days = " ".join(_midnight(first + datetime.timedelta(day)) for day in range((until - first).days))
     nodes = [f"pqv:P{qualifier}" for qualifier in QUALIFIERS] + [f"psv:P{relation}"]
+    statement = f"?s p:P{relation} ?st . ?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
     branches = "\n  UNION ".join(
         f"{{ VALUES ?t {{ {days} }}\n    ?n wikibase:timeValue ?t . ?st {node} ?n . "
-        f"{_statement(relation)}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR})"
+        f"{statement}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR})"
         f"{_article(scope)} }}"
         for node in nodes
     )
     return f"{PROLOGUE}SELECT DISTINCT ?s WHERE {{\n  {branches}\n}}"
-
-
-def _changed(relation: int, period: Period, scope: str) -> str:
-    """Items (?s) with a statement of the relation that were edited last within the period."""
-    first, until = map(_midnight, _dates(period))
-    return f"""{PROLOGUE}SELECT DISTINCT ?s WHERE {{
-  {_statement(relation)}
-  ?s <{SCHEMA}dateModified> ?t . FILTER(?t >= {first} && ?t < {until}){_article(scope)}
-}}"""
-
-
-def _statement(relation: int) -> str:
-    return f"?s p:P{relation} ?st . ?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
 
 
 def _article(scope: str) -> str:

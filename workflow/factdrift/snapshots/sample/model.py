@@ -102,7 +102,7 @@ class Sample(NamedTuple):
         return item
 
 
-class Standing(NamedTuple):
+class StatementOnDay(NamedTuple):
     """A statement as Wikidata has it on one day."""
 
     statement: str
@@ -111,7 +111,7 @@ class Standing(NamedTuple):
     qualifiers: tuple[Snak, ...]
 
 
-def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Standing]]:
+def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[StatementOnDay]]:
     """All of an entity that changes from day to day: whether it has an English article, and its statements in
     the order of the tables. Equal contents are rendered alike."""
     facts = [fact for fact in sample.facts.get(entity.number, ()) if fact.since <= day < fact.until]
@@ -130,7 +130,9 @@ def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Standi
                 rank = "preferred" if latest.get(fact.snak.property) is fact else "normal"
             case rank:
                 pass
-        statements.append(Standing(fact.statement, rank, _redirected(sample, fact.snak, day), qualifiers))
+        statements.append(
+            StatementOnDay(fact.statement, rank, _redirected(sample, fact.snak, day), qualifiers)
+        )
     return bool(entity.title) and entity.article <= day, statements
 
 
@@ -250,7 +252,7 @@ def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
     return rendered
 
 
-def _statement(statement: Standing) -> dict[str, Any]:
+def _statement(statement: StatementOnDay) -> dict[str, Any]:
     rendered: dict[str, Any] = {"mainsnak": _snak(statement.snak), "type": "statement"}
     if statement.qualifiers:
         groups: dict[str, list[dict[str, Any]]] = {}

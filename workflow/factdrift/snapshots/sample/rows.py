@@ -15,13 +15,13 @@ T = TypeVar("T")
 class Row(dict[str, str]):
     """A row's cells by column; `place`: file and line."""
 
-    def __init__(self, place: str, cells: Mapping[str, str]) -> None:
+    def __init__(self, where: str, cells: Mapping[str, str]) -> None:
         super().__init__(cells)
-        self.place = place
+        self.where = where
 
     def fault(self, column: str, what: str) -> InputError:
         """The error about a cell; `what` says what is wrong, and the remedy."""
-        return InputError(f"{self.place}, column {column}: {what}")
+        return InputError(f"{self.where}, column {column}: {what}")
 
     def read(self, column: str, read: Callable[[str], T], empty: T) -> T:
         """`read` applied to a cell; `empty` for an empty cell. A ValueError becomes the fault of the cell."""
@@ -51,20 +51,20 @@ def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
             raise InputError(
                 f"{path}: cannot be read ({error.strerror}); name the folder of the sample"
             ) from error
-        given = header.split("\t")
-        if sorted(given) != sorted(names):
-            wrong = [f"unknown {name!r}" for name in given if name not in names]
-            wrong += [f"missing {name!r}" for name in names if name not in given]
+        present = header.split("\t")
+        if sorted(present) != sorted(names):
+            wrong = [f"unknown {name!r}" for name in present if name not in names]
+            wrong += [f"missing {name!r}" for name in names if name not in present]
             what = f"{', '.join(wrong) or 'a name occurs twice'}; write {columns}"
             raise InputError(f"{path}, line 1, column header: {what}")
         for number, line in enumerate(lines, start=2):
             if not line.strip():
                 continue
             cells = line.split("\t")
-            row = Row(f"{path}, line {number}", dict(zip(given, cells, strict=False)))
-            if len(cells) != len(given):
+            row = Row(f"{path}, line {number}", dict(zip(present, cells, strict=False)))
+            if len(cells) != len(present):
                 remedy = "add the missing cells or take tabs out"
-                raise row.fault("row", f"{len(cells)} cells under {len(given)} columns; {remedy}")
+                raise row.fault("row", f"{len(cells)} cells under {len(present)} columns; {remedy}")
             for column, cell in row.items():
                 if cell != cell.strip():
                     raise row.fault(column, f"{cell!r} begins or ends with a blank; take it off")

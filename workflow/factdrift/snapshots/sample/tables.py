@@ -106,7 +106,7 @@ class _Reader:
         self.facts: dict[int, list[Fact]] = defaultdict(list)
         self._rows: dict[int, Row] = {}
         self._datatypes: dict[int, str] = dict(_STRUCTURE)
-        self._seen: dict[tuple[str, ...], str] = {}
+        self._first_rows: dict[tuple[str, ...], str] = {}
         self._alike: dict[tuple[str, ...], int] = defaultdict(int)
         self._snaks: dict[tuple[int, str], Snak] = {}
         self._spans: dict[str, list[tuple[int, int, Row]]] = defaultdict(list)
@@ -223,12 +223,12 @@ class _Reader:
         if end_stated is not None and not ends:
             raise row.fault("end_stated", "there is no end; fill the column end, or empty this one")
         whole = tuple(row[column] for column in _TELLING)
-        first = self._seen.get(whole)
+        first = self._first_rows.get(whole)
         if snak.property == TYPE:
-            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
+            first = first or self._first_rows.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
         if first is not None:
             raise row.fault("row", f"the same fact is in {first}; keep one of the two")
-        self._seen[whole] = row.place
+        self._first_rows[whole] = row.where
 
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
@@ -256,13 +256,13 @@ class _Reader:
             spans.sort(key=lambda span: span[:2])
             for (_, until, first), (since, _, second) in itertools.pairwise(spans):
                 if since < until:
-                    what = f"{statement} is in {first.place} at the same time; fill the column removed there"
+                    what = f"{statement} is in {first.where} at the same time; fill the column removed there"
                     raise second.fault("statement", what)
 
     def _add(self, row: Row, entity: Entity) -> int:
         if entity.number in self.entities:
-            place = self._rows[entity.number].place
-            raise row.fault("id", f"{row['id']} is in {place} too; keep one of the rows")
+            where = self._rows[entity.number].where
+            raise row.fault("id", f"{row['id']} is in {where} too; keep one of the rows")
         self.entities[entity.number] = entity
         self._rows[entity.number] = row
         return entity.number
@@ -284,9 +284,9 @@ class _Reader:
             except ValueError as error:
                 raise row.fault(source, str(error)) from None
         identity = (entity_id(subject), f"P{property_}", *(str(snak.value) for snak in snaks))
-        if identity in self._seen:
+        if identity in self._first_rows:
             raise row.fault(column, f"{value} occurs twice; keep one")
-        self._seen[identity] = row.place
+        self._first_rows[identity] = row.where
         since = max(self.entities[subject].created, *map(self._since, snaks))
         others = tuple(Qualifier(snak, ALWAYS) for snak in snaks[1:])
         self.facts[subject].append(

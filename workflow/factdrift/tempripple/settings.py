@@ -11,7 +11,7 @@ PART = "tempripple"
 """The part of the configuration that holds the settings."""
 
 
-class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TempRippleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings on which facts and related facts depend."""
 
     snapshot_date: datetime.date = msgspec.field(name="snapshots_new")
@@ -76,7 +76,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return [int(name[1:]) for name in getattr(self, key)]
 
 
-class ItemMethod(Method, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ItemSettings(TempRippleSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings on which items depend: those of the facts, and those of dates and options."""
 
     as_of: Literal["auto", "on", "off"]
