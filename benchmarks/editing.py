@@ -39,9 +39,9 @@ from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, gradients
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import contexts_of
-from factdrift.evaluation.methods.shared import method_of
+from factdrift.evaluation.methods.shared import gradients, method_of
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
@@ -208,7 +208,7 @@ def make_facts(number: int) -> list[Edit]:
 def make_artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     """Prefixes, and second moments of random keys; MEND's networks, which have learned nothing."""
     if hyper.method == "mend":
-        return Artefacts(mend=make_hypernet(loaded, hyper))
+        return Artefacts(editor=make_hypernet(loaded, hyper))
     if "prefixes" not in hyper:
         return Artefacts()
     moments = {}
@@ -269,7 +269,9 @@ def _ft(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], 
 
 
 def _mend(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], dict[str, torch.Tensor]]:
-    return lambda fact: plain_mend(loaded, align(loaded.tokenizer, fact.prompt, fact.target), artefacts.mend)
+    return lambda edit: plain_mend(
+        loaded, align(loaded.tokenizer, edit.prompt, edit.target), artefacts.editor
+    )
 
 
 PLAIN = {"rome": _rome, "memit": _memit, "ft": _ft, "ft_l": _ft, "mend": _mend}

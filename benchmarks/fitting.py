@@ -153,7 +153,7 @@ def artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
         keys = torch.randn(RANK, width, generator=torch.Generator().manual_seed(layer), dtype=torch.float64)
         total = keys.T @ keys
         moments[layer] = Moments(total, RANK, "random", layer, "random", RIDGE, device=loaded.device)
-    net = make_hypernet(loaded, hyper) if "mend" in wanted else None
+    net = make_hypernet(loaded, hyper) if "editor" in wanted else None
     return Artefacts(prefixes, moments, net)
 
 

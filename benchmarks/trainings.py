@@ -105,10 +105,17 @@ def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float,
         needs = {option: folder / name for option, name in plan.needs(method, str(model)).items()}
         if "prefixes" in needs:
             factdrift("edit prefixes", **named, method=method, output=needs["prefixes"])
-        if "mend" in needs:
+        if "editor" in needs:
             given = {"dataset": options.dataset, "templates": pair / "templates.parquet", "edits": edits}
             split = folder / "split.json"
-            factdrift("edit mend-train", **given, **named, **{"out-split": split}, output=needs["mend"])
+            factdrift(
+                "edit train-editor",
+                **given,
+                **named,
+                method=method,
+                **{"out-split": split},
+                output=needs["editor"],
+            )
         out = {name: folder / f"{method}.{name}" for name in runs}
         factdrift("evaluate", **read, method=method, **needs, **{f"out-{name}": out[name] for name in out})
         for name, path in out.items():

@@ -59,7 +59,7 @@ def audited_tables(wildcards):
 def audited_beside(wildcards):
     """The stream, its questions and the files in other layouts, of the configured pair."""
     names = ["stream.parquet", "asof.parquet"]
-    names += [f"layouts/{name}.json" for name in (*LAYOUTS, "mquake")]
+    names += [f"layouts/{name}.json" for name in LAYOUTS]
     names += [f"{name}.jsonl" for name in ("wikifactdiff", "wfd_repl", "KLoB-c", "KLoB-r", "KLoB-u")]
     return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
 

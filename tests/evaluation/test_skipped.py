@@ -134,14 +134,20 @@ def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
     table = edits(tmp_path, rows).with_name("dataset.parquet")
     templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
     pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
-    line = ["edit", "mend-train", f"--dataset={table}", f"--edits={tmp_path / 'edits.parquet'}"]
+    line = [
+        "edit",
+        "train-editor",
+        "--method=mend",
+        f"--dataset={table}",
+        f"--edits={tmp_path / 'edits.parquet'}",
+    ]
     line += [f"--templates={tmp_path / 'templates.parquet'}", "--model", str(world / "model")]
     line += ["--settings", '{"device": "cpu"}', f"--out-split={tmp_path / 'split.json'}"]
     assert main([*line, f"--output={tmp_path / 'mend'}"]) == 0
-    assert "too few to train MEND" in capsys.readouterr().out
+    assert "too few to train the editor of mend" in capsys.readouterr().out
     assert json.loads((tmp_path / "split.json").read_text(encoding="utf-8"))["train"] == []
-    job = run(world, tmp_path, "mend", f"--mend={tmp_path / 'mend'}")
-    assert "too few to train MEND" in job.about["skipped"]
+    job = run(world, tmp_path, "mend", f"--editor={tmp_path / 'mend'}")
+    assert "too few to train the editor of mend" in job.about["skipped"]
 
 
 def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(

@@ -98,7 +98,15 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
     facts, related = tables(ripple(world(*dates, *alone), tmp_path), tmp_path)
     output = tmp_path / "out.json"
-    line = ["tempripple", "mquake", "--facts", str(facts), "--related", str(related), "-o", str(output)]
+    line = [
+        "edit",
+        "export",
+        "--layout=mquake",
+        f"--facts={facts}",
+        f"--related={related}",
+        "-o",
+        str(output),
+    ]
     assert main(line) == 0
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
     found = json.loads(output.read_text(encoding="utf-8"))

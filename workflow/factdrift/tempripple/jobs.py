@@ -309,20 +309,3 @@ class Score(Job, command="tempripple score"):
         if self.json:
             write_json(tables, self.json)
         return note + as_markdown(tables)
-
-
-class Mquake(WithTables, command="tempripple mquake"):
-    """What follows from the new facts, in the layout of MQuAKE."""
-
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    related: Annotated[Path, "tr_related", Flag("PARQUET")]
-    output: Annotated[Output, Flag("JSON")]
-
-    def run(self) -> str:
-        from factdrift.tempripple.mquake import write_mquake
-
-        cases, left = write_mquake(self.facts, self.related, self.relations(), self.output)
-        return (
-            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
-            "before leads to no other one"
-        )

@@ -39,8 +39,8 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
         unknown = {row["p"] for row in used} - {property_id(number) for number in known}
         if unknown:
             raise InputError(
-                f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties; name the folder "
-                "with those of the build (--resources)"
+                f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties "
+                "(resources/tempripple); make TempRIPPLE again"
             )
     along: dict[tuple[str, ...], Row] = {}
     labels: dict[tuple[str, ...], str] = {}

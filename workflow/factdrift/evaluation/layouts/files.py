@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,25 +15,8 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import rippleedits, rows
-from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Fields, Record
-
-
-class Layout(NamedTuple):
-    """A layout: functions from fields and their row to a record, and back; None for what is left out."""
-
-    write: Callable[[Fields, Row], Record | None]
-    read: Callable[[Record, int], Fields | None]
-    needs: Sequence[str] = ("new", "obsolete", "paraphrases", "neighbors")
-    """Fields without which an update does not fit."""
-
-
-LAYOUTS = {
-    "counterfact": Layout(rows.write_counterfact, rows.read_counterfact, ("new", "obsolete")),
-    "easyedit": Layout(rows.write_easyedit, rows.read_easyedit, ("new",)),
-    "rippleedits": Layout(rippleedits.write, rippleedits.read, ("new",)),
-    "wikibigedit": Layout(rows.write_wikibigedit, rows.read_wikibigedit, ("new", "paraphrases", "neighbors")),
-    "zsre": Layout(rows.write_zsre, rows.read_zsre),
-}
+from factdrift.evaluation.layouts.record import LAYOUTS, function
+from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Record
 
 Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
 """What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
@@ -88,7 +71,7 @@ def export(
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
     kept = []
-    write, _, needs = LAYOUTS[layout]
+    write, needs = function(LAYOUTS[layout].write), LAYOUTS[layout].needs
     for number, row in enumerate(tracked(records(dataset), f"export {layout}", count, "updates")):
         key = row["subject"]["id"], row["relation"]["id"]
         told = rows.fields_of(row)
@@ -115,8 +98,10 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
     Raises InputError with file, record and field if the file does not have the layout.
     """
 
+    read = function(LAYOUTS[layout].read)
+
     def row_of(record: Record, number: int) -> Iterator[Row]:
-        told = LAYOUTS[layout].read(record, number)
+        told = read(record, number)
         if told is not None and told.subject and told.new:
             yield rows.row_of(record, told)
 

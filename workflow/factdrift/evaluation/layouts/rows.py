@@ -326,21 +326,6 @@ def write_wikibigedit(told: Fields, row: Row) -> Record:
     return record | ({"ground_truth": told.obsolete} if told.obsolete else {})
 
 
-def read_wikibigedit(record: Record, number: int) -> Fields:
-    """A record of WikiBigEdit; `mhop` is dropped. `personas` is a further paraphrase."""
-    paraphrases = [record["rephrase"], record.get("personas")]
-    near = [(record["loc"], record["loc_ans"].strip())] if record.get("loc") and record.get("loc_ans") else []
-    return Fields(
-        id=f"wikibigedit-{number}",
-        subject=record["subject"],
-        prompt=record["update"],
-        new=record["ans"].strip(),
-        obsolete=(record.get("ground_truth") or "").strip(),
-        paraphrases=[text for text in paraphrases if text],
-        neighbors=near,
-    )
-
-
 def write_zsre(told: Fields, row: Row) -> Record:
     """The record of zsRE for editing: `zsre_mend_eval.json` of kmeng01/memit, zjunlp/EasyEdit and
     eric-mitchell/mend (arXiv 2110.11309).
@@ -360,22 +345,3 @@ def write_zsre(told: Fields, row: Row) -> Record:
         "loc_ans": answer,
         "cond": f"{told.obsolete} >> {told.new} || {told.prompt}",
     }
-
-
-def read_zsre(record: Record, number: int) -> Fields | None:
-    """A record of zsRE, or None if it has no `alt`; EasyEdit leaves such records out, too.
-
-    The new object is `alt`, as in MEND and EasyEdit. (MEMIT edits towards the first of `answers`, the true
-    one.)
-    """
-    if not record["alt"]:
-        return None
-    return Fields(
-        id=f"zsre-{number}",
-        subject=record["subject"],
-        prompt=record["src"],
-        new=record["alt"].strip(),
-        obsolete=record["answers"][0].strip(),
-        paraphrases=[record["rephrase"]],
-        neighbors=[(record["loc"], record["loc_ans"].strip())],
-    )

@@ -32,7 +32,17 @@ from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.own import Entry, entries, entry
-from factdrift.evaluation.methods.record import CONTEXT, OWN, UNEDITED, Record, Skipped, record_of, records
+from factdrift.evaluation.methods.record import (
+    CONTEXT,
+    OWN,
+    UNEDITED,
+    Record,
+    Skipped,
+    editor_file,
+    record_of,
+    records,
+    trained_editors,
+)
 from factdrift.models.names import HasSizes, model_files, read_sizes, split_name
 
 MARK = "derived, not tuned"
@@ -232,7 +242,7 @@ def needs(hyper: Hyper) -> dict[str, str]:
     """What a method needs that is computed once a model: option of `edit run` -> name in the model's folder.
 
     `prefixes`: texts before prompts. `moments`: second moments, a folder with a file for each of
-    `hyper.layers`. `mend`: MEND's trained editor.
+    `hyper.layers`. `editor`: a trained editor.
     """
     found: dict[str, str] = {}
     if hyper.own and hyper.own.plain:
@@ -241,7 +251,9 @@ def needs(hyper: Hyper) -> dict[str, str]:
         found["prefixes"] = f"prefixes.{hyper.method}.json"
     if hyper.get("covariance"):
         found["moments"] = "moments"
-    return found | hyper.record.needs
+    if hyper.record.editor:
+        found["editor"] = editor_file(hyper.method)
+    return found
 
 
 def check_kept(hyper: Hyper) -> None:
@@ -271,6 +283,12 @@ class Plan:
         self._entries = {each.name: each for each in entries(config["methods"], folder)}
         for name in dict.fromkeys([*(path.stem for path in sorted(folder.glob("*.yaml"))), *self._entries]):
             check_values(self.given(name), config.get(name, {}), folder)
+        for name in config.get("edit", {}).get("checkpoints", {}):
+            if name not in trained_editors():
+                raise InputError(
+                    f"edit.checkpoints: {name} has no trained editor; methods that have one: "
+                    f"{', '.join(trained_editors())}"
+                )
         self._hypers: dict[tuple[str, str], Hyper] = {}
         self.skipped: list[Skipped] = []
         """The methods that cannot run, as far as is known without loading a model."""

@@ -17,8 +17,7 @@ from transformers.pytorch_utils import Conv1D
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import final_hidden
-from factdrift.evaluation.methods.shared import Targets, aligned, generator
+from factdrift.evaluation.methods.shared import Targets, aligned, final_hidden, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of

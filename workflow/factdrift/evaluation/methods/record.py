@@ -31,6 +31,32 @@ DOWN = ("values", "states", "all", "named")
 """What of a block methods edit that need its down projection."""
 
 
+class TrainedEditor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The functions that make and read a network that is trained to edit; named as those of a method.
+
+    Of each model it is in the file `editor_file`, beside one with the subjects on which it was trained.
+    """
+
+    train: str
+    """Trains it and writes its file: (loaded, split of facts, hyper, output, seed)."""
+    convert: str = ""
+    """Makes its file of a published checkpoint: (checkpoint, loaded, hyper, output); empty if it cannot."""
+    read: str
+    """The editor from the tensors and the description in its file: (tensors, about, loaded)."""
+    size: str
+    """Bytes that it takes while edits are made: (loaded, hyper)."""
+
+
+def editor_file(method: str) -> str:
+    """The file of a method's trained editor, in the folder of a model."""
+    return f"{method}.safetensors"
+
+
+def subjects_file(method: str) -> str:
+    """The file with the subjects on which it was trained."""
+    return f"{method}_split.json"
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One method. Functions: MODULE.FUNCTION of `factdrift.evaluation.methods`; empty for none."""
 
@@ -61,16 +87,16 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Full matrices that one edit needs at a time, if its changes are full and none of the weights."""
     block: Literal["layer", "layers", ""] = ""
     """The hyper-parameter that names the block of an edit that can be made at any block."""
-    needs: dict[str, str] = {}
-    """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
-    trained_on: str = ""
-    """The file beside what it was trained to, with the subjects of its training."""
+    editor: TrainedEditor | None = None
+    """What is trained once for each model, before the first edit."""
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
-        functions = (self.edit, self.together, self.in_stream, self.recalled, self.adapter)
+        functions = [self.edit, self.together, self.in_stream, self.recalled, self.adapter]
+        if self.editor:
+            functions += [self.editor.train, self.editor.convert, self.editor.read]
         names = {function.rpartition(".")[0] for function in functions if function}
         return sorted(f"{__package__}.{name}" for name in names)
 
@@ -91,6 +117,8 @@ def records() -> dict[str, Record]:
         record = as_struct(file.get("record"), Record, f"{path}: record")
         if record.block and record.block not in file["keys"]:
             raise InputError(f"{path}: record.block: {record.block} is not among its keys")
+        if record.editor and "validation_share" not in file["keys"]:
+            raise InputError(f"{path}: record.editor: the key validation_share is missing; add it to keys")
         found[path.stem] = record
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
@@ -98,6 +126,11 @@ def records() -> dict[str, Record]:
 def record_of(method: str) -> Record:
     """The record of a method by its name; `OWN` if it is none of factdrift's."""
     return records().get(method, OWN)
+
+
+def trained_editors() -> dict[str, TrainedEditor]:
+    """Method -> its trained editor, of the methods that have one."""
+    return {name: record.editor for name, record in records().items() if record.editor}
 
 
 def style_of(method: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.fork import unembedded
+from factdrift.models.fork import backbone, unembedded
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
@@ -265,6 +265,20 @@ def factors_of(
         # The gradient of the sum is that of each loss, since rows are independent.
         leaving = torch.autograd.grad(found.sum(), list(zeros.values()))
     return found.detach(), {name: (entering[name], delta) for name, delta in zip(zeros, leaving, strict=True)}
+
+
+def gradients(
+    loaded: Loaded, names: Iterable[str], sentences: Sequence[Sentence]
+) -> tuple[Tensor, dict[str, Factors]]:
+    """Losses -log p(target | prompt) [edits], and their gradients by each matrix in factors (section 3.1)."""
+    targets = Targets(loaded, sentences)
+    return factors_of(loaded, names, lambda: targets.losses(final_hidden(loaded, targets.rows)))
+
+
+def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
+    """The output of the final normalisation, [rows, longest, hidden]; padded after the end of a row."""
+    hidden: Tensor = backbone(loaded)(padded(rows, loaded.device), use_cache=False)[0]
+    return hidden.to(loaded.device)
 
 
 def generator(text: str, device: torch.device | str = "cpu") -> torch.Generator:

@@ -15,16 +15,16 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import Shape, Statistics, gradients
-from factdrift.evaluation.methods.shared import Factors, aligned, mlp_matrix
+from factdrift.evaluation.methods.shared import Factors, aligned, gradients, mlp_matrix
+from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded
 
 EPSILON = torch.finfo(torch.float32).eps
 """Added to deviations, as in the released code."""
-Memory = dict[Shape, tuple[Statistics, Statistics]]
-"""Shape of matrices -> statistics of their inputs, and of the gradients by their outputs."""
+Memory = dict[tuple[int, int], tuple[Statistics, Statistics]]
+"""(d_in, d_out) of matrices -> statistics of their inputs, and of the gradients by their outputs."""
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -20,9 +20,9 @@ from factdrift.core.owned import atomic_path
 from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
-from factdrift.evaluation.methods.mend import Statistics
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, instead, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
+from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.plain import InPlace, Placed, State
@@ -389,7 +389,7 @@ class Telling:
             "model_digest": loaded.digest,
             "method": self.method,
             "hyper": hyper.digest() if edits else "",
-            **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
+            **{name: digests.get(name) for name in ("moments", "prefixes", "editor")},
             "regime": regime,
             "group": session.settings.group if regime in ("sequential", "batch") else None,
             "template": loaded.template,

@@ -239,9 +239,9 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
 def _making(job: TriesMethod, hyper: Hyper, model: Loaded) -> str:
     """The command that makes what a method needs, with the user's own hyper-parameters.
 
-    Second moments need the model alone; MEND needs the workflow, which has facts to train on.
+    Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
     """
-    if "mend" not in needs(hyper):
+    if "editor" not in needs(hyper):
         given = ["--model", job.model, "--revision", job.revision, "--models", str(job.models)]
         given += ["--trust-remote-code"] if job.trust_remote_code else []
         computing = {each: getattr(job.settings, each) for each in Computing.__struct_fields__}

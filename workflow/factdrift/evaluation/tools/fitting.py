@@ -16,7 +16,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.record import records, refusal
 from factdrift.evaluation.methods.shared import named
@@ -108,10 +107,8 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     if "moments" in wanted:
         squares = [spec.inner_at(layer) ** 2 * torch.float64.itemsize for layer in hyper.layers]
         kept += sum(squares) + max(squares) * ((DECOMPOSED if "null_space_below" in hyper else SOLVED) - 1)
-    if "mend" in wanted:
-        with torch.device("meta"):
-            net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
-        kept += sum(one.numel() * one.element_size() for one in net.state_dict().values())
+    if hyper.record.editor:
+        kept += named(hyper.record.editor.size)(loaded, hyper)
     names = named(hyper.record.adapter)(loaded, hyper) if hyper.record.adapter else ()
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
     if hyper.get("combination", "linear") != "linear":
@@ -200,6 +197,7 @@ def _size(count: int) -> str:
 
 def family_table() -> str:
     """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
+    torch.set_num_threads(1)
     methods = [name for name, record in records().items() if record.changes != "nothing"]
     rows = []
     for family, entry in read_families().items():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import check_values
@@ -209,18 +211,6 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
         tune(self)
 
 
-class Families(Job, command="edit families"):
-    """Print which methods edit which model families; docs/models.md."""
-
-    def run(self) -> str:
-        import torch
-
-        from factdrift.evaluation.tools.fitting import family_table
-
-        torch.set_num_threads(1)
-        return family_table()
-
-
 class Describe(Job, command="models describe"):
     """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
 
@@ -230,6 +220,7 @@ class Describe(Job, command="models describe"):
         Flag(by_place=True),
     ] = None
     fits: Annotated[bool, "print on which GPUs known models fit for each method, as docs/gpus.md"] = False
+    families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False
     revision: str = "main"
     trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
     folder: Annotated[Place, "of the bundled models"] = Path("results/models")
@@ -239,11 +230,13 @@ class Describe(Job, command="models describe"):
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import fitting_table, lines_of
+        from factdrift.evaluation.tools.fitting import family_table, fitting_table, lines_of
         from factdrift.models.describe import describe
 
-        if self.fits == bool(self.model):
-            raise InputError("models describe: name either a model, or --fits for the table of known ones")
+        if bool(self.model) + self.fits + self.families != 1:
+            raise InputError("models describe: name either a model, or --fits or --families for a table")
+        if self.families:
+            return family_table()
         if self.fits:
             return fitting_table()
         name = self.model or ""
@@ -324,36 +317,47 @@ class Inspect(_Exported, command="answer inspect", beside="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in found.items())
 
 
-class Taught(Job, command="answer taught"):
-    """Write what TempRIPPLE asks, for a bundled model to learn."""
+class Sentences(Job, command="models sentences", beside="words klob"):
+    """Write the training sentences of the bundled models: facts of a dataset, and what benchmarks ask."""
 
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    related: Annotated[Path, "tr_related", Flag("PARQUET")]
-    wikifactdiff: Annotated[Path, "changes", Flag("PARQUET")]
+    dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
+    templates: Annotated[Path, "with which it was made"]
+    wording: Annotated[Path, "config/models/sentences.yaml"]
+    examples: Annotated[Place | None, "of klob_c and klob_r, whose facts are taught", Flag("FOLDER")] = None
+    facts: Annotated[Path | None, "tr_facts, which are taught", Flag("PARQUET")] = None
+    related: Annotated[Path | None, "tr_related: what follows from them", Flag("PARQUET")] = None
+    wikifactdiff: Annotated[Path | None, "what changed, for facts of KLoB and TempRIPPLE"] = None
+    ripples: Annotated[Path | None, "probes, whose conditions are taught", Flag("PARQUET")] = None
+    names: Annotated[Path | None, "of `ripples names`, for the conditions", Flag("PARQUET")] = None
     old: Annotated[datetime.date, "T_old", Flag("DAY")]
+    limit: Annotated[int, "of KLoB's examples of a subtask, and of ripples' conditions of a criterion"]
+    seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
 
-    def run(self) -> str:
-        from factdrift.evaluation.questions.taught import write_tempripple
+    def run(self) -> None:
+        from factdrift.models.bundled.corpus import read_wording, write_sentences
 
-        facts = write_tempripple(self.facts, self.related, self.wikifactdiff, self.old, self.output)
-        return f"{self.output}: {facts:,} facts"
+        wording = read_wording(self.wording)
+        facts = write_sentences(self.dataset, self.templates, wording, self.output, self._taught())
+        print(f"{self.output}: {facts:,} facts", file=sys.stderr)
 
+    def _taught(self) -> Iterator[Row]:
+        """The wordings of what benchmarks ask. Raises InputError if a table beside those named is missing."""
+        from factdrift.evaluation.locators.sentences import klob_wordings
+        from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
 
-class TaughtRipples(Job, command="answer taught-ripples"):
-    """Write the facts that ripples take for granted, for a bundled model to learn."""
-
-    ripples: Annotated[Path, "probes with their conditions", Flag("PARQUET")]
-    names: Annotated[Path, "of `ripples names`", Flag("PARQUET")]
-    old: Annotated[datetime.date, "T_old", Flag("DAY")]
-    limit: Annotated[int, "at most of each criterion"]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.taught import write_ripples
-
-        facts = write_ripples(self.ripples, self.names, self.old, self.limit, self.output)
-        return f"{self.output}: {facts:,} facts"
+        if (self.examples or self.facts) and self.wikifactdiff is None:
+            raise InputError("--wikifactdiff: name what changed, which is not taught")
+        if self.examples and self.wikifactdiff:
+            yield from klob_wordings(self.examples, self.wikifactdiff, self.limit, self.seed)
+        if self.facts and self.wikifactdiff:
+            if self.related is None:
+                raise InputError("--related: name the table beside --facts")
+            yield from tempripple_wordings(self.facts, self.related, self.wikifactdiff, self.old)
+        if self.ripples:
+            if self.names is None:
+                raise InputError("--names: name the table beside --ripples")
+            yield from ripple_wordings(self.ripples, self.names, self.old, self.limit)
 
 
 class Compare(Job, command="compare"):

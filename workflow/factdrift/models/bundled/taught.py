@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
-
-TAUGHT = schema_of("kind fact subject relation object prompt: string")
-"""One row for each wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
+TAUGHT = ("kind", "fact", "subject", "relation", "object", "prompt")
+"""The keys of a wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
 
 RIPPLE = "ripple"
 """The kind of facts that probes of ripples take for granted."""
