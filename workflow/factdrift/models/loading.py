@@ -21,7 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
-from factdrift.models.families import ModelSpec, is_listed
+from factdrift.models.families import ModelSpec, check_listed, spec_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import (
     ADAPTER,
@@ -34,7 +34,6 @@ from factdrift.models.names import (
 )
 from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
-from factdrift.models.shape import spec_of
 from factdrift.models.weights import digest_of, merged, read_weights
 
 DTYPES: dict[str, torch.dtype] = {
@@ -75,9 +74,7 @@ def load(
     """
     name = ALIASES.get(name, name)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
-    if not is_listed(config):
-        # Refuses an unclear shape before weights are fetched.
-        without_weights(config, name, trust_remote_code)
+    check_listed(config, name)  # before weights are fetched
     made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
     digest = digest_of(source, revision, (source, revision), trust_remote_code)
     return replace(made, name=name, digest=digest)
@@ -248,7 +245,7 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
 def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
     """A model on the device `meta`, with its module names.
 
-    Raises InputError if there is no such causal language model, or its shape is not clear.
+    Raises InputError if there is no such causal language model, or its family is not supported.
     """
     with reading(name), torch.device("meta"):
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]

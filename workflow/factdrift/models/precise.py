@@ -94,7 +94,7 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     """Logits that factdrift computes and the model's own.
 
     They are those of the head alone, of all blocks, and, in models with a recurrent state, of a text behind
-    padding. Raises Unsupported if the blocks of an unlisted family cannot be run alone.
+    padding.
     """
     model, spec = loaded.model, loaded.spec
     ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
@@ -102,16 +102,8 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
         logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
-    try:
-        fork = Fork(loaded, [ids], [start], 0)
-        again = fork.run(fork.hidden)
-    except Exception as error:
-        if spec.listed:
-            raise
-        raise Unsupported(
-            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
-            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
-        ) from error
+    fork = Fork(loaded, [ids], [start], 0)
+    again = fork.run(fork.hidden)
     pairs = [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
     if spec.recurrent:
         # The text padded on the left, here by itself, and masked, as continuations are.

@@ -219,7 +219,6 @@ class Describe(Job, command="models describe"):
         "sample, sample-gpt2, or the folder or name of a causal language model",
         Flag(by_place=True),
     ] = None
-    fits: Annotated[bool, "print on which GPUs known models fit for each method, as docs/gpus.md"] = False
     families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False
     revision: str = "main"
     trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
@@ -230,15 +229,13 @@ class Describe(Job, command="models describe"):
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import family_table, fitting_table, lines_of
+        from factdrift.evaluation.tools.fitting import family_table, lines_of
         from factdrift.models.describe import describe
 
-        if bool(self.model) + self.fits + self.families != 1:
-            raise InputError("models describe: name either a model, or --fits or --families for a table")
+        if bool(self.model) == self.families:
+            raise InputError("models describe: name either a model, or --families for the table of all")
         if self.families:
             return family_table()
-        if self.fits:
-            return fitting_table()
         name = self.model or ""
 
         def more(model: Any, spec: ModelSpec, source: str) -> Lines:
