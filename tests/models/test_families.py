@@ -91,7 +91,9 @@ def test_blocks_differ() -> None:
         sparse.module(2, sparse.down)
 
 
-def test_a_language_model_inside_is_told_by_its_own_type_and_needs_a_length_of_texts() -> None:
+def test_a_language_model_inside_is_known_by_its_own_type_and_needs_a_length_of_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -101,7 +103,7 @@ def test_a_language_model_inside_is_told_by_its_own_type_and_needs_a_length_of_t
         spec = spec_of(AutoModelForCausalLM.from_config(config), "mine")
         assert spec == tiny_model(f"{family}_text").spec
     model = AutoModelForCausalLM.from_config(tiny_config("llama"))
-    model.config.max_position_embeddings = None
+    monkeypatch.setattr(families, "POSITIONS", ("words",))
     with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'llama'\) has none"):
         spec_of(model, "mine")
 

@@ -62,7 +62,7 @@ def test_several_devices_are_gpus_and_hold_the_whole_model() -> None:
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 def test_edits_over_two_gpus_are_those_on_one(tmp_path: Path) -> None:
     saved(tmp_path)
-    with devices.held("auto", 2) as both:
+    with devices.reserved_device("auto", 2) as both:
         spread = load(str(tmp_path), device=both, dtype="float32")
         alone = load(str(tmp_path), device=str(spread.device), dtype="float32")
         assert len({parameter.device for parameter in spread.model.parameters()}) == 2

@@ -6,7 +6,7 @@ from support.tiny_models import FAMILIES, tiny_model
 from support.waits import Waits
 
 from factdrift.evaluation.methods.memit import rome
-from factdrift.evaluation.methods.optimise import LOOK, contexts_of, look, optimise
+from factdrift.evaluation.methods.optimise import CHECK_EVERY, contexts_of, hidden_states, optimise
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
 
@@ -18,7 +18,7 @@ def parts(loaded, hyper, artefacts, edits=EDITS):
     name = loaded.spec.module(hyper["layer"], loaded.spec.down)
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     assert not failed
-    keys, outputs = look(loaded, contexts, name, name)
+    keys, outputs = hidden_states(loaded, contexts, name, name)
     order = torch.tensor([one.place for one in contexts]).argsort()
     return name, keys[order], outputs[order]
 
@@ -96,7 +96,7 @@ def world():
     artefacts = tiny_artefacts(loaded)
     contexts, _ = contexts_of(loaded, EDITS, tiny_hyper("rome"), artefacts)
     block = loaded.spec.module(1, "")
-    return loaded, contexts, look(loaded, contexts, block, block)[1][:, 0]
+    return loaded, contexts, hidden_states(loaded, contexts, block, block)[1][:, 0]
 
 
 def run(world, **changes):
@@ -184,8 +184,8 @@ def test_the_host_waits_for_the_device_at_the_looks_only(world):
     """Not in each step: a GPU would stand still while Python decides what comes next."""
     loaded, contexts, start = world
     found = {}
-    for steps in (1, 1 + 4 * LOOK):
+    for steps in (1, 1 + 4 * CHECK_EVERY):
         with Waits() as waits:
             optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at="block")
         found[steps] = waits.found
-    assert found[1 + 4 * LOOK] - found[1] == {"nonzero": 4}
+    assert found[1 + 4 * CHECK_EVERY] - found[1] == {"nonzero": 4}

@@ -26,7 +26,7 @@ from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.evaluation.questions.question import Benchmark, Way
-    from factdrift.evaluation.states.edited import Telling
+    from factdrift.evaluation.states.edited import Condition
     from factdrift.models.loaded import Loaded
 
 
@@ -213,39 +213,39 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             ability = read_ability(self.ability, model) if self.ability else None
             session = Session(model, self.settings, ability=ability)
             yield {"device": session.device_name()}
-            tellings = self._tellings(model)
+            conditions = self._conditions(model)
             benchmark = self.read(open_="written" in self.settings.answer_scoring)
             told = read_edits(self.edits) if self.stream and self.edits else None
-            run = Run.of(session, benchmark, tellings, self.seed, told)
+            run = Run.of(session, benchmark, conditions, self.seed, told)
             if self.blocks:  # blocks are compared by probabilities
                 run = replace(run, ways=("loglik",))
-            yield run.described(tellings[0]) | tellings[0].prepared.account()
+            yield run.described(conditions[0]) | conditions[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
             yield {"batches": evaluate(run, files, read_shard(self.shard))}
 
-    def _tellings(self, model: Loaded) -> list[Telling]:
+    def _conditions(self, model: Loaded) -> list[Condition]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
         from factdrift.evaluation.methods.editors import subjects_of
         from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import Telling
+        from factdrift.evaluation.states.edited import Condition
 
         regime = "stream" if self.stream else self.settings.regime
         if self.method == CONTEXT:
-            return [Telling(Prepared(Hyper(self.method, model.name, "", {})), regime)]
+            return [Condition(Prepared(Hyper(self.method, model.name, "", {})), regime)]
         if not self.blocks:
             hyper = self.hyper_of(model, self.method)
             print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
             prepared = Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
             trained = subjects_of(self.editor, hyper.method) if self.editor else None
-            return [Telling(prepared, regime, trained=trained)]
-        tellings = []
+            return [Condition(prepared, regime, trained=trained)]
+        conditions = []
         for layer in range(model.spec.layers):
             hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
             prepared = Prepared(hyper, digests=self.digests(hyper, model))
             # The second moments of all blocks are more than fits into memory at a time.
             read = partial(self.artefacts, hyper, model)
-            tellings.append(Telling(prepared, regime, at_block(self.method, layer), artefacts=read))
-        return tellings
+            conditions.append(Condition(prepared, regime, at_block(self.method, layer), artefacts=read))
+        return conditions
 
 
 class AsksChat(Asks, beside="reads"):

@@ -18,7 +18,7 @@ from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
 from factdrift.models.turns import Turns
-from factdrift.models.writing import Begun, write
+from factdrift.models.writing import Generation, write
 from factdrift.words.reasoning import is_mark
 
 SHOWN = 3
@@ -66,7 +66,7 @@ class Session:
             self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
         return self._sentences[key]
 
-    def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
+    def written(self, rows: Sequence[Generation], changes: Changes | None = None) -> list[list[int]]:
         """What the model writes after each text, with the change of its row if one is given."""
         return write(self.loaded, rows, changes, self.budget)
 

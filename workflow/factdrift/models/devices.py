@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 @contextlib.contextmanager
-def held(device: str, gpus: int = 1) -> Iterator[str]:
+def reserved_device(device: str, gpus: int = 1) -> Iterator[str]:
     """Resolves `auto` to GPUs that are locked for this job, or to `cpu` without GPU; keeps other names.
 
     Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until this many of the visible GPUs are
@@ -69,13 +69,13 @@ def _names() -> list[str]:
 
 def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
     """The indices of the first `count` files that could be locked; none, and no lock, if there are fewer."""
-    held: dict[int, IO[str]] = {}
+    reserved_device: dict[int, IO[str]] = {}
     for place, (path, file) in enumerate(files.items()):
         if try_lock(file, path):
-            held[place] = file
-            if len(held) == count:
-                return list(held)
-    for file in held.values():
+            reserved_device[place] = file
+            if len(reserved_device) == count:
+                return list(reserved_device)
+    for file in reserved_device.values():
         fcntl.flock(file, fcntl.LOCK_UN)
     return []
 

@@ -18,7 +18,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, batches_of
 
 
-class Begun(NamedTuple):
+class Generation(NamedTuple):
     """A text that a model goes on with. `most`: tokens at most; `stops`: the tokens that end it."""
 
     ids: Sequence[int]
@@ -31,7 +31,7 @@ class Begun(NamedTuple):
 class _Batch:
     """Rows that are continued together, with their cache."""
 
-    def __init__(self, loaded: Loaded, rows: Sequence[Begun]) -> None:
+    def __init__(self, loaded: Loaded, rows: Sequence[Generation]) -> None:
         width = max(len(row.ids) for row in rows)
         self.loaded, self.rows = loaded, list(rows)
         self.places = list(range(len(rows)))
@@ -75,7 +75,7 @@ class _Batch:
 
 @torch.inference_mode()
 def write(
-    loaded: Loaded, rows: Sequence[Begun], changes: Changes | None = None, budget: int = BUDGET
+    loaded: Loaded, rows: Sequence[Generation], changes: Changes | None = None, budget: int = BUDGET
 ) -> list[list[int]]:
     """The tokens that the model writes after each text, up to the first of its `stops`, which is the last.
 
@@ -100,7 +100,7 @@ def write(
     return [written[place] for place in range(len(rows))]
 
 
-def _alone(loaded: Loaded, row: Begun) -> list[list[int]]:
+def _alone(loaded: Loaded, row: Generation) -> list[list[int]]:
     """Without a cache, because the modules of others may look at the whole text."""
     text = torch.tensor([list(row.ids)], device=loaded.device)
     found: list[int] = []
@@ -113,7 +113,7 @@ def _alone(loaded: Loaded, row: Begun) -> list[list[int]]:
     return [found]
 
 
-def _together(loaded: Loaded, rows: Sequence[Begun], changes: Changes) -> list[list[int]]:
+def _together(loaded: Loaded, rows: Sequence[Generation], changes: Changes) -> list[list[int]]:
     written: list[list[int]] = [[] for _ in rows]
     batch = _Batch(loaded, rows)
     fixed = look_at_prompts(changes)

@@ -32,7 +32,7 @@ Label = tuple[int, ...]
 
 
 @dataclass
-class Entry:
+class CodebookEntry:
     """An entry of a codebook; those of edits that are made in turn are `Edited.memory`."""
 
     key: Tensor
@@ -65,7 +65,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     return _edited(loaded, edits, hyper, [begun])
 
 
-def enter(book: list[Entry], new: Entry) -> None:
+def enter(book: list[CodebookEntry], new: CodebookEntry) -> None:
     """Enters an edit into a codebook by algorithm 1 of the paper, before any value of it is trained.
 
     `new`: the entry that it makes where no other is near, with the radius of the paper's epsilon_init.
@@ -102,7 +102,9 @@ def wrapped(loaded: Loaded, hyper: Hyper) -> str:
     return spec.module(layer, mlp_matrix(loaded, "grace.module", hyper["module"]))
 
 
-def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence[list[Entry]]) -> Edited:
+def _edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence[list[CodebookEntry]]
+) -> Edited:
     """Enters each edit into a codebook of its own, or all into one; then trains all values in parallel."""
     name = wrapped(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
@@ -113,7 +115,9 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence
             output = torch.rand(len(output), generator=draw, dtype=output.dtype).to(output.device)
         sentence = sentences[place]
         label = sentence.ids[sentence.target :]
-        enter(books[place if len(books) > 1 else 0], Entry(key, output, hyper["radius"], label, [place]))
+        enter(
+            books[place if len(books) > 1 else 0], CodebookEntry(key, output, hyper["radius"], label, [place])
+        )
     entries = [entry for book in books for entry in book]
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
@@ -124,7 +128,7 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence
         going = [entry for entry in entries if len(entry.taught) > turn]
         for batch in batches([len(sentences[entry.taught[turn]].ids) for entry in going], BUDGET):
 
-            def train(some: Sequence[Entry], turn: int = turn) -> None:
+            def train(some: Sequence[CodebookEntry], turn: int = turn) -> None:
                 places = [entry.taught[turn] for entry in some]
                 values = torch.stack([entry.value for entry in some])
                 found, last = _trained(loaded, name, hyper, [sentences[place] for place in places], values)
@@ -154,14 +158,14 @@ def _looked_at(
     """The input [d_in] and output [d_out] of a module at the last token of prompts, by their index."""
     found: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def look(places: Sequence[int]) -> None:
+    def hidden_states(places: Sequence[int]) -> None:
         keys, outputs = at_end(loaded, [prompts[place] for place in places], name, name)
         pairs = zip(keys.to(loaded.change_dtype), outputs.to(loaded.change_dtype), strict=True)
         found.update(zip(places, pairs, strict=True))
 
     places = list(prompts)
     for batch in batches([len(row) for row in prompts.values()], BUDGET):
-        in_batches([places[row] for row in batch], len(batch), look)
+        in_batches([places[row] for row in batch], len(batch), hidden_states)
     return found
 
 
@@ -189,7 +193,7 @@ def _trained(
     return values.detach(), losses.detach()
 
 
-def _book(books: Sequence[Sequence[Entry]], like: Entry, tokens: Tokens) -> Codebook:
+def _book(books: Sequence[Sequence[CodebookEntry]], like: CodebookEntry, tokens: Tokens) -> Codebook:
     """The entries of all edits as one codebook, padded by entries that are never taken."""
     most = max(map(len, books))
     found = Codebook(

@@ -31,12 +31,12 @@ from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.own import Entry, entries, entry
+from factdrift.evaluation.methods.own import UserMethod, entries, entry
 from factdrift.evaluation.methods.record import (
     CONTEXT,
     OWN,
     UNEDITED,
-    Record,
+    MethodRecord,
     Skipped,
     editor_file,
     record_of,
@@ -62,7 +62,7 @@ class Hyper(Mapping[str, Any]):
     settings: Mapping[str, Any]
     derived: tuple[str, ...] = ()
     """The keys whose values follow from a rule, because no entry names the model."""
-    own: Entry | None = None
+    own: UserMethod | None = None
     """The user's function, for a method that is not one of factdrift's."""
 
     def __getitem__(self, key: str) -> Any:
@@ -75,7 +75,7 @@ class Hyper(Mapping[str, Any]):
         return len(self.settings)
 
     @property
-    def record(self) -> Record:
+    def record(self) -> MethodRecord:
         """What is known of the method besides."""
         return record_of(self.method) if self.own is None else OWN
 

@@ -65,7 +65,7 @@ def prompt_recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, 
     return [memory.get(name, "") for name in names]
 
 
-def alone(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+def edit_one(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Each edit by itself before every probe, if there is room: `context_all` of one update."""
     return Edited(contexts=[Recent(loaded, [text], hyper) for text in texts_of(edits, hyper)])
 

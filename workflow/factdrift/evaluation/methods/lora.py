@@ -34,10 +34,10 @@ Group = tuple[Sequence[Sentence], Sequence[Sentence]]
 
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
-    return alone(loaded, edits, hyper, lambda edit: [])
+    return edit_one(loaded, edits, hyper, lambda edit: [])
 
 
-def alone(
+def edit_one(
     loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, texts: Callable[[Edit], list[Sentence]]
 ) -> Edited:
     """Changes of low rank, one for each edit; `texts`: what is replayed with one."""

@@ -20,8 +20,8 @@ from factdrift.evaluation.methods.optimise import (
     Optimised,
     contexts_of,
     each_alone,
+    hidden_states,
     in_batches_of,
-    look,
     optimise,
 )
 from factdrift.models.deltas import LowRank, applied
@@ -36,7 +36,7 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
-        keys, outputs = look(loaded, batch, down, down)
+        keys, outputs = hidden_states(loaded, batch, down, down)
 
         # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
         mean_key = keys.mean(1)
@@ -94,7 +94,7 @@ def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple
     """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
     last = hyper["layers"][-1]
     block = loaded.spec.module(last, "")
-    start = look(loaded, contexts, block, block)[1][:, 0]
+    start = hidden_states(loaded, contexts, block, block)[1][:, 0]
     found = optimise(loaded, contexts, hyper, last, start, at="block")
     return start + found.change, found
 
@@ -122,7 +122,7 @@ def _spread(
         def work(batch: Sequence[Contexts], down: str = down) -> tuple[Tensor, Tensor]:
             owner = torch.tensor([groups[one.place] for one in batch], device=loaded.device)
             with applied(loaded.model, deltas, owner.repeat_interleave(len(batch[0].prompts))):
-                return look(loaded, batch, down, spec.module(layers[-1], ""))
+                return hidden_states(loaded, batch, down, spec.module(layers[-1], ""))
 
         # Keys of this layer, and hidden states after the last layer, with the lower layers changed.
         looked = in_batches_of(loaded, contexts, work)

@@ -18,7 +18,7 @@ from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import instead, refusal
-from factdrift.evaluation.methods.shared import Factors, aligned, gradients, spread
+from factdrift.evaluation.methods.shared import Factors, aligned, changes_of_all, gradients
 from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loaded import Loaded
@@ -40,7 +40,7 @@ def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     places = list(sentences)
     found, factors = gradients(loaded, net.matrices, list(sentences.values()))
     with torch.no_grad():
-        deltas, diverged = spread(net(factors), places, len(edits))
+        deltas, diverged = changes_of_all(net(factors), places, len(edits))
     losses = torch.zeros(len(edits), dtype=found.dtype, device=loaded.device)
     losses[places] = found
     diverged |= dict.fromkeys((~losses.isfinite()).nonzero()[:, 0].tolist(), "diverged")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.shared import aligned_texts, spread
+from factdrift.evaluation.methods.shared import aligned_texts, changes_of_all
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank
 from factdrift.models.devices import free_bytes, in_batches
@@ -25,7 +25,7 @@ from factdrift.models.padding import padded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Parameters of Adam, the defaults of torch."""
-LOOK = 5
+CHECK_EVERY = 5
 """Steps between checks for finished edits; each check makes the host wait for the device."""
 CPU_BYTES = 1 << 30
 """Memory of a batch on the CPU in bytes; larger batches are no faster there."""
@@ -125,7 +125,9 @@ def edit_bytes(loaded: Loaded, rows: int, width: int, length: int, targets: int)
     return rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
 
 
-def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str) -> tuple[Tensor, Tensor]:
+def hidden_states(
+    loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str
+) -> tuple[Tensor, Tensor]:
     """Hidden states at the subject's last token: the input of `entering` and the output of `leaving`.
 
     `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
@@ -141,7 +143,7 @@ def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: s
 def at_end(
     loaded: Loaded, rows: Sequence[Sequence[int]], entering: str, leaving: str
 ) -> tuple[Tensor, Tensor]:
-    """Hidden states at the last token of each row of tokens, as `look`; both are [rows, width], float64."""
+    """Hidden states at the last token of each row of tokens, as `hidden_states`: [rows, width], float64."""
     last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
     each = torch.arange(len(rows), device=loaded.device)
     seen: dict[str, Tensor] = {}
@@ -212,7 +214,7 @@ def optimise(
         moving = ~finished[active]
         change[active] = torch.where(moving[:, None], moved, change[active])
         steps[active] += moving
-        if step % LOOK == LOOK - 1:
+        if step % CHECK_EVERY == CHECK_EVERY - 1:
             going = moving.nonzero()[:, 0]
             if not len(going):
                 break
@@ -242,7 +244,7 @@ def each_alone(
         )
         for name in results[0][0]
     }
-    deltas, diverged = spread(made, places, len(edits))
+    deltas, diverged = changes_of_all(made, places, len(edits))
     steps = torch.zeros(len(edits), dtype=torch.long, device=loaded.device)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype, device=loaded.device)
     steps[places] = torch.cat([found.steps for _, found in results])

@@ -32,7 +32,7 @@ GIVEN = {"plain": ("model", "tokenizer", "update"), "batched": ("loaded", "edits
 
 
 @dataclass(frozen=True)
-class Entry:
+class UserMethod:
     """One method of a configuration, or one of factdrift's locators."""
 
     name: str
@@ -59,7 +59,7 @@ class Entry:
         return [*(code_files(self.path, self.module) if self.path else ()), *self.described]
 
 
-def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
+def entries(given: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
     """`entry` for each; raises InputError if two have the same name."""
     found = [entry(each, folder) for each in given]
     check_names([each.name for each in found], "methods", "a file or function")
@@ -75,7 +75,7 @@ def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
     return known | {each.name: each.given for each in entries(given) if each.path is not None}
 
 
-def entry(given: str, folder: Path = METHODS) -> Entry:
+def entry(given: str, folder: Path = METHODS) -> UserMethod:
     """What the user means by a method.
 
     `folder`: of the files of factdrift's methods or locators. Raises InputError if there is no such one, or
@@ -116,15 +116,15 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     else:
         file = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}
     code = code_digest(code_files(path, module))
-    return Entry(name, given, file, described, path, function, module, plain, code)
+    return UserMethod(name, given, file, described, path, function, module, plain, code)
 
 
 @cache
-def _known(name: str, folder: Path) -> Entry:
+def _known(name: str, folder: Path) -> UserMethod:
     """One of factdrift's methods or locators, whose file has been checked."""
     file, described = file_of(name, folder)
     _check({key: value for key, value in file.items() if key not in ("record", "like")}, described[0])
-    return Entry(name, name, file, described)
+    return UserMethod(name, name, file, described)
 
 
 @cache

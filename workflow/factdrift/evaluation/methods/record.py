@@ -57,7 +57,7 @@ def subjects_file(method: str) -> str:
     return f"{method}_split.json"
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MethodRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One method. Functions: MODULE.FUNCTION of `factdrift.evaluation.methods`; empty for none."""
 
     place: int = 1000
@@ -101,12 +101,12 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return sorted(f"{__package__}.{name}" for name in names)
 
 
-OWN = Record()
+OWN = MethodRecord()
 """The record of the methods of users, and of checkpoints that were made elsewhere."""
 
 
 @cache
-def records() -> dict[str, Record]:
+def records() -> dict[str, MethodRecord]:
     """Name -> record of each method of factdrift, by their places; what it leaves out is as in `like`.
 
     Raises InputError that names file and key if a record is not as it must be.
@@ -114,7 +114,7 @@ def records() -> dict[str, Record]:
     found = {}
     for path in METHODS.glob("*.yaml"):
         file, _ = file_of(path.stem, METHODS)
-        record = as_struct(file.get("record"), Record, f"{path}: record")
+        record = as_struct(file.get("record"), MethodRecord, f"{path}: record")
         if record.block and record.block not in file["keys"]:
             raise InputError(f"{path}: record.block: {record.block} is not among its keys")
         if record.editor and "validation_share" not in file["keys"]:
@@ -123,7 +123,7 @@ def records() -> dict[str, Record]:
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
 
-def record_of(method: str) -> Record:
+def record_of(method: str) -> MethodRecord:
     """The record of a method by its name; `OWN` if it is none of factdrift's."""
     return records().get(method, OWN)
 

@@ -12,7 +12,7 @@ import torch
 from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import alone, one_change
+from factdrift.evaluation.methods.lora import edit_one, one_change
 from factdrift.evaluation.methods.shared import aligned, generator
 from factdrift.models.alignment import Sentence, untemplated
 from factdrift.models.loaded import Loaded
@@ -26,7 +26,7 @@ END = ". "
 
 def replay(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
-    return alone(loaded, edits, hyper, lambda edit: replayed(loaded, [edit], hyper, artefacts))
+    return edit_one(loaded, edits, hyper, lambda edit: replayed(loaded, [edit], hyper, artefacts))
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -27,7 +27,7 @@ from factdrift.core.files import write_json
 from factdrift.core.functions import function_of, named_function, read_function
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
-from factdrift.evaluation.methods.own import DOCUMENT, Entry
+from factdrift.evaluation.methods.own import DOCUMENT, UserMethod
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
@@ -69,7 +69,7 @@ def method_of(hyper: Hyper) -> Method:
 
 
 @cache
-def own_function(own: Entry) -> Callable[..., Any]:
+def own_function(own: UserMethod) -> Callable[..., Any]:
     """The function of a user's own method, imported; raises InputError if that fails."""
     assert own.path is not None
     if not own.module:
@@ -89,46 +89,46 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
     `given`: the method as the user named it. Raises InputError that says what is wrong.
     """
 
-    def wrong(what: str) -> InputError:
+    def invalid(what: str) -> InputError:
         return InputError(f"methods: {given}: {what} ({DOCUMENT})")
 
     if not isinstance(made, Edited):
-        raise wrong(f"it returned {type(made).__name__} where an Edited is wanted")
+        raise invalid(f"it returned {type(made).__name__} where an Edited is wanted")
     if not set(made.failed) <= set(range(edits)):
-        raise wrong(f"failed has keys other than 0 to {edits - 1}")
+        raise invalid(f"failed has keys other than 0 to {edits - 1}")
     if made.contexts is not None and len(made.contexts) != edits:
-        raise wrong(f"{len(made.contexts)} contexts for {edits} edits")
+        raise invalid(f"{len(made.contexts)} contexts for {edits} edits")
     if made.codebooks:
-        raise wrong("it returned codebooks, which are not for your own; return changes of weights as deltas")
+        raise invalid("it returned codebooks, which are not for your own; return changes as deltas")
     own = made.owner if made.owner is not None else list(range(edits))
     if len(own) != edits:
-        raise wrong(f"owner has {len(own)} entries for {edits} edits")
+        raise invalid(f"owner has {len(own)} entries for {edits} edits")
     if made.deltas and made.owner is None and any(len(delta) != edits for delta in made.deltas.values()):
-        raise wrong(f"{len(next(iter(made.deltas.values())))} changes for {edits} edits, without owner")
+        raise invalid(f"{len(next(iter(made.deltas.values())))} changes for {edits} edits, without owner")
     least = min(map(len, made.deltas.values()), default=edits)
     if strange := [each for each in own if each not in range(-1, least)]:
-        raise wrong(f"owner has the entry {strange[0]!r}; the index of a change is expected, or -1 for none")
+        raise invalid(f"owner has the entry {strange[0]!r}; give the index of a change, or -1 for none")
     modules = dict(loaded.model.named_modules())
     for name, delta in made.deltas.items():
         module: Any = modules.get(name)
         if getattr(module, "weight", None) is None:
-            raise wrong(f"{loaded.name} has no module {name} with a weight")
+            raise invalid(f"{loaded.name} has no module {name} with a weight")
         if module.weight.ndim != 2:
-            raise wrong(f"the weight of {name} is no matrix")
+            raise invalid(f"the weight of {name} is no matrix")
         if not isinstance(delta, LowRank | Dense):
-            raise wrong(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
+            raise invalid(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
         parts: dict[str, Tensor] = {what: part for what, part in vars(delta).items() if part is not None}
         if "bias" in parts and getattr(module, "bias", None) is None:
-            raise wrong(f"{name} has no bias to change")
+            raise invalid(f"{name} has no bias to change")
         out, into = shape_of(module)
         rank = delta.read.shape[-1] if isinstance(delta, LowRank) else 0
         shapes = {"read": (into, rank), "write": (out, rank), "weight": (out, into), "bias": (out,)}
         for what, tensor in parts.items():
             shape = (len(delta), *shapes[what])
             if tuple(tensor.shape) != shape:
-                raise wrong(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
+                raise invalid(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
             if tensor.device != loaded.device or tensor.dtype != loaded.change_dtype:
-                raise wrong(
+                raise invalid(
                     f"{what} of {name} is {tensor.dtype} on {tensor.device}; {loaded.change_dtype} on "
                     f"{loaded.device} is expected (loaded.change_dtype, loaded.device)"
                 )
@@ -177,7 +177,9 @@ def mlp_matrix(loaded: Loaded, key: str, name: str) -> str:
     return parts[name]
 
 
-def spread(made: Mapping[str, LowRank], places: Sequence[int], edits: int) -> tuple[Deltas, dict[int, str]]:
+def changes_of_all(
+    made: Mapping[str, LowRank], places: Sequence[int], edits: int
+) -> tuple[Deltas, dict[int, str]]:
     """The changes of all `edits`, from those of the edits at `places`; and why some of these failed."""
     found: Deltas = {}
     finite = torch.ones(edits, dtype=torch.bool)

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.methods.grace import Entry
+from factdrift.evaluation.methods.grace import CodebookEntry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, instead, records, refusal
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, MethodRecord, instead, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.plain import InPlace, Placed, State
+from factdrift.evaluation.states.plain import EditedModel, InPlace, State
 from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
@@ -39,11 +39,11 @@ SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
 """Memory for them on the CPU."""
-_KEPT = (LowRank, Dense, Codebook, Entry, Statistics, Memories, Side)
+_SAFE_CLASSES = (LowRank, Dense, Codebook, CodebookEntry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
 
-def _listed(wanted: Callable[[Record], bool]) -> str:
+def _listed(wanted: Callable[[MethodRecord], bool]) -> str:
     """The names of some of factdrift's methods."""
     return ", ".join(name for name, record in records().items() if wanted(record))
 
@@ -109,8 +109,8 @@ def opened(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
         )
     check_layers(loaded, hyper)
-    state = InPlace(loaded, hyper, lasting=regime == "stream")
-    with state.restored() if state.lasting else nullcontext():
+    state = InPlace(loaded, hyper, persistent=regime == "stream")
+    with state.restored() if state.persistent else nullcontext():
         yield state
 
 
@@ -264,26 +264,26 @@ class Beside(State):
     def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str):
         super().__init__(loaded)
         self._hyper, self._artefacts = hyper, artefacts
-        self._regime, self.lasting = regime, regime == "stream"
+        self._regime, self.persistent = regime, regime == "stream"
         self._made = Edited()
 
     @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+    def apply(self, edits: Sequence[Edit]) -> Iterator[EditedModel]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
         made = edited(self._loaded, edits, self._hyper, now, self._regime)
         recalled = None
-        if self.lasting:
+        if self.persistent:
             self._made = made
             if function := self._hyper.record.recalled:
                 recalled = partial(named(function), made.memory, hyper=self._hyper, loaded=self._loaded)
         names = [edit.id for edit in edits]
-        yield Placed(self._loaded, made, names, lasting=self.lasting, recalled=recalled)
+        yield EditedModel(self._loaded, made, names, persistent=self.persistent, recalled=recalled)
 
     def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
         memory = self._made.memory
         counted = self._hyper.record.changes == "text" or (
-            isinstance(memory, list) and any(isinstance(each, Entry) for each in memory)
+            isinstance(memory, list) and any(isinstance(each, CodebookEntry) for each in memory)
         )
         return size_of([self._made.deltas, memory]), len(memory) if counted else None
 
@@ -304,7 +304,7 @@ class Beside(State):
     def _read(self, path: Path) -> dict[str, Any]:
         """What `save` wrote; raises InputError if it holds other objects, which could run anything."""
         try:
-            with torch.serialization.safe_globals(list(_KEPT)):
+            with torch.serialization.safe_globals(list(_SAFE_CLASSES)):
                 parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
         except UnpicklingError as error:
             why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
@@ -341,7 +341,7 @@ def size_of(value: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Telling:
+class Condition:
     """What a model is told, and how: an editing method with its hyper-parameters, or nothing."""
 
     prepared: Prepared
@@ -365,7 +365,7 @@ class Telling:
         return self.regime == "checkpoint" or self.method in UNEDITED
 
     @property
-    def lasting(self) -> bool:
+    def persistent(self) -> bool:
         """Whether edits stay for the next steps."""
         return self.regime == "stream" and not self.unedited
 

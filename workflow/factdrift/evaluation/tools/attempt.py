@@ -29,8 +29,8 @@ from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.edited import Telling, check_layers, edited
-from factdrift.evaluation.states.plain import Placed
+from factdrift.evaluation.states.edited import Condition, check_layers, edited
+from factdrift.evaluation.states.plain import EditedModel
 from factdrift.evaluation.tools.jobs import BUILT_EDITS, ExportAdapter, TriesMethod, Try
 from factdrift.evaluation.ways.options import likelihoods
 from factdrift.models.alignment import AlignmentError, align
@@ -39,7 +39,7 @@ from factdrift.models.moments import read_file
 from factdrift.models.names import BUNDLED, folder_of
 from factdrift.models.running import Computing
 from factdrift.models.scoring import next_tokens
-from factdrift.models.writing import Begun
+from factdrift.models.writing import Generation
 
 TOP = 5
 """The number of continuations that are shown."""
@@ -112,7 +112,7 @@ def attempt(job: Try) -> Iterator[str]:
         seen = []
         for prepared in (Prepared(Hyper("none", model.name, "", {})), Prepared(hyper, artefacts)):
             start = time.perf_counter()
-            with Telling(prepared, "independent").opened(model) as state, state.put([edit]) as placed:
+            with Condition(prepared, "independent").opened(model) as state, state.apply([edit]) as placed:
                 seconds = time.perf_counter() - start
                 if failed := placed.failed(edit.id):
                     raise InputError(f"{hyper.method}: the edit failed: {failed}")
@@ -134,7 +134,7 @@ def attempt(job: Try) -> Iterator[str]:
                 yield f"  {title:<{width}}  {label:<{named}}  {before:>7} -> {after:>7}"
 
 
-def _continuations(session: Session, placed: Placed, edit: Edit) -> Iterator[str]:
+def _continuations(session: Session, placed: EditedModel, edit: Edit) -> Iterator[str]:
     """The most probable continuations of the prompt of an edit.
 
     Each has the probability of its first token, and goes on greedily.
@@ -143,7 +143,7 @@ def _continuations(session: Session, placed: Placed, edit: Edit) -> Iterator[str
     changes, owner = placed.made.changes, placed.owner(edit.id)
     ids = session.sentence(edit.prompt, "", context).ids
     first = next_tokens(session.loaded, ids, TOP, changes, owner)
-    rest = session.written([Begun([*ids, token], WORDS - 1, owner) for token, _ in first], changes)
+    rest = session.written([Generation([*ids, token], WORDS - 1, owner) for token, _ in first], changes)
     end = session.loaded.tokenizer.eos_token_id
     for (token, probability), more in zip(first, rest, strict=True):
         tokens = [token, *more]
@@ -152,7 +152,7 @@ def _continuations(session: Session, placed: Placed, edit: Edit) -> Iterator[str
         yield f"{probability:7.2%}  {sentence[:26]}"
 
 
-def _chances(session: Session, placed: Placed, questions: Sequence[Question]) -> Iterator[str]:
+def _chances(session: Session, placed: EditedModel, questions: Sequence[Question]) -> Iterator[str]:
     """The geometric mean of the probabilities of each object's tokens, or why they cannot be aligned."""
     edits = [each.edit for each in questions]
     asked = [

@@ -30,7 +30,7 @@ from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.verdicts import asked_of
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.edited import Telling
+from factdrift.evaluation.states.edited import Condition
 from factdrift.evaluation.tables import TABLES
 from factdrift.evaluation.tools.attempt import find_artefacts
 from factdrift.evaluation.tools.jobs import Ask, Probe
@@ -82,8 +82,8 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     else:
         hyper = job.hyper_of(model, state)
         prepared = Prepared(hyper, find_artefacts(job, hyper, model))
-    telling = Telling(prepared, job.settings.regime)
-    run = Run.of(Session(model, job.settings), benchmark, [telling], job.seed)
+    condition = Condition(prepared, job.settings.regime)
+    run = Run.of(Session(model, job.settings), benchmark, [condition], job.seed)
     files = Files.under(folder, state if state in UNEDITED else "edited")
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
     table = pq.read_table(files.answers)
@@ -144,17 +144,17 @@ def probe(job: Probe) -> None:
     write_parquet(table.filter([edit in job.only for edit in known]) if job.only else table, edits)
     benchmark = read_edits(edits)
 
-    def ask(model: Loaded, telling: Telling) -> Files:
-        files = Files.under(job.output / telling.method, "0-of-1")
-        evaluate(Run.of(Session(model, settings), benchmark, [telling], 0), files)
+    def ask(model: Loaded, condition: Condition) -> Files:
+        files = Files.under(job.output / condition.method, "0-of-1")
+        evaluate(Run.of(Session(model, settings), benchmark, [condition], 0), files)
         return files
 
     # The checkpoint first, since it may be none that can be loaded.
     with loaded(job, settings, job.threads, base) as model:
         prepared = Prepared(Hyper(name, model.name, "made elsewhere", {}))
-        edited = ask(model, Telling(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
+        edited = ask(model, Condition(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
     with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
-        none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
+        none = ask(model, Condition(Prepared(Hyper("none", base, "", {})), settings.regime))
     answers, made, states = zip(*(each[1:4] for each in (none, edited)), strict=True)
     runs = Runs(edits, answers, made, states, models=[split_name(base)[0]], methods=["none", name])
     scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"

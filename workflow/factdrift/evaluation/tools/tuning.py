@@ -36,7 +36,7 @@ from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.edited import Telling, check_layers
+from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.evaluation.tools.jobs import Tune
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
@@ -88,8 +88,8 @@ class Bench:
     def ask(self, prepared: Prepared, name: str) -> Files:
         """Asks the model in a state; returns the files of its tables."""
         files = Files.under(self.folder, name)
-        telling = Telling(prepared, self.job.settings.regime)
-        evaluate(Run.of(Session(self.model, self.job.settings), self.updates, [telling], 0), files)
+        condition = Condition(prepared, self.job.settings.regime)
+        evaluate(Run.of(Session(self.model, self.job.settings), self.updates, [condition], 0), files)
         return files
 
     def trial(self, hyper: Hyper) -> Trial:
