@@ -42,7 +42,7 @@ COMMANDS = {
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),
     "models": (
-        "models.jobs evaluation.tools.jobs",
+        "models.jobs evaluation.tools.model_jobs",
         "language models: descriptions, second moments, the bundled sample models",
     ),
     "edit": (

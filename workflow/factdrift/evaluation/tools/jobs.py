@@ -1,31 +1,32 @@
-"""Commands that people run by hand: try one edit, tune a method, export edits, probe a checkpoint; models."""
+"""Commands that people run by hand: try one edit, ask, tune a method, export edits, probe a checkpoint."""
 
 from __future__ import annotations
 
-import datetime
+import dataclasses
 import re
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from factdrift.core.columns import Row
+import msgspec
+
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.evaluation.methods.hyperparameters import check_values
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
-from factdrift.models.names import check_name
-from factdrift.models.running import RunsModel, Template
+from factdrift.models.running import Computing, RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.methods.interface import Prepared
+    from factdrift.evaluation.states.edited import Condition
     from factdrift.evaluation.tools.written_questions import Written
-    from factdrift.models.describe import Lines
-    from factdrift.models.families import ModelSpec
+    from factdrift.models.loaded import Loaded
 
 DATASET = Path("results/wfd_repl.parquet")
 BUILT_EDITS = "results/{pair}/edit/edits.parquet"
@@ -47,6 +48,27 @@ class TriesMethod(RunsMethod):
         """The newest of such files."""
         paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
         return max(paths, key=lambda path: path.stat().st_mtime, default=None)
+
+    def prepared(self, model: Loaded, method: str) -> Prepared:
+        """A method with what it needs besides the model: named files, or those that `find_files` finds.
+
+        Raises InputError that says what is missing, or if the method cannot edit the model.
+        """
+        from factdrift.core.owned import scratch
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import check_layers
+        from factdrift.evaluation.tools.artefacts import Options, find_files, making
+
+        hyper = self.hyper_of(model, method)
+        check_layers(model, hyper)
+        lacking = [option for option in needs(hyper) if not getattr(self, option)]
+        computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
+        named = {name: getattr(self, name) for name in Options._fields if hasattr(self, name)}
+        options = Options(**named, computing=computing, values=self.set)
+        with scratch() as folder:
+            command = partial(making, model, hyper, options)
+            files = find_files(model, hyper, lacking, self.results, folder, command)
+            return Prepared(hyper, dataclasses.replace(self, **files).artefacts(hyper, model))
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
@@ -76,9 +98,13 @@ class Try(TriesMethod, command="edit try"):
 
     def run(self) -> str:
         check_given("try", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.attempt import attempt
+        with self.loaded() as model:
+            from factdrift.evaluation.methods.interface import Edit
+            from factdrift.evaluation.tools.attempt import attempt
 
-        return "\n".join(attempt(self))
+            edit = Edit("try", self.prompt, self.subject, self.new_object)
+            prepared = self.prepared(model, self.method)
+            return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
 class Ask(TriesMethod, command="ask"):
@@ -111,9 +137,21 @@ class Ask(TriesMethod, command="ask"):
 
         with scratch() as folder:
             questions = self.questions(folder)  # before the model, which may be large
-            from factdrift.evaluation.tools.cell import cell
+            with self.loaded() as model:
+                from factdrift.evaluation.tools.cell import Asking, cell
 
-            return "\n".join(cell(self, questions, folder))
+                conditions = [self.condition(model, name) for name in dict.fromkeys(("none", self.state))]
+                asking = Asking(self.way, self.limit, self.seed, self.settings)
+                return "\n".join(cell(model, questions, conditions, asking, folder))
+
+    def condition(self, model: Loaded, state: str) -> Condition:
+        """The condition in which questions are asked in a state."""
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import Condition
+
+        if state in UNEDITED:
+            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
+        return Condition(self.prepared(model, state), self.settings.regime)
 
     def questions(self, folder: Path) -> Benchmark:
         """All questions of the benchmark, from the newest build; edits that none has are written to a folder.
@@ -168,9 +206,24 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.attempt import export
+        with self.loaded() as model:
+            from factdrift.evaluation.methods.interface import Edit
+            from factdrift.evaluation.tools.attempt import chosen_edits, export
 
-        return export(self)
+            own = self.hyper_of(model, self.method).own
+            if own and own.plain:
+                raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
+            edits = [Edit("edit", self.prompt or "", self.subject or "", self.new_object or "")]
+            if self.edit:
+                path = self.edits or self.newest(BUILT_EDITS)
+                if path is None:
+                    raise InputError(
+                        f"--edits: no {self.results}/*/edit/edits.parquet; name a table of edits"
+                    )
+                edits = chosen_edits(path, self.edit)
+            prepared = self.prepared(model, self.method)
+            count = export(model, edits, prepared, self.output, self.regime, self.full)
+        return f"{self.output}: {count} {'whole model' if self.full else 'adapter'}{'s' * (count > 1)}"
 
 
 class Probe(RunsModel, command="edit probe"):
@@ -186,9 +239,20 @@ class Probe(RunsModel, command="edit probe"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.cell import probe
+        from factdrift.evaluation.tools.cell import Checkpoint, probe
+        from factdrift.models.loading import base_of
 
-        probe(self)
+        base = self.base or base_of(Path(self.model))
+        if not base:
+            raise InputError("--base: name the model from which the checkpoint was made")
+        name = self.name or Path(self.model).resolve().name
+        if name == "none":
+            raise InputError("--name: `none` is the model without edits; give another name")
+        settings = msgspec.structs.replace(self.settings, regime="independent")
+        checkpoint = Checkpoint(name, base, self.edits, self.only, settings, self.output)
+        without = dataclasses.replace(self, model=base)
+        edited = loaded(self, settings, self.threads, base)
+        probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
 class Tune(RunsModel, Adjusted, command="edit tune"):
@@ -206,43 +270,12 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.tuning import tune
+        from factdrift.evaluation.tools.tuning import Tuning, check_tuning, tune
 
-        tune(self)
-
-
-class Describe(Job, command="models describe"):
-    """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
-
-    model: Annotated[
-        str | None,
-        "sample, sample-gpt2, or the folder or name of a causal language model",
-        Flag(by_place=True),
-    ] = None
-    families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False
-    revision: str = "main"
-    trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
-    folder: Annotated[Place, "of the bundled models"] = Path("results/models")
-
-    def check(self) -> None:
-        check_name(self.model or "sample")
-
-    def run(self) -> str:
-        from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import family_table, lines_of
-        from factdrift.models.describe import describe
-
-        if bool(self.model) == self.families:
-            raise InputError("models describe: name either a model, or --families for the table of all")
-        if self.families:
-            return family_table()
-        name = self.model or ""
-
-        def more(model: Any, spec: ModelSpec, source: str) -> Lines:
-            lacking = (("not supported", reason) for reason in refused(spec))
-            return [*lines_of(model, spec, name, source), *anywhere(), *lacking]
-
-        return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
+        tuning = Tuning(**{name: getattr(self, name) for name in Tuning._fields})
+        check_tuning(tuning)
+        with self.loaded() as model:
+            tune(tuning, model)
 
 
 class _Exported(Job):
@@ -312,49 +345,6 @@ class Inspect(_Exported, command="answer inspect", beside="questions"):
 
         found = write_inspect(self.written(), self.tokens, self.output)
         return "\n".join(f"{name}: {number:,}" for name, number in found.items())
-
-
-class Sentences(Job, command="models sentences", beside="words klob"):
-    """Write the training sentences of the bundled models: facts of a dataset, and what benchmarks ask."""
-
-    dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
-    templates: Annotated[Path, "with which it was made"]
-    wording: Annotated[Path, "config/models/sentences.yaml"]
-    examples: Annotated[Place | None, "of klob_c and klob_r, whose facts are taught", Flag("FOLDER")] = None
-    facts: Annotated[Path | None, "tr_facts, which are taught", Flag("PARQUET")] = None
-    related: Annotated[Path | None, "tr_related: what follows from them", Flag("PARQUET")] = None
-    wikifactdiff: Annotated[Path | None, "what changed, for facts of KLoB and TempRIPPLE"] = None
-    ripples: Annotated[Path | None, "probes, whose conditions are taught", Flag("PARQUET")] = None
-    names: Annotated[Path | None, "of `ripples names`, for the conditions", Flag("PARQUET")] = None
-    old: Annotated[datetime.date, "T_old", Flag("DAY")]
-    limit: Annotated[int, "of KLoB's examples of a subtask, and of ripples' conditions of a criterion"]
-    seed: Annotated[int, Key("seed")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> None:
-        from factdrift.models.bundled.corpus import read_wording, write_sentences
-
-        wording = read_wording(self.wording)
-        facts = write_sentences(self.dataset, self.templates, wording, self.output, self._taught())
-        print(f"{self.output}: {facts:,} facts", file=sys.stderr)
-
-    def _taught(self) -> Iterator[Row]:
-        """The wordings of what benchmarks ask. Raises InputError if a table beside those named is missing."""
-        from factdrift.evaluation.locators.sentences import klob_wordings
-        from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
-
-        if (self.examples or self.facts) and self.wikifactdiff is None:
-            raise InputError("--wikifactdiff: name what changed, which is not taught")
-        if self.examples and self.wikifactdiff:
-            yield from klob_wordings(self.examples, self.wikifactdiff, self.limit, self.seed)
-        if self.facts and self.wikifactdiff:
-            if self.related is None:
-                raise InputError("--related: name the table beside --facts")
-            yield from tempripple_wordings(self.facts, self.related, self.wikifactdiff, self.old)
-        if self.ripples:
-            if self.names is None:
-                raise InputError("--names: name the table beside --ripples")
-            yield from ripple_wordings(self.ripples, self.names, self.old, self.limit)
 
 
 class Compare(Job, command="compare"):
