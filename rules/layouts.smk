@@ -14,11 +14,16 @@ def layout_tables(wildcards):
     return {field: f"{PAIR}/{name}.parquet" for field, name in {**dataset, **layout.tables}.items()}
 
 
+def layout_words(wildcards):
+    """The tables that ship with the project by which a layout is written."""
+    return resource("ripples/rippleedits.tsv") if LAYOUTS[wildcards.layout].write else resources("tempripple", "words")
+
+
 rule layout:
     """The replacements, or what follows from TempRIPPLE's new facts, in the layout of another project."""
     input:
         **by_field(["dataset", "shared", "facts", "related", "ripples"], layout_tables),
-        words=[resource("ripples/rippleedits.tsv"), *resources("tempripple", "words")],
+        words=layout_words,
     output:
         "results/layouts/{layout}.json",
     log:

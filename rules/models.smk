@@ -43,7 +43,6 @@ rule model_sentences:
     log:
         "logs/{pair}/models/sentences.txt",
     params:
-        examples="results/{pair}" if "klob" in TAUGHT else None,
         old=DATES["old_date"],
         limit=BUNDLED_EXAMPLES,
     shell:

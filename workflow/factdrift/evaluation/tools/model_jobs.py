@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Place
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.models.names import check_name
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class Describe(Job, command="models describe"):
         return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
 
 
-class Sentences(Job, command="models sentences", beside="words klob"):
+class Sentences(Job, command="models sentences", beside="words"):
     """Write the training sentences of the bundled models: facts of a dataset, and what benchmarks ask."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
     templates: Annotated[Path, "with which it was made"]
     wording: Annotated[Path, "config/models/sentences.yaml"]
-    examples: Annotated[Place | None, "of klob_c and klob_r, whose facts are taught", Flag("FOLDER")] = None
+    klob: Annotated[Paths, "klob_c.parquet and klob_r.parquet, whose facts are taught"] = ()
     facts: Annotated[Path | None, "tr_facts, which are taught", Flag("PARQUET")] = None
     related: Annotated[Path | None, "tr_related: what follows from them", Flag("PARQUET")] = None
     wikifactdiff: Annotated[Path | None, "what changed, for facts of KLoB and TempRIPPLE"] = None
@@ -81,10 +81,10 @@ class Sentences(Job, command="models sentences", beside="words klob"):
         from factdrift.evaluation.locators.sentences import klob_wordings
         from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
 
-        if (self.examples or self.facts) and self.wikifactdiff is None:
+        if (self.klob or self.facts) and self.wikifactdiff is None:
             raise InputError("--wikifactdiff: name what changed, which is not taught")
-        if self.examples and self.wikifactdiff:
-            yield from klob_wordings(self.examples, self.wikifactdiff, self.limit, self.seed)
+        if self.klob and self.wikifactdiff:
+            yield from klob_wordings(self.klob[0].parent, self.wikifactdiff, self.limit, self.seed)
         if self.facts and self.wikifactdiff:
             if self.related is None:
                 raise InputError("--related: name the table beside --facts")
