@@ -207,7 +207,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
         r"factdrift edit train-editor .* --method=taught .*--output \S+/sample-llama/taught\.safetensors",
         r"factdrift evaluate .* --editor \S+/sample-llama/taught\.safetensors .*--method=taught ",
-        rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs --output results/layouts/pairs\.json",
+        rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs --output \S+/pairs\.json",
         rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
@@ -219,12 +219,13 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
 
 @pytest.mark.slow
 def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
-    """Methods edit, the benchmark is asked, the locator scores, records are written and read: by two files."""
+    """Methods edit, the benchmark is asked, the locator scores, a layout is written and read."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import CPU, saved
     from support.tiny_sentences import FACTS, row
     from support.updates import CLOZES, dataset, edits
 
+    from factdrift.evaluation.layouts.rows import SCHEMA
     from factdrift.evaluation.locators.sentences import SENTENCES
 
     def factdrift(*words: object) -> None:
@@ -268,6 +269,8 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     made = pq.read_table(tmp_path / "taught.edits.parquet")
     assert None not in {*made["editor"].to_pylist(), *made["trained"].to_pylist()}
     layout = ["--layout=pairs", "-o"]
+    rows = pq.read_table(tmp_path / "dataset.parquet").to_pylist()
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / "dataset.parquet")
     factdrift("edit", "export", tmp_path / "dataset.parquet", *layout, tmp_path / "pairs.json")
     factdrift("edit", "import", tmp_path / "pairs.json", *layout, tmp_path / "pairs.parquet")
-    assert len(pq.read_table(tmp_path / "pairs.parquet")) == len(pq.read_table(tmp_path / "dataset.parquet"))
+    assert len(pq.read_table(tmp_path / "pairs.parquet")) == len(rows)
