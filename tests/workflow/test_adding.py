@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -75,7 +75,7 @@ ADDED = [
         "  changes: text\n"
         "  editor: {train: taught.train, read: taught.read, size: taught.size}\n"
         "keys:\n"
-        "  validation_share: {description: Who validates., type: number, default: 0.3}\n",
+        "  validation_share: {description: Who validates., type: number, default: 0.5}\n",
     ),
     Place(
         f"{EVALUATION}/methods/taught.py",
@@ -223,7 +223,7 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import CPU, saved
     from support.tiny_sentences import FACTS, row
-    from support.updates import CLOZES, dataset, edits
+    from support.updates import CLOZES, RULERS, dataset, edits, update
 
     from factdrift.evaluation.layouts.rows import SCHEMA
     from factdrift.evaluation.locators.sentences import SENTENCES
@@ -242,7 +242,10 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     nothing = pq.read_schema(table).empty_table()
     pq.write_table(nothing, tmp_path / "no_edits.parquet")
     line = ["edit", "train-editor", "--method=taught", *given[:2], "--settings", '{"device": "cpu"}']
-    line += ["--dataset", dataset(tmp_path / "dataset.parquet"), "--edits", tmp_path / "no_edits.parquet"]
+    apart: dict[str, Any] = {"neighborhood": [], "random_neighborhood": []}
+    facts = [update(subject, number, **apart) for number, subject in enumerate(RULERS, start=1)]
+    line += ["--dataset", dataset(tmp_path / "facts.parquet", facts)]
+    line += ["--edits", tmp_path / "no_edits.parquet"]
     line += ["--templates", tmp_path / "templates.parquet", f"--out-split={tmp_path / 'taught_split.json'}"]
     factdrift(*line, f"--output={tmp_path / 'taught.safetensors'}")
     asked = {"none": ("capitals2", tmp_path / "capitals.parquet")}
