@@ -25,7 +25,7 @@ from factdrift.evaluation.questions.cutoff import read_chains, with_dates
 from factdrift.evaluation.ways.cutoff import others_of
 from factdrift.models import options
 from factdrift.models.alignment import align
-from factdrift.models.loading import load, places_and_type
+from factdrift.models.loading import devices_and_type, load
 from factdrift.models.scoring import budget_of
 
 SHAPE = {
@@ -75,7 +75,7 @@ def main() -> None:
     if not given.folder.exists():
         tokenizer = AutoTokenizer.from_pretrained(given.tokenizer)
         shape = {**given.shape, "vocab_size": max(given.shape.get("vocab_size", 0), len(tokenizer))}
-        (place, *_), kind = places_and_type("auto", given.dtype)
+        (place, *_), kind = devices_and_type("auto", given.dtype)
         with place:
             LlamaForCausalLM(LlamaConfig(**shape)).to(kind).save_pretrained(given.folder)
         tokenizer.save_pretrained(given.folder)

@@ -19,7 +19,7 @@ def parts(loaded, hyper, artefacts, edits=EDITS):
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     assert not failed
     keys, outputs = hidden_states(loaded, contexts, name, name)
-    order = torch.tensor([one.place for one in contexts]).argsort()
+    order = torch.tensor([one.index for one in contexts]).argsort()
     return name, keys[order], outputs[order]
 
 
@@ -45,7 +45,7 @@ def test_the_key_gives_the_value_that_was_found(family, values):
     u = artefacts.moments[1].solve(seen.mean(1)) if hyper["covariance"] else seen.mean(1)
     (delta,) = edited.deltas.values()
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)  # in one batch, where `rome` makes several
-    places = torch.tensor([one.place for one in contexts])
+    places = torch.tensor([one.index for one in contexts])
     start = outputs[places, 0]
     values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change
     for place, value in zip(places, values, strict=True):
@@ -108,7 +108,7 @@ def test_the_first_loss_is_that_of_the_unedited_model(world):
     """So the drift is 0 at the start, whatever it weighs."""
     loaded, contexts, _ = world
     expected = []
-    for edit in (EDITS[one.place] for one in contexts):
+    for edit in (EDITS[one.index] for one in contexts):
         chances = [chance(loaded, prefix + edit.prompt, edit.target) for prefix in PREFIXES]
         expected.append(-sum(chances) / len(chances))
     for kl in (0, 1000):

@@ -52,7 +52,7 @@ def ranges(layers: list[int]) -> str:
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
-    count = sum(one.numel() for one in model.parameters())
+    count = sum(parameter.numel() for parameter in model.parameters())
     yield "parameters", f"{count:,}"
     if is_quantized(model.config):
         yield "quantized", described(model.config)

@@ -97,7 +97,7 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     padding.
     """
     model, spec = loaded.model, loaded.spec
-    ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
+    ids = [index % spec.vocabulary for index in range(1, min(PROBE, spec.positions) + 1)]
     start = len(ids) // 2
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
@@ -109,8 +109,8 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
         # The text padded on the left, here by itself, and masked, as continuations are.
         row = torch.tensor([[*ids, *ids]], device=loaded.device)
         mask = (torch.arange(row.shape[1], device=loaded.device) >= len(ids))[None]
-        places = (mask.cumsum(1) - 1).clamp(min=0)
-        padded = model(input_ids=row, attention_mask=mask.long(), position_ids=places, use_cache=False)
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        padded = model(input_ids=row, attention_mask=mask.long(), position_ids=positions, use_cache=False)
         pairs.append((padded.logits[:, len(ids) :], logits))
     return pairs
 

@@ -87,11 +87,11 @@ def read_split(sources: Sources, hyper: Hyper, seed: int) -> Split:
     with at least two objects. Raises CannotEdit if too few facts are left.
     """
     evaluated = set(pq.read_table(sources.edits, columns=["subject"])["subject"].to_pylist())
-    found: dict[tuple[str, str], Fact] = {}
+    known: dict[tuple[str, str], Fact] = {}
     for fact in _facts(pq.read_table(sources.dataset), read_templates(sources.templates)):
         if fact.subject not in evaluated and len(fact.prompts) > 1:
-            found.setdefault((fact.subject, fact.relation), fact)
-    facts = sorted(found.values(), key=lambda fact: (fact.subject, fact.relation))
+            known.setdefault((fact.subject, fact.relation), fact)
+    facts = sorted(known.values(), key=lambda fact: (fact.subject, fact.relation))
     parts: dict[bool, list[Fact]] = {True: [], False: []}
     for fact in facts:
         digest = hashlib.sha256(f"{hyper.method} {seed} {fact.subject}".encode()).digest()

@@ -127,12 +127,12 @@ def read_hyper(
     users = check_values(given, overrides or {}, folder, above)
     rules = {} if known else file.get("derived", {}).get("rules", {})
     rules = {key: rule for key, rule in rules.items() if key not in users}
-    found = sizes() if sizes and any("value" not in rule for rule in rules.values()) else None
+    model_sizes = sizes() if sizes and any("value" not in rule for rule in rules.values()) else None
     made: dict[str, Any] = {}
     said: list[str] = []
     for key, rule in rules.items():
-        if found or "value" in rule:
-            made[key], why = derive(rule, found, file["keys"][key].get("type") == "array")
+        if model_sizes or "value" in rule:
+            made[key], why = derive(rule, model_sizes, file["keys"][key].get("type") == "array")
             shown = ", ".join(map(str, made[key])) if isinstance(made[key], list) else f"{made[key]:g}"
             said.append(f"{key} {shown}{why}")
     values = {**default_values(given, folder), **own, **made, **users}
@@ -244,16 +244,16 @@ def needs(hyper: Hyper) -> dict[str, str]:
     `prefixes`: texts before prompts. `moments`: second moments, a folder with a file for each of
     `hyper.layers`. `editor`: a trained editor.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     if hyper.own and hyper.own.plain:
-        return found  # it is called with its hyper-parameters only, whatever they are called
+        return files  # it is called with its hyper-parameters only, whatever they are called
     if "prefixes" in hyper:
-        found["prefixes"] = f"prefixes.{hyper.method}.json"
+        files["prefixes"] = f"prefixes.{hyper.method}.json"
     if hyper.get("covariance"):
-        found["moments"] = "moments"
+        files["moments"] = "moments"
     if hyper.record.editor:
-        found["editor"] = editor_file(hyper.method)
-    return found
+        files["editor"] = editor_file(hyper.method)
+    return files
 
 
 def check_kept(hyper: Hyper) -> None:
@@ -342,9 +342,9 @@ class Plan:
         """
         if method in UNEDITED:
             return {}
-        for each in self.skipped:
-            if (each.model, each.method) == (model, method):
-                raise CannotEdit(each.skipped)
+        for skip in self.skipped:
+            if (skip.model, skip.method) == (model, method):
+                raise CannotEdit(skip.skipped)
         if (model, method) not in self._hypers:
             raise InputError(f"methods: {method} is not among them; name it there")
         return needs(self._hypers[model, method])

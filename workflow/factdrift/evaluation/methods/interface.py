@@ -105,7 +105,7 @@ class Prepared:
 
     def account(self) -> dict[str, Any]:
         """Hyper-parameters and their origin, for the account of a job."""
-        texts = dict.fromkeys(one.texts for one in self.artefacts.moments.values())
+        texts = dict.fromkeys(moment.texts for moment in self.artefacts.moments.values())
         return {
             "hyper": dict(self.hyper),
             "source": self.hyper.source,

@@ -68,7 +68,7 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
         values, found = _values(loaded, batch, hyper)
-        alone = {one.place: number for number, one in enumerate(batch)}
+        alone = {one.index: number for number, one in enumerate(batch)}
         return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
     return each_alone(loaded, edits, hyper, artefacts, work)
@@ -81,11 +81,11 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     values = [value for batch in results for value in batch]
     fine = [bool(value.isfinite().all()) for value in values]
     kept = [one for one, finite in zip(contexts, fine, strict=True) if finite]
-    failed |= {one.place: "diverged" for one, finite in zip(contexts, fine, strict=True) if not finite}
+    failed |= {one.index: "diverged" for one, finite in zip(contexts, fine, strict=True) if not finite}
     if not kept:
         return Edited(failed=failed)
     wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
-    shared = {one.place: 0 for one in kept}
+    shared = {one.index: 0 for one in kept}
     deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
     return Edited({**deltas}, failed=failed, memory=memory)
 
@@ -116,11 +116,11 @@ def _spread(
     kind = loaded.change_dtype
     deltas: dict[str, LowRank] = {}
     memory: dict[int, Tensor] = {}
-    for place, layer in enumerate(layers):
+    for index, layer in enumerate(layers):
         down = spec.module(layer, spec.down)
 
         def work(batch: Sequence[Contexts], down: str = down) -> tuple[Tensor, Tensor]:
-            owner = torch.tensor([groups[one.place] for one in batch], device=loaded.device)
+            owner = torch.tensor([groups[row.index] for row in batch], device=loaded.device)
             with applied(loaded.model, deltas, owner.repeat_interleave(len(batch[0].prompts))):
                 return hidden_states(loaded, batch, down, spec.module(layers[-1], ""))
 
@@ -132,7 +132,7 @@ def _spread(
         key = (keys[:, 0] + keys[:, 1:].mean(1)) / 2 if keys.shape[1] > 1 else keys[:, 0]
         # Eq. 20: the remaining difference, in equal parts over the remaining layers. Granite multiplies what
         # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
-        residual = (values - state) / (len(layers) - place) / spec.residual_factor
+        residual = (values - state) / (len(layers) - index) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
         earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
         memory[layer] = shortened(torch.cat([earlier, key]))

@@ -37,12 +37,12 @@ def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     sentences, failed = aligned(loaded, edits)
     if not sentences:
         return Edited(failed=failed)
-    places = list(sentences)
-    found, factors = gradients(loaded, net.matrices, list(sentences.values()))
+    indices = list(sentences)
+    own_losses, factors = gradients(loaded, net.matrices, list(sentences.values()))
     with torch.no_grad():
-        deltas, diverged = changes_of_all(net(factors), places, len(edits))
-    losses = torch.zeros(len(edits), dtype=found.dtype, device=loaded.device)
-    losses[places] = found
+        deltas, diverged = changes_of_all(net(factors), indices, len(edits))
+    losses = torch.zeros(len(edits), dtype=own_losses.dtype, device=loaded.device)
+    losses[indices] = own_losses
     diverged |= dict.fromkeys((~losses.isfinite()).nonzero()[:, 0].tolist(), "diverged")
     return Edited(deltas, failed=diverged | failed, losses=losses)
 
@@ -112,7 +112,7 @@ class HyperNet(nn.Module):
         by_shape: dict[Shape, list[str]] = defaultdict(list)
         for name, shape in matrices.items():
             by_shape[shape].append(name)
-        self.place = {name: place for names in by_shape.values() for place, name in enumerate(names)}
+        self.place = {name: index for names in by_shape.values() for index, name in enumerate(names)}
         self.editors = nn.ModuleDict(
             {"{}x{}".format(*shape): Editor(shape, rank, len(names)) for shape, names in by_shape.items()}
         )

@@ -55,7 +55,7 @@ def draw_examples(
     examples = []
     for _ in range(number):
         fact = random.choice(facts)
-        target = random.choice([one for one in split.pools[fact.relation] if one != fact.object])
+        target = random.choice([pool for pool in split.pools[fact.relation] if pool != fact.object])
         prompt, paraphrase = random.sample(fact.prompts, 2)
         other = fact
         while other.subject == fact.subject:
@@ -79,7 +79,7 @@ def loss_of(
         net.see(factors)
     deltas = net(factors)
     targets = Targets(loaded, paraphrases)
-    rows = [one.ids for one in others]
+    rows = [other.ids for other in others]
     owner = torch.arange(len(practice), device=loaded.device)
     with torch.no_grad():
         before = unembedded(loaded, final_hidden(loaded, rows)).log_softmax(2)
@@ -124,8 +124,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, seed: int = 
             with torch.no_grad():
                 starts = range(0, len(held_out), hyper["batch"])
                 parts = [held_out[start : start + hyper["batch"]] for start in starts]
-                found = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
-            if (loss := sum(found) / len(found)) < state.best:
+                losses = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
+            if (loss := sum(losses) / len(losses)) < state.best:
                 state.best, state.best_step, state.best_values = loss, state.step, state.values()
             state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
@@ -148,17 +148,17 @@ def _drawing(loaded: Loaded, split: Split) -> Callable[[Sequence[Fact], int, str
         return [*aligned(loaded, [Edit("", prompt, "", target)])[0].values()]
 
     def draw(facts: Sequence[Fact], number: int, seed: str) -> list[Practice]:
-        found: list[Practice] = []
+        practice: list[Practice] = []
         for edit, paraphrase, other in draw_examples(split, facts, SPARE * number, seed):
             tokens = [*sentences(edit), *sentences(paraphrase), *sentences(other)]
             if len(tokens) == 3:
-                found.append((tokens[0], tokens[1], tokens[2]))
-        if len(found) < number:
+                practice.append((tokens[0], tokens[1], tokens[2]))
+        if len(practice) < number:
             raise CannotEdit(
                 f"models: {loaded.name}: most facts cannot be aligned with its tokens, so that MEND cannot "
                 "be trained; leave it out of `methods`"
             )
-        return found[:number]
+        return practice[:number]
 
     return draw
 

@@ -47,7 +47,7 @@ Result = TypeVar("Result")
 class Contexts:
     """The sentences of one edit as tokens."""
 
-    place: int
+    index: int
     """Index of the edit among the given edits."""
     prompts: tuple[Sentence, ...]
     """The prompt with the target after each prefix, the bare one first."""
@@ -73,8 +73,8 @@ def contexts_of(
         return [*prompts, align(loaded.tokenizer, essence, subject=edit.subject)]
 
     aligned, failed = aligned_texts(loaded, edits, texts)
-    found = [Contexts(place, tuple(prompts), essence) for place, (*prompts, essence) in aligned.items()]
-    return sorted(found, key=lambda one: (one.width, one.place)), failed
+    contexts = [Contexts(index, tuple(prompts), essence) for index, (*prompts, essence) in aligned.items()]
+    return sorted(contexts, key=lambda one: (one.width, one.index)), failed
 
 
 def in_batches_of(
@@ -86,13 +86,13 @@ def in_batches_of(
     """
     results: list[Result] = []
     for alike in _alike(contexts):
-        sentences = [one for each in alike for one in each.prompts]
+        sentences = [prompt for each in alike for prompt in each.prompts]
         need = edit_bytes(
             loaded,
             len(alike[0].prompts) + 1,
             max(one.width for one in alike),
-            max(len(one.ids) for one in sentences),
-            max(len(one.ids) - one.target for one in sentences),
+            max(len(sentence.ids) for sentence in sentences),
+            max(len(sentence.ids) - sentence.target for sentence in sentences),
         )
         size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
         results += in_batches(alike, size, work)
@@ -102,10 +102,10 @@ def in_batches_of(
 def _alike(contexts: Sequence[Contexts]) -> Iterator[Sequence[Contexts]]:
     """Edits in sorted order, cut where the padding to the widest would exceed PADDED."""
     start, needed = 0, 0
-    for place, one in enumerate(contexts):
-        if one.width * (place - start + 1) > PADDED * (needed + one.width):
-            yield contexts[start:place]
-            start, needed = place, 0
+    for index, one in enumerate(contexts):
+        if one.width * (index - start + 1) > PADDED * (needed + one.width):
+            yield contexts[start:index]
+            start, needed = index, 0
         needed += one.width
     if contexts:
         yield contexts[start:]
@@ -133,7 +133,7 @@ def hidden_states(
     `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
     with the same number of prefixes. Tokens after the subject are not run, since they have no effect.
     """
-    sentences = [sentence for one in contexts for sentence in one.prompts]
+    sentences = [sentence for context in contexts for sentence in context.prompts]
     rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
     seen = at_end(loaded, rows, entering, leaving)
     first, second = (states.reshape(len(contexts), -1, states.shape[1]) for states in seen)
@@ -236,7 +236,7 @@ def each_alone(
     results = in_batches_of(loaded, contexts, work)
     if not results:
         return Edited(failed=failed)
-    places = [one.place for one in contexts]
+    indices = [context.index for context in contexts]
     made = {
         name: LowRank(
             torch.cat([found[name].read for found, _ in results]),
@@ -244,11 +244,11 @@ def each_alone(
         )
         for name in results[0][0]
     }
-    deltas, diverged = changes_of_all(made, places, len(edits))
+    deltas, diverged = changes_of_all(made, indices, len(edits))
     steps = torch.zeros(len(edits), dtype=torch.long, device=loaded.device)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype, device=loaded.device)
-    steps[places] = torch.cat([found.steps for _, found in results])
-    losses[places] = torch.cat([found.losses for _, found in results])
+    steps[indices] = torch.cat([found.steps for _, found in results])
+    losses[indices] = torch.cat([found.losses for _, found in results])
     return Edited(deltas, failed=failed | diverged, steps=steps, losses=losses)
 
 
@@ -259,10 +259,10 @@ class _Batch:
         self.loaded, self.hyper = loaded, hyper
         rows: list[Sequence[int]] = []
         starts: list[int] = []
-        for one in contexts:
+        for context in contexts:
             # The last token of the target is not run.
-            rows += [*(sentence.ids[:-1] for sentence in one.prompts), one.essence.ids]
-            starts += [sentence.subject_last or 0 for sentence in (*one.prompts, one.essence)]
+            rows += [*(sentence.ids[:-1] for sentence in context.prompts), context.essence.ids]
+            starts += [sentence.subject_last or 0 for sentence in (*context.prompts, context.essence)]
         self.fork = Fork(loaded, rows, starts, layer)
         self.before: Tensor | None = None
         self._read(contexts)
@@ -286,7 +286,7 @@ class _Batch:
             owner.append(edit)
         device, kind = self.loaded.device, self.loaded.change_dtype
         self.owner = torch.tensor(owner, device=device)
-        self.edit, self.row, self.place, self.token = (
+        self.edit, self.row, self.index, self.token = (
             torch.tensor([one[column] for one in read], device=device) for column in range(4)
         )
         self.weight = torch.tensor([one[4] for one in read], dtype=kind, device=device)
@@ -309,8 +309,8 @@ class _Batch:
         else:
             with hooked(self.loaded.model, {down: lambda taken, given: plus(given)}):
                 hidden = self.fork.run(self.fork.hidden)
-        rows, places = self.essence.T
-        read = torch.cat([hidden[self.row, self.place], hidden[rows, places]])
+        rows, indices = self.essence.T
+        read = torch.cat([hidden[self.row, self.index], hidden[rows, indices]])
         logs = unembedded(self.loaded, read).log_softmax(1)
         told, drift = logs[: len(self.row)], logs[len(self.row) :]
         if self.before is None:

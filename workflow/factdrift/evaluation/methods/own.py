@@ -61,9 +61,9 @@ class UserMethod:
 
 def entries(given: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
     """`entry` for each; raises InputError if two have the same name."""
-    found = [entry(each, folder) for each in given]
-    check_names([each.name for each in found], "methods", "a file or function")
-    return found
+    methods = [entry(each, folder) for each in given]
+    check_names([each.name for each in methods], "methods", "a file or function")
+    return methods
 
 
 def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
@@ -165,14 +165,14 @@ def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, 
 
 def _file_of(module: str) -> Path | None:
     """The file of a module that can be imported, without importing it or the packages it is in."""
-    name, places, spec = "", None, None
+    name, locations, spec = "", None, None
     for part in module.split("."):
         name = f"{name}.{part}".lstrip(".")
         finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
-        spec = next((found for finder in finders if (found := finder.find_spec(name, places))), None)
+        spec = next((found for finder in finders if (found := finder.find_spec(name, locations))), None)
         if spec is None:
             return None
-        places = spec.submodule_search_locations
+        locations = spec.submodule_search_locations
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
@@ -182,12 +182,12 @@ def _arguments(path: Path, function: str) -> ast.arguments:
         body = ast.parse(path.read_bytes(), str(path)).body
     except (SyntaxError, ValueError) as error:
         raise InputError(f"methods: {path} is no Python code: {error}") from None
-    found = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
-    if function not in found:
+    functions = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
+    if function not in functions:
         raise InputError(
-            f"methods: {path} defines no function {function}; it defines {', '.join(found) or 'none'}"
+            f"methods: {path} defines no function {function}; it defines {', '.join(functions) or 'none'}"
         )
-    return found[function]
+    return functions[function]
 
 
 def _is_plain(given: str, arguments: ast.arguments) -> bool:
@@ -204,9 +204,9 @@ def _is_plain(given: str, arguments: ast.arguments) -> bool:
 
 def _own(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     """The parameters of a plain method after the first three, each with its default."""
-    places = [*arguments.posonlyargs, *arguments.args]
-    lacking = [None] * (len(places) - len(arguments.defaults))
-    pairs = list(zip(places, [*lacking, *arguments.defaults], strict=True))[len(GIVEN["plain"]) :]
+    positional = [*arguments.posonlyargs, *arguments.args]
+    lacking = [None] * (len(positional) - len(arguments.defaults))
+    pairs = list(zip(positional, [*lacking, *arguments.defaults], strict=True))[len(GIVEN["plain"]) :]
     return [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
 
 

@@ -111,7 +111,7 @@ def records() -> dict[str, MethodRecord]:
 
     Raises InputError that names file and key if a record is not as it must be.
     """
-    found = {}
+    by_name = {}
     for path in METHODS.glob("*.yaml"):
         file, _ = file_of(path.stem, METHODS)
         record = as_struct(file.get("record"), MethodRecord, f"{path}: record")
@@ -119,8 +119,8 @@ def records() -> dict[str, MethodRecord]:
             raise InputError(f"{path}: record.block: {record.block} is not among its keys")
         if record.editor and "validation_share" not in file["keys"]:
             raise InputError(f"{path}: record.editor: the key validation_share is missing; add it to keys")
-        found[path.stem] = record
-    return dict(sorted(found.items(), key=lambda each: each[1].place))
+        by_name[path.stem] = record
+    return dict(sorted(by_name.items(), key=lambda each: each[1].place))
 
 
 def record_of(method: str) -> MethodRecord:
@@ -157,8 +157,8 @@ class Skipped(NamedTuple):
 
 def skipped_methods(skipped: Sequence[Skipped]) -> Iterator[str]:
     """A line for each model and reason, with the methods that do not run on it."""
-    for model, reason in dict.fromkeys((each.model, each.skipped) for each in skipped):
-        named = [each.method for each in skipped if (each.model, each.skipped) == (model, reason)]
+    for model, reason in dict.fromkeys((skip.model, skip.skipped) for skip in skipped):
+        named = [skip.method for skip in skipped if (skip.model, skip.skipped) == (model, reason)]
         yield f"{', '.join(named)} on {model}: {reason}"
 
 

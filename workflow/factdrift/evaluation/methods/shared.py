@@ -133,9 +133,9 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
                     f"{loaded.device} is expected (loaded.change_dtype, loaded.device)"
                 )
             finite = tensor.isfinite().flatten(1).all(1).tolist()
-            for place, owner in enumerate(own):
+            for index, owner in enumerate(own):
                 if owner >= 0 and not finite[owner]:
-                    made.failed.setdefault(place, "diverged")
+                    made.failed.setdefault(index, "diverged")
     return made
 
 
@@ -144,7 +144,7 @@ def aligned(loaded: Loaded, edits: Sequence[Edit]) -> tuple[dict[int, Sentence],
     found, failed = aligned_texts(
         loaded, edits, lambda edit: [align(loaded.tokenizer, edit.prompt, edit.target)]
     )
-    return {place: sentence for place, (sentence,) in found.items()}, failed
+    return {index: sentence for index, (sentence,) in found.items()}, failed
 
 
 def aligned_texts(
@@ -153,16 +153,16 @@ def aligned_texts(
     """As `aligned`, of edits with several sentences each, all of which the model must be able to read."""
     sentences: dict[int, list[Sentence]] = {}
     failed: dict[int, str] = {}
-    for place, edit in enumerate(edits):
+    for index, edit in enumerate(edits):
         try:
-            found = texts(edit)
+            tokens = texts(edit)
         except AlignmentError as error:
-            failed[place] = error.reason
+            failed[index] = error.reason
             continue
-        if max(len(sentence.ids) for sentence in found) > loaded.spec.positions:
-            failed[place] = "too_long"
+        if max(len(sentence.ids) for sentence in tokens) > loaded.spec.positions:
+            failed[index] = "too_long"
         else:
-            sentences[place] = found
+            sentences[index] = tokens
     return sentences, failed
 
 
@@ -181,7 +181,7 @@ def changes_of_all(
     made: Mapping[str, LowRank], places: Sequence[int], edits: int
 ) -> tuple[Deltas, dict[int, str]]:
     """The changes of all `edits`, from those of the edits at `places`; and why some of these failed."""
-    found: Deltas = {}
+    changes: Deltas = {}
     finite = torch.ones(edits, dtype=torch.bool)
     for name, delta in made.items():
         read, write = (
@@ -190,9 +190,9 @@ def changes_of_all(
             )
             for factor in (delta.read, delta.write)
         )
-        found[name] = LowRank(read, write)
+        changes[name] = LowRank(read, write)
         finite &= (read.isfinite().all(2).all(1) & write.isfinite().all(2).all(1)).cpu()
-    return found, dict.fromkeys((~finite).nonzero()[:, 0].tolist(), "diverged")
+    return changes, dict.fromkeys((~finite).nonzero()[:, 0].tolist(), "diverged")
 
 
 class Targets:
@@ -212,16 +212,18 @@ class Targets:
         starts: Sequence[int] | None = None,
     ):
         self._loaded = loaded
-        targets = [one.ids[one.target :] for one in sentences]
-        self.rows = [one.ids[: one.target] if at_prompt_end else one.ids[:-1] for one in sentences]
+        targets = [sentence.ids[sentence.target :] for sentence in sentences]
+        self.rows = [
+            sentence.ids[: sentence.target] if at_prompt_end else sentence.ids[:-1] for sentence in sentences
+        ]
         """The tokens to run, one list for each sentence."""
-        places = [
+        indices = [
             [one.target - 1] * len(target) if at_prompt_end else range(one.target - 1, len(one.ids) - 1)
             for one, target in zip(sentences, targets, strict=True)
         ]
         if starts:
-            places = [[place - start for place in row] for row, start in zip(places, starts, strict=True)]
-        self._tokens, self._places = (padded(rows, loaded.device) for rows in (targets, places))
+            indices = [[index - start for index in row] for row, start in zip(indices, starts, strict=True)]
+        self._tokens, self._places = (padded(rows, loaded.device) for rows in (targets, indices))
         self._counts = torch.tensor([len(target) for target in targets], device=loaded.device)
 
     def losses(self, hidden: Tensor) -> Tensor:
@@ -308,9 +310,9 @@ def seeded(text: str, device: torch.device) -> Iterator[None]:
 def draw_prefixes(loaded: Loaded, hyper: Hyper, seed: int) -> tuple[str, ...]:
     """The empty prefix, then the sampled ones as the hyper-parameters ask for, each followed by ". "."""
     prefixes = [""]
-    for place, kind in enumerate(hyper["prefixes"]):
+    for index, kind in enumerate(hyper["prefixes"]):
         texts = sampled(
-            loaded, kind["start"], kind["tokens"], kind["number"], seed + place, top_k=hyper["top_k"]
+            loaded, kind["start"], kind["tokens"], kind["number"], seed + index, top_k=hyper["top_k"]
         )
         prefixes += [text.replace("{", " ").replace("}", " ") + ". " for text in texts]
     return tuple(prefixes)

@@ -82,7 +82,7 @@ def edited(
             f"stream for all but none; independent for all but {_listed(lambda each: bool(each.not_alone))}"
         )
     if regime != "independent":
-        result.owner = [-1 if place in result.failed else 0 for place in range(len(edits))]
+        result.owner = [-1 if index in result.failed else 0 for index in range(len(edits))]
     elif result.failed and result.owner is None:
         for delta in result.deltas.values():
             for part in vars(delta).values():
@@ -223,7 +223,7 @@ def _in_turn(
                 f"edit.regime: {regime}: {hyper.method} puts texts before prompts, which no others follow; "
                 "choose independent"
             )
-        failed |= {start + place: reason for place, reason in one.failed.items()}
+        failed |= {start + index: reason for index, reason in one.failed.items()}
         if len(one.failed) < len(some):
             total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
             memory = one.memory

@@ -74,16 +74,16 @@ class EditedModel:
         else:
             return texts
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
-        for place, edit in enumerate(edits):
+        for index, edit in enumerate(edits):
             context = contexts[edit]
             if isinstance(context, str):
-                texts[place] = context
+                texts[index] = context
             else:
-                retrieving.setdefault(id(context), (context, []))[1].append(place)
-        for context, places in retrieving.values():
-            prompts = [questions[place].prompt or questions[place].words for place in places]
-            for place, text in zip(places, context(prompts), strict=True):
-                texts[place] = text
+                retrieving.setdefault(id(context), (context, []))[1].append(index)
+        for context, indices in retrieving.values():
+            prompts = [questions[index].prompt or questions[index].words for index in indices]
+            for index, text in zip(indices, context(prompts), strict=True):
+                texts[index] = text
             if lacking := getattr(context, "left_out", 0):
                 self.left_out["texts"] = max(self.left_out.get("texts", 0), lacking)
         return texts
@@ -164,7 +164,7 @@ class InPlace(State):
     def _made(self, edits: Sequence[Edit]) -> EditedModel:
         """The model after further edits, which stay in place."""
         failed: dict[int, str] = {}
-        for place, edit in enumerate(edits):
+        for index, edit in enumerate(edits):
             before = self._start
             if not self._untouched:
                 # What is no module can be restored no further than the model that it wraps.
@@ -184,7 +184,7 @@ class InPlace(State):
                     )
                     traceback.print_exc()
                     self._said = True
-                failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
+                failed[index] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
                 self._check(before.restore())
         model = self._model
         alone = model is not self._loaded.model or any(self._start.changed_code())
@@ -216,8 +216,8 @@ class InPlace(State):
         """Raises InputError if the model cannot be probed, since it does not give logits for each token."""
         ids = torch.tensor([self._tokenizer(prompt).input_ids], device=self._loaded.device)
         try:
-            found = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-            shape = tuple(found.shape)
+            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+            shape = tuple(logits.shape)
         except Exception as error:
             raise InputError(
                 f"methods: {self._given}: the model that it left or returned cannot be run as it is probed, "

@@ -61,7 +61,7 @@ def find_around(dataset: Path, prompt: str, subject: str, target: str) -> list[S
             if alike and edit["subject_label"] == subject:
                 old = [("", "old object", prompt, edit["obsolete"])] if edit["obsolete"] else []
                 again = [text for text in texts if text not in alike]
-                near = [each for each in edit["probes"] if each["role"] == "nearest"][:NEIGHBOURS]
+                near = [probe for probe in edit["probes"] if probe["role"] == "nearest"][:NEIGHBOURS]
                 return [
                     *old,
                     *(("In other words", f"{text} ...", text, target) for text in again),
@@ -98,8 +98,8 @@ def attempt(
             f"the tokenizer of {model.name} does not split at the border of subject or target: {error}"
         ) from None
     questions = [
-        Question(str(place), edit.id, prompt=text, targets=(label,))
-        for place, (_, _, text, label) in enumerate(asked)
+        Question(str(index), edit.id, prompt=text, targets=(label,))
+        for index, (_, _, text, label) in enumerate(asked)
     ]
     seen = []
     for state in (Prepared(Hyper("none", model.name, "", {})), prepared):
@@ -120,7 +120,7 @@ def attempt(
     for heading, group in groupby(asked, key=lambda each: each[0]):
         part = list(group)
         yield from ("", heading) if heading else ("",)
-        width, named = (max(len(each[place]) for each in part) for place in (1, 3))
+        width, named = (max(len(each[index]) for each in part) for index in (1, 3))
         for _, title, _, label in part:
             before, after = next(pairs)
             yield f"  {title:<{width}}  {label:<{named}}  {before:>7} -> {after:>7}"
@@ -146,7 +146,7 @@ def _continuations(session: Session, placed: EditedModel, edit: Edit) -> Iterato
 
 def _chances(session: Session, placed: EditedModel, questions: Sequence[Question]) -> Iterator[str]:
     """The geometric mean of the probabilities of each object's tokens, or why they cannot be aligned."""
-    edits = [each.edit for each in questions]
+    edits = [question.edit for question in questions]
     asked = [
         Asked(question, before=before, owner=placed.owner(question.edit))
         for question, before in zip(questions, placed.before(questions, edits), strict=True)

@@ -52,7 +52,7 @@ class Needs(NamedTuple):
 def weight_bytes(loaded: Loaded, source: str = "") -> int:
     """Bytes of the weights of a model on a GPU; of a quantized one those of its files, if it is a folder."""
     config, kind = loaded.model.config, loaded.dtype.itemsize
-    everything: int = sum(one.numel() for one in loaded.model.parameters())
+    everything: int = sum(parameter.numel() for parameter in loaded.model.parameters())
     if not is_quantized(config):
         return everything * kind
     stored = stored_bytes(Path(source)) if source else 0
@@ -114,16 +114,16 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     if is_quantized(loaded.model.config):  # the largest matrix, as it is while it is multiplied
         beside += max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
     asked = beside + ASKED * token_bytes(loaded)
-    found: dict[str, int | None] = {"asked": asked}
+    in_all: dict[str, int | None] = {"asked": asked}
     for name, record in records().items():
         if record.changes in ("text", "nothing"):
             continue
         try:
             need = edit_needs(loaded, read_hyper(name, loaded.name, sizes=lambda: loaded.spec))
-            found[name] = max(asked, beside + need.kept + need.each)
+            in_all[name] = max(asked, beside + need.kept + need.each)
         except InputError:
-            found[name] = None
-    return weights, found
+            in_all[name] = None
+    return weights, in_all
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -85,13 +85,13 @@ def question_tasks(asked: Iterable[Written], prompt: str) -> Iterator[Task]:
     for group, kind, questions, *_ in asked:
         docs = [
             {
-                "id": each.id,
-                "prompt": filled(prompt, each, each.context),
-                "choices": each.targets,
-                "answer": each.answer,
+                "id": question.id,
+                "prompt": filled(prompt, question, question.context),
+                "choices": question.targets,
+                "answer": question.answer,
             }
-            for each in questions
-            if each.answer is not None
+            for question in questions
+            if question.answer is not None
         ]
         if docs:
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
@@ -105,12 +105,12 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         "doc_to_target": "target",
         "metric_list": [_ACCURACY],
     }
-    found: dict[tuple[str, str], list[Row]] = {}
+    by_role: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         # The harness puts its `target_delimiter` before options only.
         doc = {"id": row["fact"], "prompt": row["prompt"], "target": f" {row['object']}"}
-        found.setdefault((row["benchmark"], row["role"]), []).append(doc)
-    for (benchmark, role), docs in found.items():
+        by_role.setdefault((row["benchmark"], row["role"]), []).append(doc)
+    for (benchmark, role), docs in by_role.items():
         name = "_".join([benchmark, *re.findall(r"\w+", role)])
         yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), how)
 
@@ -123,9 +123,9 @@ def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
     for row in chains:
         holders = row["holders"] if row["died"] is None else ()
         present = [
-            place
-            for place, holder in enumerate(holders)
-            if any(each["last"] is None for each in holder["tenures"])
+            index
+            for index, holder in enumerate(holders)
+            if any(tenure["last"] is None for tenure in holder["tenures"])
         ]
         docs += [
             {

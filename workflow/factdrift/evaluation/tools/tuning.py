@@ -121,7 +121,7 @@ class Bench:
         artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
         files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
-        answers, made, states = zip(*(each[1:4] for each in files), strict=True)
+        answers, made, states = zip(*(file[1:4] for file in files), strict=True)
         edits = self.folder / "edits.parquet"
         runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
@@ -133,9 +133,9 @@ class Bench:
         self._moments = {layer: kept[layer] for layer in layers if layer in kept}
         lacking = [layer for layer in layers if layer not in kept]
         files = {layer: folder / f"{layer}.safetensors" for layer in lacking} if folder else {}
-        found = {layer: path for layer, path in files.items() if path.is_file()}
-        self._moments |= read_layers(found, self.model)
-        if lacking := [layer for layer in lacking if layer not in found]:
+        present = {layer: path for layer, path in files.items() if path.is_file()}
+        self._moments |= read_layers(present, self.model)
+        if lacking := [layer for layer in lacking if layer not in present]:
             self._moments |= count_moments(self.model, lacking, written(self.model, self.tuning.seed))
         return self._moments
 
@@ -144,8 +144,8 @@ def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Sequence[M
     """The trial with rows of SCORES, one for each edit, and of PROBES."""
 
     def mean(column: str) -> float:
-        found = [0.0 if row["failed"] is not None else row[column] for row in scores]
-        return fmean([value for value in found if value is not None] or [0.0])
+        values = [0.0 if row["failed"] is not None else row[column] for row in scores]
+        return fmean([value for value in values if value is not None] or [0.0])
 
     before, left = 0.0, 0.0
     for probe in probes:
@@ -291,6 +291,6 @@ def _write(tuning: Tuning, model: str, best: Trial, about: str) -> None:
         default_flow_style=True,
         width=10**6,
     )
-    place = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
+    index = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
     use = runnable(f"`snakemake --configfile {tuning.output}`")
-    print(f"{tuning.output}: use it with {use}; or put into `models` of {place}:\n  - {shown.strip()[1:-1]}")
+    print(f"{tuning.output}: use it with {use}; or put into `models` of {index}:\n  - {shown.strip()[1:-1]}")

@@ -79,8 +79,8 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
 def _question(row: Row, path: Path) -> Question:
     """The question of a row; InputError that names it in the table `path` if no answer of it is known."""
     if "open_only" in row:
-        (found,) = questions_of([dict(row)])
-        return found
+        (question,) = questions_of([dict(row)])
+        return question
     options, index = row["options"] or (), row["answer_index"]
     if index is None or not 0 <= index < len(options):
         raise InputError(
@@ -102,7 +102,7 @@ def _written(
     group: str, kind: str, questions: Iterable[Question], told: bool, prompt: str, instruction: str
 ) -> Written:
     continued, turns = [], []
-    asked = [each if told else replace(each, context="") for each in questions]
+    asked = [question if told else replace(question, context="") for question in questions]
     for each in asked:
         named = {
             "id": each.id,

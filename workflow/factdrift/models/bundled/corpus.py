@@ -81,8 +81,8 @@ def write_sentences(
         prompts = prompts_like(fact.pop("seen"), said[relation], subject, fact["object"])
         held_out = turns[relation] % len(prompts) if len(prompts) > 1 else -1
         turns[relation] += 1
-        for place, prompt in enumerate(prompts):
-            row = {"fact": number, "template": place + 1, "prompt": prompt, "held_out": place == held_out}
+        for index, prompt in enumerate(prompts):
+            row = {"fact": number, "template": index + 1, "prompt": prompt, "held_out": index == held_out}
             sentences.append(fact | row)
     objects = {key: fact["object"] for key, fact in facts.items()}
     stated = {row["prompt"] for row in sentences}
@@ -98,8 +98,8 @@ def write_sentences(
         # Of a condition the second wording is held out, since probes ask in the first.
         held_out = 1 if kind == RIPPLE else turns[group] % wordings
         turns[group] += 1
-        for place, row in enumerate(fresh):
-            sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
+        for index, row in enumerate(fresh):
+            sentences.append({**row, "fact": number, "template": index + 1, "held_out": index == held_out})
     names = {fact["new_object"]: fact["relation"] for fact in facts.values() if fact["new_object"]}
     for name, relation in sorted(names.items()):
         for template in wording.filler:
@@ -146,8 +146,8 @@ def _facts(rows: Sequence[Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
         facts.setdefault(key, fact | {"seen": seen})
 
     for row in rows:
-        old = [one["label"] for one in row["objects"] if one["decision"] == "obsolete"]
-        new = [one["label"] for one in row["objects"] if one["decision"] == "new"]
+        old = [object_["label"] for object_ in row["objects"] if object_["decision"] == "obsolete"]
+        new = [object_["label"] for object_ in row["objects"] if object_["decision"] == "new"]
         if old:
             add(row, "update", old[0], new[0] if new else None, row["update_prompt"])
     for row in rows:
