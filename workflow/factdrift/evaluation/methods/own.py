@@ -38,7 +38,7 @@ class UserMethod:
     name: str
     """In tables, paths and the configuration: the method's, the file's (`mine`, or `mine.other` for another
     function than `edit`) or the entry point's."""
-    given: str
+    reference: str
     """As the user named it."""
     file: Mapping[str, Any] = field(compare=False)
     """What is known of it, as in config/methods/*.yaml; of the user's own in NAME.yaml beside the code, or
@@ -59,49 +59,49 @@ class UserMethod:
         return [*(code_files(self.path, self.module) if self.path else ()), *self.described]
 
 
-def entries(given: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
+def entries(reference: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
     """`entry` for each; raises InputError if two have the same name."""
-    methods = [entry(each, folder) for each in given]
+    methods = [entry(each, folder) for each in reference]
     check_names([each.name for each in methods], "methods", "a file or function")
     return methods
 
 
-def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
+def keys_of_methods(reference: Sequence[str]) -> dict[str, str]:
     """Name -> as given, of the user's own methods among these, and of factdrift's that have keys.
 
     Raises InputError as `entries`.
     """
     known = {path.stem: path.stem for path in sorted(METHODS.glob("*.yaml")) if read_yaml(path)["keys"]}
-    return known | {each.name: each.given for each in entries(given) if each.path is not None}
+    return known | {each.name: each.given for each in entries(reference) if each.path is not None}
 
 
-def entry(given: str, folder: Path = METHODS) -> UserMethod:
+def entry(reference: str, folder: Path = METHODS) -> UserMethod:
     """What the user means by a method.
 
     `folder`: of the files of factdrift's methods or locators. Raises InputError if there is no such one, or
     the parameters of a method or its YAML file are not as they must be.
     """
     known = sorted(file.stem for file in folder.glob("*.yaml"))
-    if given in known:
-        return _known(given, folder)
+    if reference in known:
+        return _known(reference, folder)
     if folder == LOCATORS:
         raise InputError(
-            f"locators: {given}: no such locator{meant(given, known)}; there are {', '.join(known)} (files "
-            f"in {folder})"
+            f"locators: {reference}: no such locator{meant(reference, known)}; there are {', '.join(known)} "
+            f"(files in {folder})"
         )
-    named = split_function(given, "methods")
+    named = split_function(reference, "methods")
     if named is None:
-        path, function, module = _entry_point(given, known, folder)
-        name = given
+        path, function, module = _entry_point(reference, known, folder)
+        name = reference
     else:
         (path, function), module = named, ""
         name = path.stem if function == "edit" else f"{path.stem}.{function}"
     if name in known:
         raise InputError(
-            f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
+            f"methods: {reference} would be called {name}, as a method of factdrift; rename the file"
         )
     arguments = _arguments(path, function)
-    plain = _is_plain(given, arguments)
+    plain = _is_plain(reference, arguments)
     taken = {each.arg: (each, default) for each, default in _own(arguments)} if plain else {}
     beside = path.parent / f"{name}.yaml"
     described: tuple[Path, ...] = ()
@@ -116,7 +116,7 @@ def entry(given: str, folder: Path = METHODS) -> UserMethod:
     else:
         file = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}
     code = code_digest(code_files(path, module))
-    return UserMethod(name, given, file, described, path, function, module, plain, code)
+    return UserMethod(name, reference, file, described, path, function, module, plain, code)
 
 
 @cache
@@ -144,21 +144,21 @@ def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]
     return {**other, **file, **joined}, (path, *paths)
 
 
-def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
+def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
     """File, function and module of an entry point."""
     points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
-    if given not in points:
+    if reference not in points:
         names = [*known, *sorted(points)]
         raise InputError(
-            f"methods: {given}: no such method{meant(given, names)}; there are {', '.join(names)} (files in "
-            f"{folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
+            f"methods: {reference}: no such method{meant(reference, names)}; there are {', '.join(names)} "
+            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
         )
-    point = points[given]
+    point = points[reference]
     path = _file_of(point.module)
-    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", given) or "." in point.attr:
+    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", reference) or "." in point.attr:
         raise InputError(
-            f"methods: {given}: the entry point {point.value!r} must be a function of a module in Python, "
-            "and its name must consist of letters, digits, `_` and `-`"
+            f"methods: {reference}: the entry point {point.value!r} must be a function of a module in "
+            "Python, and its name must consist of letters, digits, `_` and `-`"
         )
     return path, point.attr, point.module
 
@@ -190,14 +190,14 @@ def _arguments(path: Path, function: str) -> ast.arguments:
     return functions[function]
 
 
-def _is_plain(given: str, arguments: ast.arguments) -> bool:
+def _is_plain(reference: str, arguments: ast.arguments) -> bool:
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     for interface, wanted in GIVEN.items():
         if names[1:2] == [wanted[1]] and len(names) >= len(wanted):
             return interface == "plain"
     forms = " or ".join(f"edit({', '.join(wanted)})" for wanted in GIVEN.values())
     raise InputError(
-        f"methods: {given}: its parameters are ({', '.join(names)}); a method is {forms}, "
+        f"methods: {reference}: its parameters are ({', '.join(names)}); a method is {forms}, "
         f"and a plain one takes its hyper-parameters behind these ({DOCUMENT})"
     )
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -68,7 +68,8 @@ class TriesMethod(RunsMethod):
         with scratch() as folder:
             command = partial(making, model, hyper, options)
             files = find_files(model, hyper, lacking, self.results, folder, command)
-            return Prepared(hyper, dataclasses.replace(self, **files).artefacts(hyper, model))
+            with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
+            return Prepared(hyper, with_files.artefacts(hyper, model))
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
