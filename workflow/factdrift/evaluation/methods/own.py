@@ -151,7 +151,8 @@ def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Pa
         names = [*known, *sorted(points)]
         raise InputError(
             f"methods: {reference}: no such method{meant(reference, names)}; there are {', '.join(names)} "
-            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
+            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION "
+            f"({DOCUMENT})"
         )
     point = points[reference]
     path = _file_of(point.module)
