@@ -58,16 +58,16 @@ class Fork:
         """[rows, tokens from the start on, hidden]: the input of the block."""
         self.past: list[Past | None] = []
         before = self.tail.before
-        for number, one in enumerate(cached):
+        for number, cache in enumerate(cached):
             keyed = number not in spec.recurrent
             if layer <= number < spec.layers:
                 self.past.append(
-                    Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone())
+                    Past(cache.keys[:, :, :before].clone(), cache.values[:, :, :before].clone())
                     if keyed
                     else None
                 )
             if keyed:
-                one.keys = one.values = None  # frees the rest of the cache
+                cache.keys = cache.values = None  # frees the rest of the cache
         self.calls = [call.at(self.tail) for call in calls[:-1]]
 
     def run(self, hidden: Tensor) -> Tensor:
@@ -108,8 +108,8 @@ class Whole:
         self.inputs: list[Tensor] = [call.input for call in self.calls]
         """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
         self.past = [
-            None if number in spec.recurrent else Past(one.keys, one.values)
-            for number, one in enumerate(cached[: spec.layers])
+            None if number in spec.recurrent else Past(cache.keys, cache.values)
+            for number, cache in enumerate(cached[: spec.layers])
         ]
 
     def last(self) -> Tensor:

@@ -68,7 +68,7 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
         values, found = _values(loaded, batch, hyper)
-        alone = {one.index: number for number, one in enumerate(batch)}
+        alone = {context.index: number for number, context in enumerate(batch)}
         return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
     return each_alone(loaded, edits, hyper, artefacts, work)
@@ -80,12 +80,14 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
     values = [value for batch in results for value in batch]
     fine = [bool(value.isfinite().all()) for value in values]
-    kept = [one for one, finite in zip(contexts, fine, strict=True) if finite]
-    failed |= {one.index: "diverged" for one, finite in zip(contexts, fine, strict=True) if not finite}
+    kept = [context for context, finite in zip(contexts, fine, strict=True) if finite]
+    failed |= {
+        context.index: "diverged" for context, finite in zip(contexts, fine, strict=True) if not finite
+    }
     if not kept:
         return Edited(failed=failed)
     wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
-    shared = {one.index: 0 for one in kept}
+    shared = {context.index: 0 for context in kept}
     deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
     return Edited({**deltas}, failed=failed, memory=memory)
 

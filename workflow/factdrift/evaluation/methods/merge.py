@@ -27,16 +27,16 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     size = hyper["turn"] or max(len(edits), 1)
     starts = range(0, len(edits), size)
     made = [lora.together(loaded, edits[start : start + size], hyper, Artefacts()) for start in starts]
-    adapters: list[Deltas] = [*(artefacts.memory or ()), *(one.deltas for one in made if one.deltas)]
+    adapters: list[Deltas] = [*(artefacts.memory or ()), *(result.deltas for result in made if result.deltas)]
     return Edited(
         merged(adapters, hyper),
         failed={
             start + index: reason
-            for start, one in zip(starts, made, strict=True)
-            for index, reason in one.failed.items()
+            for start, result in zip(starts, made, strict=True)
+            for index, reason in result.failed.items()
         },
-        steps=torch.cat([one.steps for one in made if one.steps is not None]),
-        losses=torch.cat([one.losses for one in made if one.losses is not None]),
+        steps=torch.cat([result.steps for result in made if result.steps is not None]),
+        losses=torch.cat([result.losses for result in made if result.losses is not None]),
         memory=adapters,
     )
 

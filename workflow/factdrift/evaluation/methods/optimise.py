@@ -74,7 +74,7 @@ def contexts_of(
 
     aligned, failed = aligned_texts(loaded, edits, texts)
     contexts = [Contexts(index, tuple(prompts), essence) for index, (*prompts, essence) in aligned.items()]
-    return sorted(contexts, key=lambda one: (one.width, one.index)), failed
+    return sorted(contexts, key=lambda context: (context.width, context.index)), failed
 
 
 def in_batches_of(
@@ -86,11 +86,11 @@ def in_batches_of(
     """
     results: list[Result] = []
     for alike in _alike(contexts):
-        sentences = [prompt for each in alike for prompt in each.prompts]
+        sentences = [prompt for context in alike for prompt in context.prompts]
         need = edit_bytes(
             loaded,
             len(alike[0].prompts) + 1,
-            max(one.width for one in alike),
+            max(context.width for context in alike),
             max(len(sentence.ids) for sentence in sentences),
             max(len(sentence.ids) - sentence.target for sentence in sentences),
         )
@@ -102,11 +102,11 @@ def in_batches_of(
 def _alike(contexts: Sequence[Contexts]) -> Iterator[Sequence[Contexts]]:
     """Edits in sorted order, cut where the padding to the widest would exceed PADDED."""
     start, needed = 0, 0
-    for index, one in enumerate(contexts):
-        if one.width * (index - start + 1) > PADDED * (needed + one.width):
+    for index, context in enumerate(contexts):
+        if context.width * (index - start + 1) > PADDED * (needed + context.width):
             yield contexts[start:index]
             start, needed = index, 0
-        needed += one.width
+        needed += context.width
     if contexts:
         yield contexts[start:]
 
@@ -145,11 +145,11 @@ def at_end(
 ) -> tuple[Tensor, Tensor]:
     """Hidden states at the last token of each row of tokens, as `hidden_states`: [rows, width], float64."""
     last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
-    each = torch.arange(len(rows), device=loaded.device)
+    every = torch.arange(len(rows), device=loaded.device)
     seen: dict[str, Tensor] = {}
 
     def see(name: str, value: Tensor) -> None:
-        seen[name] = value[each, last].double()
+        seen[name] = value[every, last].double()
 
     model = loaded.model
     with (
@@ -273,23 +273,23 @@ class _Batch:
         owner: list[int] = []
         read: list[tuple[int, int, int, int, float]] = []  # edit, row, place, token, its weight in the loss
         essence: list[tuple[int, int]] = []  # row, place
-        for edit, one in enumerate(contexts):
-            for sentence in one.prompts:
+        for edit, context in enumerate(contexts):
+            for sentence in context.prompts:
                 target = range(sentence.target, len(sentence.ids))
                 # A token is predicted at the token before it.
                 begin = (sentence.subject_last or 0) + 1
-                weight = 1 / (len(target) * len(one.prompts))
+                weight = 1 / (len(target) * len(context.prompts))
                 read += [(edit, len(owner), token - begin, sentence.ids[token], weight) for token in target]
                 owner.append(edit)
-            last = len(one.essence.ids) - 1 - (one.essence.subject_last or 0)
+            last = len(context.essence.ids) - 1 - (context.essence.subject_last or 0)
             essence.append((len(owner), last if self.hyper["kl_at"] == "last" else 0))
             owner.append(edit)
         device, kind = self.loaded.device, self.loaded.change_dtype
         self.owner = torch.tensor(owner, device=device)
         self.edit, self.row, self.index, self.token = (
-            torch.tensor([one[column] for one in read], device=device) for column in range(4)
+            torch.tensor([row[column] for row in read], device=device) for column in range(4)
         )
-        self.weight = torch.tensor([one[4] for one in read], dtype=kind, device=device)
+        self.weight = torch.tensor([row[4] for row in read], dtype=kind, device=device)
         self.essence = torch.tensor(essence, device=device)
 
     def losses(self, delta: Tensor, down: str | None) -> Tensor:

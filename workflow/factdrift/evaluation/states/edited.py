@@ -77,9 +77,9 @@ def edited(
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so"
             f"{f' ({record.not_alone})' if regime == 'independent' else ''}; batch is for "
-            f"{_listed(lambda each: bool(each.together))}; sequential for all but "
-            f"{_listed(lambda each: not each.together and each.changes != 'weights')}; "
-            f"stream for all but none; independent for all but {_listed(lambda each: bool(each.not_alone))}"
+            f"{_listed(lambda other: bool(other.together))}; sequential for all but "
+            f"{_listed(lambda other: not other.together and other.changes != 'weights')}; "
+            f"stream for all but none; independent for all but {_listed(lambda other: bool(other.not_alone))}"
         )
     if regime != "independent":
         result.owner = [-1 if index in result.failed else 0 for index in range(len(edits))]
@@ -141,17 +141,17 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = TRAINED_COPIES + int(rough)
+        copies = TRAINED_COPIES + int(rough)
     elif record.adapter:
         names = named(record.adapter)(loaded, hyper)
-        each = TRAINED_COPIES * int(hyper["rank"])
+        copies = TRAINED_COPIES * int(hyper["rank"])
     else:
         parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
         names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
-        each = record.copies or int(rough)
+        copies = record.copies or int(rough)
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
     numbers: int = sum(out + into if record.adapter else out * into for out, into in shapes)
-    return each * numbers * loaded.change_dtype.itemsize
+    return copies * numbers * loaded.change_dtype.itemsize
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
@@ -179,7 +179,7 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights' or bool(each.adapter))}"
+            f"{_listed(lambda other: other.changes != 'weights' or bool(other.adapter))}"
         )
     for layer in blocks_of(spec, hyper):
         reason = None if hyper.own else refusal(spec, hyper.method, layer)
@@ -217,16 +217,16 @@ def _in_turn(
         some = edits[start : start + turn]
         with applied(loaded.model, total, 0):
             now = replace(artefacts, before=total, memory=memory)
-            one = make(loaded, some, hyper, now)
-        if one.contexts is not None:
+            result = make(loaded, some, hyper, now)
+        if result.contexts is not None:
             raise CannotEdit(
                 f"edit.regime: {regime}: {hyper.method} puts texts before prompts, which no others follow; "
                 "choose independent"
             )
-        failed |= {start + index: reason for index, reason in one.failed.items()}
-        if len(one.failed) < len(some):
-            total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
-            memory = one.memory
+        failed |= {start + index: reason for index, reason in result.failed.items()}
+        if len(result.failed) < len(some):
+            total |= {name: _sum(total.get(name), delta) for name, delta in result.deltas.items()}
+            memory = result.memory
         if regime == "stream":
             total = {name: folded(delta) for name, delta in total.items()}
     return Edited(total, failed=failed, memory=memory)
