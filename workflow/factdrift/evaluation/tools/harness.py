@@ -17,7 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
-from factdrift.evaluation.tools.written_questions import Written
+from factdrift.evaluation.tools.written_questions import WrittenQuestions
 
 QUESTIONS = schema_of("id prompt: string, choices: [string], answer: int32")
 """The table of a task with options; `answer` is the place of the right one, from 0."""
@@ -77,7 +77,7 @@ class Task(NamedTuple):
     """How a document is asked, as the harness's file says it."""
 
 
-def question_tasks(asked: Iterable[Written], prompt: str) -> Iterator[Task]:
+def question_tasks(asked: Iterable[WrittenQuestions], prompt: str) -> Iterator[Task]:
     """Tasks of questions with options, asked as by `evaluate` in the way `loglik`.
 
     `prompt`: the configuration's `answer.prompts.loglik`.
@@ -140,16 +140,17 @@ def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
     yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
-def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
+def written_tasks(written: Iterable[WrittenQuestions], tokens: int) -> Iterator[Task]:
     """Two tasks for each table of questions that are answered in writing: a text that a model goes on with up
     to the end of its line (`written`), and a turn of a user that it answers (`chat`).
 
     `tokens`: the configuration's `written.tokens`. Its accuracy is the share of the verdict `correct`.
     """
     other = ("stale", "refused", "unclear")
-    metrics = [_ACCURACY, *(_ACCURACY | {"metric": each, "higher_is_better": False} for each in other)]
-    for each in written:
-        for way, table, until in (("written", each.continued, ["\n"]), ("chat", each.turns, [])):
+    shares = (_ACCURACY | {"metric": verdict, "higher_is_better": False} for verdict in other)
+    metrics = [_ACCURACY, *shares]
+    for questions in written:
+        for way, table, until in (("written", questions.continued, ["\n"]), ("chat", questions.turns, [])):
             how = {
                 "doc_to_text": "prompt",
                 "output_type": "generate_until",
@@ -157,9 +158,9 @@ def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
                 "generation_kwargs": {"until": until, "max_gen_toks": tokens, "do_sample": False},
                 "metric_list": metrics,
             }
-            group = f"{each.group}_{way}"
+            group = f"{questions.group}_{way}"
             if len(table):
-                yield Task(f"{group}{each.kind}", group, table, how)
+                yield Task(f"{group}{questions.kind}", group, table, how)
 
 
 def write_tasks(tasks: Sequence[Task], output: Path) -> None:

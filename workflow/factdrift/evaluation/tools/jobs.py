@@ -25,7 +25,7 @@ from factdrift.words.templates import BLANK
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.interface import Prepared
     from factdrift.evaluation.states.edited import Condition
-    from factdrift.evaluation.tools.written_questions import Written
+    from factdrift.evaluation.tools.written_questions import WrittenQuestions
     from factdrift.models.loaded import Loaded
 
 DATASET = Path("results/wfd_repl.parquet")
@@ -293,7 +293,7 @@ class _Exported(Job):
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def written(self) -> Iterator[Written]:
+    def written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
         from factdrift.evaluation.tools.written_questions import written_items, written_updates
