@@ -38,7 +38,7 @@ class UserMethod:
     name: str
     """In tables, paths and the configuration: the method's, the file's (`mine`, or `mine.other` for another
     function than `edit`) or the entry point's."""
-    reference: str
+    given: str
     """As the user named it."""
     file: Mapping[str, Any] = field(compare=False)
     """What is known of it, as in config/methods/*.yaml; of the user's own in NAME.yaml beside the code, or

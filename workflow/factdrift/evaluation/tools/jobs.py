@@ -243,7 +243,8 @@ class Probe(RunsModel, command="edit probe"):
         from factdrift.evaluation.tools.cell import Checkpoint, probe
         from factdrift.models.loading import base_of
 
-        base = self.base or base_of(Path(self.model))
+        named = base_of(Path(self.model))  # which an adapter must say even if another one is given
+        base = self.base or named
         if not base:
             raise InputError("--base: name the model from which the checkpoint was made")
         name = self.name or Path(self.model).resolve().name
