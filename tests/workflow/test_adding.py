@@ -69,16 +69,16 @@ ADDED = [
     ),
     # A method with a trained editor.
     Place(
-        "config/methods/taught.yaml",
+        "config/methods/pupil.yaml",
         "record:\n"
-        "  edit: taught.edit\n"
+        "  edit: pupil.edit\n"
         "  changes: text\n"
-        "  editor: {train: taught.train, read: taught.read, size: taught.size}\n"
+        "  editor: {train: pupil.train, read: pupil.read, size: pupil.size}\n"
         "keys:\n"
         "  validation_share: {description: Who validates., type: number, default: 0.5}\n",
     ),
     Place(
-        f"{EVALUATION}/methods/taught.py",
+        f"{EVALUATION}/methods/pupil.py",
         "import torch\n\n"
         "from factdrift.evaluation.methods.interface import Edited\n"
         "from factdrift.models.moments import write_tensors\n\n\n"
@@ -192,7 +192,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     templates = read_templates(checkout / "resources/templates/templates.tsv")
     assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]
     run = checkout.parent / "run"
-    config = {"models": ["sample-llama"], "methods": ["none", "mine", "taught"], "mine": {"warmth": 8}}
+    config = {"models": ["sample-llama"], "methods": ["none", "mine", "pupil"], "mine": {"warmth": 8}}
     config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
     config |= {"answer": {"benchmarks": ["capitals2"], "chat": True}, "chat": {"model": "tiny"}}
     capitals = run / PAIR / "capitals.parquet"
@@ -205,8 +205,8 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
         rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
-        r"factdrift edit train-editor .* --method=taught .*--output \S+/sample-llama/taught\.safetensors",
-        r"factdrift evaluate .* --editor \S+/sample-llama/taught\.safetensors .*--method=taught ",
+        r"factdrift edit train-editor .* --method=pupil .*--output \S+/sample-llama/pupil\.safetensors",
+        r"factdrift evaluate .* --editor \S+/sample-llama/pupil\.safetensors .*--method=pupil ",
         rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs --output \S+/pairs\.json",
         rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
@@ -241,16 +241,16 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
     nothing = pq.read_schema(table).empty_table()
     pq.write_table(nothing, tmp_path / "no_edits.parquet")
-    line = ["edit", "train-editor", "--method=taught", *given[:2], "--settings", '{"device": "cpu"}']
+    line = ["edit", "train-editor", "--method=pupil", *given[:2], "--settings", '{"device": "cpu"}']
     apart: dict[str, Any] = {"neighborhood": [], "random_neighborhood": []}
     facts = [update(subject, number, **apart) for number, subject in enumerate(RULERS, start=1)]
     line += ["--dataset", dataset(tmp_path / "facts.parquet", facts)]
     line += ["--edits", tmp_path / "no_edits.parquet"]
-    line += ["--templates", tmp_path / "templates.parquet", f"--out-split={tmp_path / 'taught_split.json'}"]
-    factdrift(*line, f"--output={tmp_path / 'taught.safetensors'}")
+    line += ["--templates", tmp_path / "templates.parquet", f"--out-split={tmp_path / 'pupil_split.json'}"]
+    factdrift(*line, f"--output={tmp_path / 'pupil.safetensors'}")
     asked = {"none": ("capitals2", tmp_path / "capitals.parquet")}
-    asked |= dict.fromkeys(("mine", "taught"), ("updates", table))
-    needs = {"taught": [f"--editor={tmp_path / 'taught.safetensors'}"]}
+    asked |= dict.fromkeys(("mine", "pupil"), ("updates", table))
+    needs = {"pupil": [f"--editor={tmp_path / 'pupil.safetensors'}"]}
     for method, (benchmark, questions) in asked.items():
         line = ["evaluate", *given, "--settings", json.dumps(CPU), "--method", method]
         line += ["--benchmark", benchmark, "--questions", questions, f"--out-run={tmp_path / method}.json"]
@@ -269,7 +269,7 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "located.json").read_text(encoding="utf-8"))["hyper"]["warmth"] == 7
     located = pq.read_table(tmp_path / "located.parquet").to_pylist()
     assert {row["mean"] for row in located if row["reason"] is None} == {1.0}
-    made = pq.read_table(tmp_path / "taught.edits.parquet")
+    made = pq.read_table(tmp_path / "pupil.edits.parquet")
     assert None not in {*made["editor"].to_pylist(), *made["trained"].to_pylist()}
     layout = ["--layout=pairs", "-o"]
     rows = pq.read_table(tmp_path / "dataset.parquet").to_pylist()
