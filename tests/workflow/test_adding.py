@@ -206,8 +206,8 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
         rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
         r"factdrift edit train-editor .* --method=pupil .*--output \S+/sample-llama/pupil\.safetensors",
-        r"factdrift evaluate .* --method=pupil .*--editor \S+/sample-llama/pupil\.safetensors",
-        rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs --output \S+/pairs\.json",
+        r"factdrift evaluate .* --method=pupil .*--editor=\S+/sample-llama/pupil\.safetensors",
+        rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs .*--output \S+/pairs\.json",
         rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
