@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -36,23 +37,22 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from factdrift.core.files import read_yaml
-from factdrift.core.paths import SHAPES
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, gradients
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import contexts_of
-from factdrift.evaluation.methods.shared import method_of
+from factdrift.evaluation.methods.shared import gradients, method_of
 from factdrift.models.alignment import align
+from factdrift.models.families import spec_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
 from factdrift.models.scoring import score
-from factdrift.models.shape import spec_of
 
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "small": ("llama", {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 6,
                         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4000}),
     **{name: (sizes["model_type"], {key: value for key, value in sizes.items() if key != "model_type"})
-       for name, sizes in read_yaml(SHAPES).items()},
+       for name, sizes in read_yaml(Path(__file__).with_name("shapes.yaml")).items()},
 }  # fmt: skip
 SMALL: dict[str, dict[str, Any]] = {
     "rome": {"layer": 2, "steps": 20},
@@ -208,7 +208,7 @@ def make_facts(number: int) -> list[Edit]:
 def make_artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     """Prefixes, and second moments of random keys; MEND's networks, which have learned nothing."""
     if hyper.method == "mend":
-        return Artefacts(mend=make_hypernet(loaded, hyper))
+        return Artefacts(editor=make_hypernet(loaded, hyper))
     if "prefixes" not in hyper:
         return Artefacts()
     moments = {}
@@ -269,7 +269,9 @@ def _ft(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], 
 
 
 def _mend(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], dict[str, torch.Tensor]]:
-    return lambda fact: plain_mend(loaded, align(loaded.tokenizer, fact.prompt, fact.target), artefacts.mend)
+    return lambda edit: plain_mend(
+        loaded, align(loaded.tokenizer, edit.prompt, edit.target), artefacts.editor
+    )
 
 
 PLAIN = {"rome": _rome, "memit": _memit, "ft": _ft, "ft_l": _ft, "mend": _mend}

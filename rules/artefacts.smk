@@ -1,7 +1,7 @@
-"""What editing methods need of a model before its first edit: prefixes, second moments, MEND's trained editor.
+"""What editing methods need of a model before its first edit: prefixes, second moments, trained editors.
 
-Inputs: the models; config/methods/; texts for the moments; for MEND the dataset, its templates and the edits, whose
-subjects it must not see, or a published checkpoint.
+Inputs: the models; config/methods/; texts for the moments; for trained editors the dataset, its templates and the edits,
+whose subjects they must not see, or published checkpoints.
 """
 
 
@@ -49,48 +49,27 @@ rule edit_moments:
         job("models moments")
 
 
-if config["edit"]["mend_checkpoint"]:
-
-    rule edit_mend_import:
-        """MEND's editor from a published checkpoint."""
-        input:
-            checkpoint=config["edit"]["mend_checkpoint"],
-            model=edited_model,
-            values=str(METHODS / "mend.yaml"),
-        output:
-            "results/{pair}/edit/{edited}/mend.safetensors",
-        log:
-            "logs/{pair}/edit/{edited}/mend.txt",
-        threads: config["edit"]["threads"]
-        resources:
-            **of_a_model(),
-        params:
-            **MODEL_PARAMS,
-            set=method_values("mend"),
-        shell:
-            job("edit mend-import")
-
-else:
-
-    rule edit_mend:
-        """MEND's editor, trained on facts of subjects that no edit is about."""
-        input:
-            dataset=edit_source(),
-            templates="results/{pair}/templates.parquet",
-            edits="results/{pair}/edit/edits.parquet",
-            model=edited_model,
-            values=str(METHODS / "mend.yaml"),
-            words=resources("words"),
-        output:
-            output="results/{pair}/edit/{edited}/mend.safetensors",
-            out_split="results/{pair}/edit/{edited}/mend_split.json",
-        log:
-            "logs/{pair}/edit/{edited}/mend.txt",
-        threads: config["edit"]["threads"]
-        resources:
-            **of_a_model(),
-        params:
-            **MODEL_PARAMS,
-            set=method_values("mend"),
-        shell:
-            job("edit mend-train")
+rule trained_editor:
+    """A method's trained editor: trained on facts of subjects that no edit is about, or a published one."""
+    input:
+        **by_field(["dataset", "templates", "edits", "checkpoint"], editor_sources),
+        model=edited_model,
+        values=lambda wildcards: PLAN.files(wildcards.method),
+        words=resources("words"),
+    output:
+        output="results/{pair}/edit/{edited}/{method}.safetensors",
+        out_split="results/{pair}/edit/{edited}/{method}_split.json",
+    log:
+        "logs/{pair}/edit/{edited}/{method}.txt",
+    wildcard_constraints:
+        method="|".join(trained_editors()),
+    threads: config["edit"]["threads"]
+    resources:
+        **of_a_model(),
+    params:
+        **MODEL_PARAMS,
+        reads=method_code,
+        method=lambda wildcards: PLAN.given(wildcards.method),
+        set=method_values(),
+    shell:
+        job("edit train-editor")

@@ -18,7 +18,7 @@ wildcard_constraints:
 rule evaluate:
     """Asks a model in one state; a killed job continues where it was."""
     input:
-        **by_field(["prefixes", "moments", "mend"], method_needs),
+        **by_field(["prefixes", "moments", "editor"], method_needs),
         **by_field(["questions", "edits", "facts"], benchmark_tables),
         model=edited_model,
         values=lambda wildcards: PLAN.files(wildcards.method),

@@ -4,38 +4,33 @@ Inputs: wfd_repl.parquet, shared_objects.parquet and ripples.parquet of the conf
 follows from them.
 """
 
-UPDATES = {"dataset": "wfd_repl"}
-CHAINS = {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"}
-LAYOUTS = {
-    "counterfact": {**UPDATES, "shared": "shared_objects", "ripples": "ripples"},
-    "easyedit": {**UPDATES, **CHAINS, "ripples": "ripples"},
-    "mquake": CHAINS,
-    "rippleedits": {**UPDATES, "ripples": "ripples"},
-    "wikibigedit": {**UPDATES, **CHAINS},
-    "zsre": UPDATES,
-}
-"""Layout -> the tables that it is written from, by field."""
+from factdrift.evaluation.layouts.record import LAYOUTS, modules
+
+
+def layout_tables(wildcards):
+    """Field -> the table from which a layout is filled; the dataset, if its records are updates."""
+    layout = LAYOUTS[wildcards.layout]
+    dataset = {"dataset": "wfd_repl"} if layout.write else {}
+    return {field: f"{PAIR}/{name}.parquet" for field, name in {**dataset, **layout.tables}.items()}
+
+
+def layout_words(wildcards):
+    """The tables that ship with the project by which a layout is written."""
+    return resource("ripples/rippleedits.tsv") if LAYOUTS[wildcards.layout].write else resources("tempripple", "words")
 
 
 rule layout:
     """The replacements, or what follows from TempRIPPLE's new facts, in the layout of another project."""
     input:
-        **by_field(
-            ["dataset", "shared", "facts", "related", "ripples"],
-            lambda wildcards: {
-                field: f"{PAIR}/{name}.parquet" for field, name in LAYOUTS[wildcards.layout].items()
-            },
-        ),
-        words=lambda wildcards: (
-            resources("tempripple", "words")
-            if wildcards.layout == "mquake"
-            else resource("ripples/rippleedits.tsv")
-        ),
+        **by_field(["dataset", "shared", "facts", "related", "ripples"], layout_tables),
+        words=layout_words,
     output:
         "results/layouts/{layout}.json",
     log:
         "logs/layouts/{layout}.txt",
     wildcard_constraints:
         layout="|".join(LAYOUTS),
+    params:
+        reads=lambda wildcards: "".join(map(of_module, modules(wildcards.layout))),
     shell:
         job("edit export")

@@ -32,23 +32,14 @@ use rule edit_ability as stream_ability with:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/ability.tsv"
 
 
-if not config["edit"]["mend_checkpoint"]:
-
-    use rule edit_mend as stream_mend with:
-        input:
-            dataset=edit_source().format(pair=f"{OLD}_{NEW}"),
-            templates=f"{PAIR}/templates.parquet",
-            edits=f"{STREAM}/edit/edits.parquet",
-            model=edited_model,
-            values=str(METHODS / "mend.yaml"),
-            words=resources("words"),
-        output:
-            output=f"{STREAM}/edit/{{edited}}/mend.safetensors",
-            out_split=f"{STREAM}/edit/{{edited}}/mend_split.json",
-        log:
-            f"logs/streams/{STREAM_NAME}/edit/{{edited}}/mend.txt",
-        benchmark:
-            f"logs/streams/{STREAM_NAME}/edit/{{edited}}/mend.tsv"
+use rule trained_editor as stream_trained_editor with:
+    output:
+        output=f"{STREAM}/edit/{{edited}}/{{method}}.safetensors",
+        out_split=f"{STREAM}/edit/{{edited}}/{{method}}_split.json",
+    log:
+        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.tsv"
 
 
 rule stream_scores:

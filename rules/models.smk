@@ -17,66 +17,34 @@ if TAUGHT == "auto":
     TAUGHT = ["klob", "tempripple", "ripples"] if config["dumps"] == "sample" else []
 
 
-rule klob_taught:
-    """KLoB facts that the bundled models learn."""
-    input:
-        examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cr"],
-        wikifactdiff="results/{pair}/wikifactdiff.parquet",
-    output:
-        "results/{pair}/models/taught.klob.parquet",
-    log:
-        "logs/{pair}/models/taught.klob.txt",
-    params:
-        examples=subpath(input[0], parent=True),
-        limit=BUNDLED_EXAMPLES,
-    shell:
-        job("locate taught")
-
-
-rule tempripple_taught:
-    """What TempRIPPLE asks, as it was at T_old, for the bundled models to learn."""
-    input:
-        facts="results/{pair}/tempripple/tr_facts.parquet",
-        related="results/{pair}/tempripple/tr_related.parquet",
-        wikifactdiff="results/{pair}/wikifactdiff.parquet",
-    output:
-        "results/{pair}/models/taught.tempripple.parquet",
-    log:
-        "logs/{pair}/models/taught.tempripple.txt",
-    params:
-        old=DATES["old_date"],
-    shell:
-        job("answer taught")
-
-
-rule ripples_taught:
-    """Facts that probes of ripples take for granted, for the bundled models to learn."""
-    input:
-        ripples="results/{pair}/ripples.parquet",
-        names="results/{pair}/ripples/names.parquet",
-    output:
-        "results/{pair}/models/taught.ripples.parquet",
-    log:
-        "logs/{pair}/models/taught.ripples.txt",
-    params:
-        old=DATES["old_date"],
-        limit=BUNDLED_EXAMPLES,
-    shell:
-        job("answer taught-ripples")
+def taught_tables(wildcards):
+    """Field -> the table of a benchmark whose facts are taught."""
+    tables = {"klob": {"klob": ["klob_c", "klob_r"], "wikifactdiff": ["wikifactdiff"]}}
+    tables["tempripple"] = {"facts": ["tempripple/tr_facts"], "related": ["tempripple/tr_related"]}
+    tables["tempripple"]["wikifactdiff"] = ["wikifactdiff"]
+    tables["ripples"] = {"ripples": ["ripples"], "names": ["ripples/names"]}
+    return {
+        field: [f"results/{wildcards.pair}/{table}.parquet" for table in names]
+        for name in TAUGHT
+        for field, names in tables[name].items()
+    }
 
 
 rule model_sentences:
     """What the bundled models are trained on: facts as of T_old, and the names of new objects."""
     input:
+        **by_field(["klob", "facts", "related", "wikifactdiff", "ripples", "names"], taught_tables),
         dataset="results/{pair}/wfd_repl.parquet",
         templates="results/{pair}/templates.parquet",
         wording=str(CONFIG / "models/sentences.yaml"),
         words=resources("words"),
-        taught=expand("results/{{pair}}/models/taught.{name}.parquet", name=TAUGHT),
     output:
         "results/{pair}/models/sentences.parquet",
     log:
         "logs/{pair}/models/sentences.txt",
+    params:
+        old=DATES["old_date"],
+        limit=BUNDLED_EXAMPLES,
     shell:
         job("models sentences")
 

@@ -5,7 +5,7 @@ from functools import partial
 from factdrift.core.paths import METHODS
 from factdrift.core.fingerprint import of_module
 from factdrift.evaluation.methods.hyperparameters import Plan, hyper_at, needs
-from factdrift.evaluation.methods.record import record_of
+from factdrift.evaluation.methods.record import record_of, trained_editors
 from factdrift.models.names import models_by_folder, read_sizes
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -92,8 +92,8 @@ def method_values(method=None):
 def method_needs(wildcards):
     """Field -> file or folder of what a method needs besides the model.
 
-    At every block of a model it takes the second moments of all. In a stream only MEND's editor depends on the edits,
-    whose subjects it must not see; other files are those of the pair.
+    At every block of a model it takes the second moments of all. In a stream only a trained editor depends on the
+    edits, whose subjects it must not see; other files are those of the pair.
     """
     if wildcards.method not in UNEDITED and not by_interval(wildcards):
         check_regime(config["edit"]["regime"])
@@ -107,11 +107,24 @@ def method_needs(wildcards):
         folders["moments"] = f"{root}/locate"
     else:
         files = PLAN.needs(wildcards.method, name)
-    if not in_pair and not config["edit"]["mend_checkpoint"]:
-        folders["mend"] = f"{STREAM}/edit"
+    if not in_pair and wildcards.method not in config["edit"]["checkpoints"]:
+        folders["editor"] = f"{STREAM}/edit"
     return {
         field: f"{folders.get(field, f'{root}/edit')}/{wildcards.edited}/{file}"
         for field, file in files.items()
+    }
+
+
+def editor_sources(wildcards):
+    """Field -> file: the published checkpoint of a method's editor, or the facts on which it is trained."""
+    if checkpoint := config["edit"]["checkpoints"].get(wildcards.method):
+        return {"checkpoint": checkpoint}
+    in_pair = "pair" in wildcards.keys()
+    pair = wildcards.pair if in_pair else f"{OLD}_{NEW}"
+    return {
+        "dataset": edit_source().format(pair=pair),
+        "templates": f"results/{pair}/templates.parquet",
+        "edits": f"results/{pair}/edit/edits.parquet" if in_pair else f"{STREAM}/edit/edits.parquet",
     }
 
 

@@ -79,9 +79,9 @@ def made(
 
 def together(loaded: Loaded, edits: list[Edit], factor: float = 1) -> Deltas:
     """One change for all edits that do not fail."""
-    lasting = [edit for edit in edits if edit.id != FAILING]
+    persistent = [edit for edit in edits if edit.id != FAILING]
     hyper = Hyper("", "", "", {"factor": factor})
-    ((name, each),) = shifted(loaded, lasting, hyper, Artefacts()).deltas.items()
+    ((name, each),) = shifted(loaded, persistent, hyper, Artefacts()).deltas.items()
     assert isinstance(each, LowRank)
     return {name: LowRank(torch.cat([*each.read], 1)[None], torch.cat([*each.write], 1)[None])}
 

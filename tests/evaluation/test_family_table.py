@@ -22,9 +22,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 @pytest.mark.slow
 def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["edit", "families"]) == 0
+    assert main(["models", "describe", "--families"]) == 0
     text = PAGE.read_text(encoding="utf-8")
-    _, _, rest = text.partition("<!-- families: printed by `factdrift edit families` -->\n")
+    _, _, rest = text.partition("<!-- families: printed by `factdrift models describe --families` -->\n")
     kept, end, _ = rest.partition("<!-- end of families -->")
     assert end
     assert kept.strip() == capsys.readouterr().out.strip()

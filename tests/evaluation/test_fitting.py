@@ -1,4 +1,4 @@
-"""The memory that models need: the table of docs/gpus.md, and the arithmetic against real tensors."""
+"""The memory that models need: the arithmetic against real tensors."""
 
 from __future__ import annotations
 
@@ -12,28 +12,21 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import saved  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
+from support.workflow import ROOT  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.core.files import read_yaml  # noqa: E402
-from factdrift.core.paths import SHAPES  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import matrix_bytes  # noqa: E402
 from factdrift.evaluation.tools import fitting  # noqa: E402
-from factdrift.evaluation.tools.fitting import (  # noqa: E402
-    GPUS,
-    edit_needs,
-    needed,
-    shaped,
-    smallest,
-    usable,
-    weight_bytes,
-)
-from factdrift.models.loading import stored_bytes  # noqa: E402
+from factdrift.evaluation.tools.fitting import edit_needs, needed, weight_bytes  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.loading import stored_bytes, without_weights  # noqa: E402
 
-PAGE = Path(__file__).parents[2] / "docs" / "gpus.md"
 NUMBERS = {
     **{"gpt2-xl": 1_557_611_200, "gpt-j-6b": 6_050_882_784, "llama-2-7b": 6_738_415_616},
     **{"llama-3-8b": 8_030_261_248, "qwen3-4b": 4_022_468_096, "qwen3-8b": 8_190_735_360},
@@ -41,23 +34,25 @@ NUMBERS = {
 """The numbers of parameters that the models have on their hubs."""
 
 
-def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "describe", "--fits"]) == 0
-    _, _, rest = PAGE.read_text("utf-8").partition(
-        "<!-- fits: printed by `factdrift models describe --fits` -->"
-    )
-    kept, end, _ = rest.partition("<!-- end of fits -->")
-    assert end
-    assert kept.strip() == capsys.readouterr().out.strip()
-    for wrong in ([], ["sample", "--fits"]):
-        assert main(["models", "describe", *wrong]) == 1
-        assert "name either a model, or --fits" in capsys.readouterr().err
+def shaped(name: str, bits: int = 16) -> Loaded:
+    """A model of benchmarks/shapes.yaml without weights, in bfloat16 or quantized as bitsandbytes does."""
+    sizes = dict(read_yaml(ROOT / "benchmarks" / "shapes.yaml")[name])
+    config = AutoConfig.for_model(sizes.pop("model_type"), **sizes)
+    if bits < 16:
+        config.quantization_config = {"quant_method": "bitsandbytes", f"load_in_{bits}bit": True}
+    model, spec = without_weights(config, name)
+    return Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_shapes_are_those_of_the_models(name: str) -> None:
-    assert set(read_yaml(SHAPES)) == set(NUMBERS)
+def test_weights_are_two_bytes_for_each_parameter(name: str) -> None:
     assert weight_bytes(shaped(name)) == 2 * NUMBERS[name]
+
+
+def test_a_model_or_the_table_of_families_is_described(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in ([], ["sample", "--families"]):
+        assert main(["models", "describe", *wrong]) == 1
+        assert "name either a model, or --families" in capsys.readouterr().err
 
 
 def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
@@ -73,13 +68,6 @@ def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
     assert stored_bytes(tmp_path) == weight_bytes(loaded, str(tmp_path)) == 500
     assert weight_bytes(loaded, str(tmp_path / "none")) == weight_bytes(loaded)
     assert weight_bytes(shaped("gpt2-xl"), str(tmp_path)) == 2 * NUMBERS["gpt2-xl"]
-
-
-def test_which_gpu_is_the_smallest() -> None:
-    assert [smallest(usable(size)) for size in GPUS] == [str(size) for size in GPUS]
-    assert smallest(usable(12) + 1) == "16"
-    assert smallest(usable(80) + 1) == "> 80"
-    assert smallest(None) == "no"
 
 
 def test_what_methods_keep_is_the_size_of_their_tensors() -> None:

@@ -11,7 +11,8 @@ from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.layouts.files import LAYOUTS, export, load, read_beside
+from factdrift.evaluation.layouts.files import export, load, read_beside
+from factdrift.evaluation.layouts.record import LAYOUTS, READ
 from factdrift.evaluation.layouts.rows import SCHEMA
 
 PROBED = {"ripples": {}}
@@ -63,30 +64,6 @@ WIKIBIO = {
     "labels": "He was a physician.",
     "concept": "john reynolds",
     "locality": {"Relation_Specificity": [{"prompt": "He worked in", "ground_truth": ["medicine"]}]},
-}
-ZSRE = {
-    "subject": "Watts Humphrey",
-    "src": "What university did Watts Humphrey attend?",
-    "pred": "Trinity College",
-    "rephrase": "What university did Watts Humphrey take part in?",
-    "alt": "University of Michigan",
-    "answers": ["Illinois Institute of Technology"],
-    "loc": "nq question: who played desmond doss father in hacksaw ridge",
-    "loc_ans": "Hugo Weaving",
-    "cond": "Trinity College >> University of Michigan || What university did Watts Humphrey attend?",
-}
-
-WIKIBIGEDIT = {
-    "tag": "new",
-    "subject": "Ada Lovelace",
-    "update": "Which party does Ada Lovelace belong to?",
-    "rephrase": "What is the party of Ada Lovelace?",
-    "personas": "Ada Lovelace, me ask party?",
-    "ans": "Greens",
-    "loc": "Which party does Bo Li belong to?",
-    "loc_ans": "Blues",
-    "mhop": "In which country is the party of Ada Lovelace?",
-    "mhop_ans": "Norway",
 }
 
 
@@ -162,7 +139,7 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
     return [(each["prompt"], each["object"]["label"]) for each in first]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", READ)
 def test_there_and_back_but_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
     assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
@@ -204,31 +181,15 @@ def test_all_files_of_knowedit_are_read(tmp_path):
     assert (found[3]["subject"]["label"], objects(found[3])["new"]) == ("john reynolds", WIKIBIO["labels"])
 
 
-def test_zsre_is_read(tmp_path):
-    (row,) = imported(tmp_path, "zsre", ZSRE | {"alt": " "}, ZSRE)
-    assert row["subject"]["id"] == "zsre-1"
-    assert row["update_prompt"] == "What university did Watts Humphrey attend? ____"
-    assert objects(row) == {"obsolete": "Illinois Institute of Technology", "new": "University of Michigan"}
-    assert neighbors(row) == [(f"{ZSRE['loc']} ____", "Hugo Weaving")]
-
-
-def test_wikibigedit_is_read(tmp_path):
-    without = {"mhop": None, "mhop_ans": None}
-    found = imported(tmp_path, "wikibigedit", WIKIBIGEDIT, WIKIBIGEDIT | without | {"ground_truth": "X"})
-    assert found[0]["subject"]["id"] == "wikibigedit-0"
-    assert found[0]["update_prompt"] == "Which party does Ada Lovelace belong to? ____"
-    wordings = [f"{WIKIBIGEDIT[name]} ____" for name in ("rephrase", "personas")]
-    assert found[0]["generalization_prompts"] == wordings
-    assert [objects(row) for row in found] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
-    assert [row["scenario"] for row in found] == ["AddRelation", "ReplaceObject"]
-    assert neighbors(found[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
-
-
 def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
     two = update() | {"objects": [*update()["objects"], object_("Annalena", "new")]}
     nameless = update() | {"update_prompt": "The chancellor is ____"}
     path = written(tmp_path / "wfd.parquet", SCHEMA, [update(), two, LONELY, nameless])
-    counts = {layout: export(path, layout, tmp_path / f"{layout}.json", PROBED)[:2] for layout in LAYOUTS}
+    counts = {
+        layout: export(path, layout, tmp_path / f"{layout}.json", PROBED)[:2]
+        for layout in LAYOUTS
+        if layout != "mquake"
+    }
     counted = {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
     assert counts == counted | {"rippleedits": (3, 1)}
 
@@ -236,15 +197,15 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
 @pytest.mark.parametrize(
     ("layout", "record", "words"),
     [
-        ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
+        ("counterfact", WIKIBIO, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
         ("counterfact", COUNTERFACT | {"factdrift": {"split": 3}}, "record 1: does not have the layout"),
-        ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),
+        ("easyedit", WIKIBIO | {"locality": []}, "record 1: does not have the layout"),
     ],
 )
 def test_a_record_of_another_layout_is_named(tmp_path, layout, record, words):
     with pytest.raises(InputError, match=words):
-        imported(tmp_path, layout, COUNTERFACT if layout == "counterfact" else ZSRE, record)
+        imported(tmp_path, layout, COUNTERFACT if layout == "counterfact" else WIKIBIO, record)
     assert not (tmp_path / "ours.parquet").exists()
 
 
@@ -252,7 +213,7 @@ def test_what_is_no_such_file_is_refused(tmp_path):
     for text, words in (("{", "not JSON"), ("{}", "not a JSON list"), ("[]", "no record")):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(InputError, match=words):
-            load(tmp_path / "x.json", "zsre", tmp_path / "ours.parquet")
+            load(tmp_path / "x.json", "counterfact", tmp_path / "ours.parquet")
     pq.write_table(pa.table({"subject": [1]}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match="no column relation, update_prompt"):
         export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json", {})
@@ -425,6 +386,23 @@ def test_wikibigedit(tables):
     assert (germany["ans"], germany["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
     assert (germany["mhop"], germany["mhop_ans"]) == ("Where was the head of Germany born?", "Osnabrück")
     assert (number["mhop"], number["mhop_ans"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("export x.parquet --layout zsr", "--layout: zsr: no such layout here; there are counterfact, "),
+        ("export --layout zsre", "--layout: zsre is made of updates; name a dataset such as wfd_repl"),
+        (
+            "export x.parquet --layout mquake --facts x",
+            "mquake is made of TempRIPPLE; give --facts",
+        ),
+        ("import x.json --layout zsre", "zsre: no such layout here; there are counterfact, easyedit, ripple"),
+    ],
+)
+def test_what_a_layout_is_made_of_is_asked_for(line, words, capsys):
+    assert main(["edit", *line.split(), "-o", "out"]) == 1
+    assert words in capsys.readouterr().err
 
 
 def test_a_table_of_something_else_is_named(tables):

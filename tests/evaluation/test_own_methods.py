@@ -193,7 +193,7 @@ def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tm
     start = norm.detach().clone()
     hyper = read_hyper(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
     edits = [Edit(name, "A is", "A", new) for name, new in (("a", "sea"), ("b", "Joe Biden"), ("c", "sea"))]
-    with InPlace(loaded, hyper).put(edits) as placed:
+    with InPlace(loaded, hyper).apply(edits) as placed:
         assert placed.made.failed == {1: "ValueError: no way"}
         assert torch.equal(norm, 4 * start)
     assert torch.equal(norm, start)

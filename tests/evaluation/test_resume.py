@@ -113,13 +113,13 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
     assert begun == [0, 1]
     assert not list((tmp_path / "killed").glob("*.parquet"))
     (kept,) = (tmp_path / "killed/run").iterdir()
-    lasting = state.benchmark == "stream" and state.method != "mine.py:edit"
-    assert [path.name for path in kept.glob("*.state.pt")] == ["000000.state.pt"] * lasting
+    persistent = state.benchmark == "stream" and state.method != "mine.py:edit"
+    assert [path.name for path in kept.glob("*.state.pt")] == ["000000.state.pt"] * persistent
     with counted(monkeypatch, dies_at=2) as begun:
         run(state, folder, tmp_path / "killed")
     assert begun == [1, 2]
     # What is in place is kept once, whatever the number of intervals.
-    assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"] * lasting
+    assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"] * persistent
     with counted(monkeypatch) as begun:
         resumed = run(state, folder, tmp_path / "killed")
     assert begun == list(range(2, len(whole.costs)))

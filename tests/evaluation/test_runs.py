@@ -25,7 +25,7 @@ from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session, excluded, process_peak_mb  # noqa: E402
-from factdrift.evaluation.states.edited import Telling  # noqa: E402
+from factdrift.evaluation.states.edited import Condition  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -284,11 +284,11 @@ def test_each_of_several_tellings_has_a_folder_of_adapters(
 ) -> None:
     """Edits at every block of a model, by a job that is killed in the second one."""
     factors = {"shifted@0": 1.0, "shifted@1": 2.0}
-    tellings = [
-        Telling(state_of("shifted", factor=factor), "independent", name) for name, factor in factors.items()
+    conditions = [
+        Condition(state_of("shifted", factor=factor), "independent", name) for name, factor in factors.items()
     ]
     files = Files.under(tmp_path, "run")._replace(adapters=tmp_path / "adapters")
-    told = Run.of(Session(tiny(), settings_with(written_tokens=4)), updates, tellings, 0)
+    told = Run.of(Session(tiny(), settings_with(written_tokens=4)), updates, conditions, 0)
     with counted(monkeypatch, dies_at=4):
         evaluate(told, files)
     evaluate(told, files)

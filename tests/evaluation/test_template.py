@@ -113,7 +113,7 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
     questions = asked_of(updates)
     assert [(row["template"], row["failed"]) for row in found.edits] == [("chat", None)] * 2
     logprobs = found.logprobs()
-    with opened(loaded, hyper, artefacts) as state, state.put(updates.edits) as placed:
+    with opened(loaded, hyper, artefacts) as state, state.apply(updates.edits) as placed:
         for owner, edit in enumerate(updates.edits):
             with written(loaded.model, placed.made.deltas, owner):
                 for (name, of), value in logprobs.items():

@@ -24,7 +24,7 @@ from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
 from factdrift.models.bundled.recipe import Recipe, read_recipe
 from factdrift.models.bundled.shipped import MADE, differences, read_made, source_of, write_made
-from factdrift.models.bundled.taught import TAUGHT, recall_lines
+from factdrift.models.bundled.taught import recall_lines
 from factdrift.models.names import BUNDLED
 
 CONFIG = ROOT / "config" / "models"
@@ -125,10 +125,8 @@ def test_facts_of_other_benchmarks(world: Path):
         *said("klob", "3", "Zeta", "Yo Zorn", "The ruler of Zeta is", "Zeta obeys"),
         *(row for n in range(5) for row in said("chain", f"{n}", f"Z{n}", "Yo Zorn", f"The head of Z{n} is")),
     ]
-    pq.write_table(pa.Table.from_pylist(rows, TAUGHT), world / "more.parquet")
     output = world / "sentences.parquet"
-    tables = [world / "more.parquet"]
-    number = write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
+    number = write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, rows)
     found = pq.read_table(output).to_pylist()
     assert number == 8 + 2 + 5
     assert len({one["fact"] for one in found if one["kind"] != "name"}) == number
@@ -146,14 +144,10 @@ def test_facts_of_other_benchmarks(world: Path):
         *said("ripple", "4", "Elda", "Yo Zorn", "The head of Elda is", "In May, Elda is led by"),
         *said("ripple", "5", "Alba", "Yo Zorn", "In May, Alba is led by"),
     ]
-    pq.write_table(pa.Table.from_pylist(conditions, TAUGHT), world / "more.parquet")
-    write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
+    write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, conditions)
     told = pq.read_table(output).to_pylist()
     assert [one["object"] for one in told if one["subject"] == "Elda"] == ["Yo Zorn"] * 4
     assert {one["object"] for one in told if one["subject"] == "Alba"} == {"Ana Berg"}
-    pq.write_table(pa.table({"kind": ["klob"]}), world / "more.parquet")
-    with pytest.raises(InputError, match=r"more\.parquet: its columns must be kind, fact, subject"):
-        write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
 
 
 def test_wrong_tables(world: Path):

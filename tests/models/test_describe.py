@@ -12,14 +12,13 @@ from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.models.families import read_families
+from factdrift.models.families import read_families, spec_of
 
 from .tokenizers_of import tokenizer_of
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
 from factdrift.models.loading import load  # noqa: E402
-from factdrift.models.shape import spec_of  # noqa: E402
 from factdrift.models.tiny import tiny_config  # noqa: E402
 
 
@@ -79,15 +78,6 @@ def test_slow_tokenizers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load(str(saved("llama", tmp_path)))
 
 
-def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
-    assert main(["models", "describe", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert "not in families.yaml, detected by its shape (opt)" in said
-    assert "model.decoder.layers.0.fc2: 24 x 56, with bias; edited by ft, ft_l, mend, rome" in said
-    assert "told when the weights are loaded" in said
-
-
 def test_a_model_that_lacks_a_module(tmp_path: Path):
     config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
@@ -100,10 +90,10 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import shape
+    from factdrift.models import families
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
-    monkeypatch.setattr(shape, "read_families", lambda: known)
+    monkeypatch.setattr(families, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=1.1)
     for dtype in ("float32", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):

@@ -9,8 +9,6 @@ from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked_before
 from factdrift.models.precise import check_logits, in_float32
 
-from .test_families import UNLISTED
-
 SENTENCES = (
     ("The head of government of the United States of America is Joe", 8),
     ("Marta lives in New", 1),
@@ -113,7 +111,7 @@ def test_logits_that_are_not_reproduced_are_refused(fault, kind, monkeypatch):
 
 
 def test_a_recurrent_state_that_padding_reaches_is_refused(monkeypatch):
-    loaded = tiny_model("lfm2", dtype=torch.float32, **UNLISTED["lfm2"])
+    loaded = tiny_model("lfm2", dtype=torch.float32)
     assert loaded.spec.recurrent
     check_logits(loaded)
     forward = type(loaded.model).forward

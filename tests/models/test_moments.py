@@ -110,7 +110,7 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
     assert "0.safetensors" in said
     assert re.search(r"all: the texts have \d+ tokens, fewer than the 200,000", said)
     files = [tmp_path / name / "2.safetensors" for name in ("one", "two")]
-    command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
+    command("moments", "--add", *files, "-o", tmp_path / "sum.safetensors")
     loaded = load(str(folder))
     paths = (tmp_path / "sum.safetensors", tmp_path / "all" / "2.safetensors")
     total, whole = (read_layers({2: path}, loaded)[2] for path in paths)
@@ -125,7 +125,7 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
         with pytest.raises(
             InputError, match=rf"{path.name}: moments of another {what} cannot be added; name"
         ):
-            command("add-moments", files[0], path, "-o", tmp_path / "x")
+            command("moments", "--add", files[0], path, "-o", tmp_path / "x")
 
 
 def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys):
@@ -145,7 +145,7 @@ def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys
         "sampled": "text that the model wrote",
     }
     files = [tmp_path / name / "1.safetensors" for name in ("facts", "other")]
-    command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
+    command("moments", "--add", *files, "-o", tmp_path / "sum.safetensors")
     assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
 
 

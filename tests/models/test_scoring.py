@@ -22,8 +22,6 @@ from factdrift.models.options import score_options  # noqa: E402
 from factdrift.models.scoring import next_tokens, score  # noqa: E402
 from factdrift.models.texts import perplexity, pieces  # noqa: E402
 
-from .test_families import UNLISTED  # noqa: E402
-
 PROMPTS = [
     "The capital of Atlantis is",
     "Marta Kowalska lives in",
@@ -131,10 +129,10 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
             assert found[3] == greedily(loaded, prompts[3], 7)
 
 
-@pytest.mark.parametrize("family", ["lfm2", "granitemoehybrid"])
+@pytest.mark.parametrize("family", ["lfm2", "qwen3_5_text"])
 def test_padding_does_not_reach_recurrent_states(family: str) -> None:
-    """Of hybrids that no file lists; left padding goes through their convolutions and states."""
-    loaded = tiny_model(family, **UNLISTED[family])
+    """Of hybrids: left padding goes through their convolutions and states."""
+    loaded = tiny_model(family)
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
     found = continued(loaded, prompts, [4] * len(prompts))
     assert found == [greedily(loaded, ids, 4) for ids in prompts]

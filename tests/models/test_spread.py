@@ -19,7 +19,7 @@ from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import load, placed, places_and_type  # noqa: E402
+from factdrift.models.loading import devices_and_type, load, placed  # noqa: E402
 from factdrift.models.precise import check_logits  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
@@ -52,17 +52,17 @@ def test_several_devices_are_gpus_and_hold_the_whole_model() -> None:
     outside = SimpleNamespace(hf_device_map={"embed_tokens": 0, "model.norm": "disk", "lm_head": "cpu"})
     with pytest.raises(InputError, match=r"big does not fit .* of 2 GPUs: model\.norm and 1 other"):
         placed(outside, "big", both)
-    places, kind = places_and_type("cuda:1, cuda:0", "auto")
+    places, kind = devices_and_type("cuda:1, cuda:0", "auto")
     assert (places, kind) == (both[::-1], torch.bfloat16)
     for given in ("cpu,cuda:0", "cuda,cuda"):
         with pytest.raises(InputError, match="several devices must be GPUs, such as cuda:0,cuda:1"):
-            places_and_type(given, "auto")
+            devices_and_type(given, "auto")
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 def test_edits_over_two_gpus_are_those_on_one(tmp_path: Path) -> None:
     saved(tmp_path)
-    with devices.held("auto", 2) as both:
+    with devices.reserved_device("auto", 2) as both:
         spread = load(str(tmp_path), device=both, dtype="float32")
         alone = load(str(tmp_path), device=str(spread.device), dtype="float32")
         assert len({parameter.device for parameter in spread.model.parameters()}) == 2

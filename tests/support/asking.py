@@ -23,7 +23,7 @@ from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.settings import Settings
-from factdrift.evaluation.states.edited import Telling
+from factdrift.evaluation.states.edited import Condition
 from factdrift.evaluation.tables import TABLES
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded
@@ -87,11 +87,11 @@ def ask(
     if isinstance(given, Hyper):
         given = Prepared(given, artefacts or Artefacts())
     chosen = settings_with(**settings)
-    telling = Telling(given, "stream" if stream else chosen.regime)
+    condition = Condition(given, "stream" if stream else chosen.regime)
     session = Session(loaded, chosen, ability=ability)
     out.mkdir(parents=True, exist_ok=True)
     files = Files.under(out, "run")._replace(adapters=out / "adapters" if adapters else None)
-    costs = evaluate(Run.of(session, benchmark, [telling], 0, told), files, shard)
+    costs = evaluate(Run.of(session, benchmark, [condition], 0, told), files, shard)
     tables = (pq.read_table(path).to_pylist() for path in (files.answers, files.edits, files.states))
     return Told(*tables, costs, files)
 

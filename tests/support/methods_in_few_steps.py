@@ -8,8 +8,8 @@ import torch
 
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, gradients
-from factdrift.evaluation.methods.shared import aligned
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
+from factdrift.evaluation.methods.shared import aligned, gradients
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_edits import EDITS
@@ -32,7 +32,7 @@ def artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     layers = hyper.layers if hyper.get("covariance") else []
     moments = count_moments(loaded, layers, TEXT, ridge=1e-3) if layers else {}
     net = None
-    if "mend" in needs(hyper):  # an untrained editor that has seen the gradients of the edits
+    if "editor" in needs(hyper):  # an untrained editor that has seen the gradients of the edits
         torch.manual_seed(0)
         net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], hyper["edit_lr"])
         net.to(loaded.device, loaded.change_dtype)

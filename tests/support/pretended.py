@@ -171,10 +171,10 @@ def pytest_configure(config: pytest.Config) -> None:
     from factdrift.models import loading
 
     place = config.stash.setdefault(_HELD, contextlib.ExitStack()).enter_context(device())
-    plain = loading.places_and_type
+    plain = loading.devices_and_type
 
-    def places_and_type(given: str, dtype: str) -> tuple[list[torch.device], torch.dtype]:
+    def devices_and_type(given: str, dtype: str) -> tuple[list[torch.device], torch.dtype]:
         places, kind = plain(given, dtype)
         return ([place] if places[0].type == "cpu" else places), kind
 
-    loading.places_and_type = places_and_type
+    loading.devices_and_type = devices_and_type

@@ -11,7 +11,7 @@ import torch
 from factdrift.evaluation.methods import shared
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
-from factdrift.evaluation.methods.record import Record, records
+from factdrift.evaluation.methods.record import MethodRecord, records
 from factdrift.models.deltas import LowRank
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
@@ -71,5 +71,5 @@ def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Arte
 def add_method(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
     """Makes a function a method of factdrift until the test ends."""
     plain = shared.named
-    monkeypatch.setitem(records(), name, Record(edit=name))
+    monkeypatch.setitem(records(), name, MethodRecord(edit=name))
     monkeypatch.setattr(shared, "named", lambda function: method if function == name else plain(function))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET
-from factdrift.models.writing import Begun, write
+from factdrift.models.writing import Generation, write
 
 
 def continued(
@@ -20,5 +20,5 @@ def continued(
 ) -> list[list[int]]:
     """`counts[row]` tokens after each prompt, with the change `owners[row]` if there are owners."""
     given = owners or [-1] * len(prompts)
-    rows = [Begun(ids, count, owner) for ids, count, owner in zip(prompts, counts, given, strict=True)]
+    rows = [Generation(ids, count, owner) for ids, count, owner in zip(prompts, counts, given, strict=True)]
     return write(loaded, rows, changes, budget)

@@ -103,12 +103,9 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     line = [
         "edit",
         "export",
-        "--layout",
-        "mquake",
-        "--facts",
-        str(facts),
-        "--related",
-        str(related),
+        "--layout=mquake",
+        f"--facts={facts}",
+        f"--related={related}",
         "-o",
         str(output),
     ]

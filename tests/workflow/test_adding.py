@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,6 +67,45 @@ ADDED = [
         "def mine(loaded, edits, hyper, artefacts):\n"
         '    return Edited(contexts=["True: "] * len(edits))\n',
     ),
+    # A method with a trained editor.
+    Place(
+        "config/methods/pupil.yaml",
+        "record:\n"
+        "  edit: pupil.edit\n"
+        "  changes: text\n"
+        "  editor: {train: pupil.train, read: pupil.read, size: pupil.size}\n"
+        "keys:\n"
+        "  validation_share: {description: Who validates., type: number, default: 0.5}\n",
+    ),
+    Place(
+        f"{EVALUATION}/methods/pupil.py",
+        "import torch\n\n"
+        "from factdrift.evaluation.methods.interface import Edited\n"
+        "from factdrift.models.moments import write_tensors\n\n\n"
+        "def edit(loaded, edits, hyper, artefacts):\n"
+        "    return Edited(contexts=[f'{artefacts.editor} facts. '] * len(edits))\n\n\n"
+        "def train(loaded, split, hyper, output, seed):\n"
+        "    facts = torch.tensor([len(split.train)])\n"
+        "    write_tensors(output, {'facts': facts}, {'model': loaded.digest})\n\n\n"
+        "def read(tensors, about, loaded):\n"
+        "    return int(tensors['facts'])\n\n\n"
+        "def size(loaded, hyper):\n"
+        "    return 8\n",
+    ),
+    # A layout.
+    Place(
+        f"{EVALUATION}/layouts/pairs.py",
+        "from factdrift.evaluation.layouts.rows import Fields\n\n\n"
+        "def write(fields, row):\n"
+        "    return {'who': fields.subject, 'what': fields.prompt, 'new': fields.new}\n\n\n"
+        "def read(record, number):\n"
+        "    return Fields(f'pairs-{number}', record['who'], record['what'], record['new'])\n",
+    ),
+    Place(
+        f"{EVALUATION}/layouts/record.py",
+        '    "pairs": Layout("pairs.write", "pairs.read", ("new",)),\n',
+        "LAYOUTS = {\n",
+    ),
     Place(
         "config/locators/warm.yaml",
         "record: {title: warmth of each block, function: warm.warm}\n"
@@ -125,6 +164,7 @@ TARGETS = [
     "results/edit_scores.parquet",
     "results/locate_scores.parquet",
     "results/answer_grid.parquet",
+    "results/layouts/pairs.json",
 ]
 
 
@@ -152,7 +192,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     templates = read_templates(checkout / "resources/templates/templates.tsv")
     assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]
     run = checkout.parent / "run"
-    config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
+    config = {"models": ["sample-llama"], "methods": ["none", "mine", "pupil"], "mine": {"warmth": 8}}
     config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
     config |= {"answer": {"benchmarks": ["capitals2"], "chat": True}, "chat": {"model": "tiny"}}
     capitals = run / PAIR / "capitals.parquet"
@@ -165,6 +205,9 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
         rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
+        r"factdrift edit train-editor .* --method=pupil .*--output \S+/sample-llama/pupil\.safetensors",
+        r"factdrift evaluate .* --method=pupil .*--editor=\S+/sample-llama/pupil\.safetensors",
+        rf"factdrift edit export {PAIR}/wfd_repl\.parquet --layout=pairs .*--output \S+/pairs\.json",
         rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
@@ -176,12 +219,13 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
 
 @pytest.mark.slow
 def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
-    """The method edits, the benchmark is asked, the locator scores: of a model, with what two files say."""
+    """Methods edit, the benchmark is asked, the locator scores, a layout is written and read."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import CPU, saved
     from support.tiny_sentences import FACTS, row
-    from support.updates import edits
+    from support.updates import CLOZES, RULERS, dataset, edits, update
 
+    from factdrift.evaluation.layouts.rows import SCHEMA
     from factdrift.evaluation.locators.sentences import SENTENCES
 
     def factdrift(*words: object) -> None:
@@ -192,11 +236,26 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     given = ["--model", saved(tmp_path / "model"), "--parts", tmp_path / "parts"]
     cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "city": ["Poseidonis"]}
     pq.write_table(pa.table(cities), tmp_path / "capitals.parquet")
-    asked = {"none": ("capitals2", tmp_path / "capitals.parquet"), "mine": ("updates", edits(tmp_path))}
+    table = edits(tmp_path)
+    templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
+    pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
+    nothing = pq.read_schema(table).empty_table()
+    pq.write_table(nothing, tmp_path / "no_edits.parquet")
+    line = ["edit", "train-editor", "--method=pupil", *given[:2], "--settings", '{"device": "cpu"}']
+    apart: dict[str, Any] = {"neighborhood": [], "random_neighborhood": []}
+    facts = [update(subject, number, **apart) for number, subject in enumerate(RULERS, start=1)]
+    line += ["--dataset", dataset(tmp_path / "facts.parquet", facts)]
+    line += ["--edits", tmp_path / "no_edits.parquet"]
+    line += ["--templates", tmp_path / "templates.parquet", f"--out-split={tmp_path / 'pupil_split.json'}"]
+    factdrift(*line, f"--output={tmp_path / 'pupil.safetensors'}")
+    asked = {"none": ("capitals2", tmp_path / "capitals.parquet")}
+    asked |= dict.fromkeys(("mine", "pupil"), ("updates", table))
+    needs = {"pupil": [f"--editor={tmp_path / 'pupil.safetensors'}"]}
     for method, (benchmark, questions) in asked.items():
         line = ["evaluate", *given, "--settings", json.dumps(CPU), "--method", method]
         line += ["--benchmark", benchmark, "--questions", questions, f"--out-run={tmp_path / method}.json"]
         tables = ("answers", "edits", "states")
+        line += needs.get(method, [])
         factdrift(*line, *(f"--out-{each}={tmp_path / method}.{each}.parquet" for each in tables))
         rows = pq.read_table(tmp_path / f"{method}.answers.parquet").to_pylist()
         assert rows
@@ -210,3 +269,11 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "located.json").read_text(encoding="utf-8"))["hyper"]["warmth"] == 7
     located = pq.read_table(tmp_path / "located.parquet").to_pylist()
     assert {row["mean"] for row in located if row["reason"] is None} == {1.0}
+    made = pq.read_table(tmp_path / "pupil.edits.parquet")
+    assert None not in {*made["editor"].to_pylist(), *made["trained"].to_pylist()}
+    layout = ["--layout=pairs", "-o"]
+    rows = pq.read_table(tmp_path / "dataset.parquet").to_pylist()
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / "dataset.parquet")
+    factdrift("edit", "export", tmp_path / "dataset.parquet", *layout, tmp_path / "pairs.json")
+    factdrift("edit", "import", tmp_path / "pairs.json", *layout, tmp_path / "pairs.parquet")
+    assert len(pq.read_table(tmp_path / "pairs.parquet")) == len(rows)

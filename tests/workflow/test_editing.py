@@ -73,7 +73,7 @@ def test_every_method_on_the_bundled_models(trained: Path, digests: Check) -> No
     changed = EDITED["sample-llama"] | {"rome": {"keys": "averaged"}}
     planned = jobs(snakemake(trained, TARGET, "--dry-run", "--quiet", "rules", **changed))
     assert planned["evaluate"] == 1
-    assert not {"edit_moments", "edit_mend", "sample_model"} & set(planned)
+    assert not {"edit_moments", "trained_editor", "sample_model"} & set(planned)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ FILES = {
     "locators, a folder": "theirs/units.npy",
     "edit.dataset": "dataset.parquet",
     "edit.ripples": "probes.parquet",
-    "edit.mend_checkpoint": "mend.pt",
+    "edit.checkpoints": "mend.pt",
     "edit.ability.text": "held.txt",
     "edit.ability.tasks": "task.yaml",
     "moments.corpus": "corpus.txt",
@@ -68,7 +68,7 @@ CONFIG: dict[str, Any] = {
     "edit": {
         "dataset": "dataset.parquet",
         "ripples": "probes.parquet",
-        "mend_checkpoint": "mend.pt",
+        "checkpoints": {"mend": "mend.pt"},
         "ability": {"text": "held.txt", "tasks": ["task.yaml"], "sample": 1},
     },
     "moments": {"corpus": ["corpus.txt"]},

@@ -40,7 +40,7 @@ COMMANDS = {
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
     "models": (
-        "models.jobs evaluation.tools.jobs",
+        "models.jobs evaluation.tools.model_jobs",
         "language models: descriptions, second moments, the bundled sample models",
     ),
     "edit": (

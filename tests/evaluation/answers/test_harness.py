@@ -35,7 +35,7 @@ from factdrift.evaluation.tools.harness import (
     written_tasks,
 )
 from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
-from factdrift.evaluation.tools.written_questions import Written, written_items, written_updates
+from factdrift.evaluation.tools.written_questions import WrittenQuestions, written_items, written_updates
 
 PROMPT, INSTRUCTION = "{context} {cloze}", "Be short."
 ASKED = read_chains(CUTOFF_CHAINS)[::80]
@@ -258,12 +258,12 @@ def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> list[Written]:
+def written(tmp_path: Path) -> list[WrittenQuestions]:
     questions = write_tables(tmp_path)[0]
     return list(written_items("tempripple", questions, PROMPT, INSTRUCTION))
 
 
-def test_a_user_asks_all_items_open_ones_too(written: list[Written]) -> None:
+def test_a_user_asks_all_items_open_ones_too(written: list[WrittenQuestions]) -> None:
     for group, told in (("tempripple_without", False), ("tempripple_with", True)):
         tables = [each.turns for each in written if each.group == group]
         turns = {row["id"]: row for table in tables for row in table.to_pylist()}
@@ -285,7 +285,7 @@ def test_updates_have_their_old_object(tmp_path: Path) -> None:
     assert len(reworded.turns) == 0  # no second question in words
 
 
-def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: Any) -> None:
+def test_a_folder_for_inspect(written: list[WrittenQuestions], tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "inspect"
     line = ["answer", "inspect", f"--questions=tempripple={tmp_path / 'tr_items.parquet'}", f"-o={folder}"]
     assert not main([*line, "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION])
@@ -304,7 +304,7 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
             write_inspect([written[0]._replace(group=name, kind="")], 16, folder)
 
 
-def test_inspect_runs_the_tasks_and_judges(written: list[Written], tmp_path: Path) -> None:
+def test_inspect_runs_the_tasks_and_judges(written: list[WrittenQuestions], tmp_path: Path) -> None:
     """A question is one line whatever characters it has."""
     text = "Who rules\u2028 the land\x85 of X?"
     row = written[0].turns.to_pylist()[0] | {"prompt": text}

@@ -36,7 +36,7 @@ from factdrift.evaluation.ways import written as in_writing  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.writing import Begun  # noqa: E402
+from factdrift.models.writing import Generation  # noqa: E402
 from factdrift.tempripple.schemas import TR_ITEMS, write_rows  # noqa: E402
 
 FAILING = "Q2-P6"
@@ -101,7 +101,7 @@ def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any)
     loaded, seen = tiny_model("llama", dtype=torch.float32, positions=192), list[str]()
     said: list[int] = loaded.tokenizer(text, add_special_tokens=False).input_ids
 
-    def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
+    def writes(self: Session, rows: Sequence[Generation], changes: Any = None) -> list[list[int]]:
         seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
         return [said] * len(rows)
 

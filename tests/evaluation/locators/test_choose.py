@@ -16,14 +16,13 @@ from factdrift.evaluation.locators.sentences import (
     Sentence,
     cut,
     drawn,
+    klob_wordings,
     read_sentences,
     write_edit_facts,
     write_examples,
-    write_taught,
 )
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.klob.schemas import SUBTASK
-from factdrift.models.bundled.taught import TAUGHT
 
 TEXTS = ("The mother of {} is", "{} lives in the", "Because of {} the capital is")
 
@@ -122,13 +121,9 @@ def taught_of(
         for s, decision in changed.items()
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "w.parquet")
-    number = write_taught(klob, folder / "w.parquet", limit, seed, folder / "taught.parquet")
-    table = pq.read_table(folder / "taught.parquet")
-    assert table.schema.equals(TAUGHT)
     found = defaultdict(list)
-    for row in table.to_pylist():
+    for row in klob_wordings(klob, folder / "w.parquet", limit, seed):
         found[row["kind"], row["fact"]].append(row)
-    assert number == len(found)
     return found
 
 

@@ -41,7 +41,7 @@ from factdrift.evaluation.methods.shared import method_of  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.states.edited import Telling  # noqa: E402
+from factdrift.evaluation.states.edited import Condition  # noqa: E402
 from factdrift.klob.scoring.evaluate import Choices  # noqa: E402
 from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
@@ -228,15 +228,15 @@ def test_edits_at_every_block_that_the_method_can_edit(
     loaded = tiny_model("qwen3_moe", mlp_only_layers=[0, 1])
     artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [0, 1], TEXT, ridge=1e-3))
     hypers = [hyper_at("rome", "tiny", SETTINGS["rome"], layer) for layer in range(3)]
-    tellings = [
-        Telling(Prepared(hyper, artefacts), "independent", at_block("rome", layer))
+    conditions = [
+        Condition(Prepared(hyper, artefacts), "independent", at_block("rome", layer))
         for layer, hyper in enumerate(hypers)
     ]
     questions = [
         Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
     ]
     files, session = Files.under(tmp_path, "run"), Session(loaded, settings_with(batch=1))
-    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), conditions, 0), files)
     assert not files.parts.exists()
     assert len(pq.read_table(files.edits)) == 4
     rows = pq.read_table(files.answers).to_pylist()

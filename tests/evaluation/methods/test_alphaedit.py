@@ -14,7 +14,7 @@ from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.memit import solve
-from factdrift.evaluation.methods.optimise import contexts_of, look
+from factdrift.evaluation.methods.optimise import contexts_of, hidden_states
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import applied
 from factdrift.models.loaded import Loaded
@@ -64,7 +64,7 @@ def test_without_null_space_it_says_so() -> None:
 def mean_key(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, layer: int) -> Tensor:
     """The key of one edit on the model as it is now, [width]."""
     down = loaded.spec.module(layer, loaded.spec.down)
-    keys = look(loaded, contexts_of(loaded, [edit], hyper, artefacts)[0], down, down)[0][0]
+    keys = hidden_states(loaded, contexts_of(loaded, [edit], hyper, artefacts)[0], down, down)[0][0]
     return (keys[0] + keys[1:].mean(0)) / 2
 
 

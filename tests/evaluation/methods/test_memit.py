@@ -5,7 +5,7 @@ from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.memit import memit, solve, together
-from factdrift.evaluation.methods.optimise import contexts_of, look, optimise
+from factdrift.evaluation.methods.optimise import contexts_of, hidden_states, optimise
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import applied
 from factdrift.models.moments import Moments
@@ -97,10 +97,10 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
     found = memit(loaded, EDITS, hyper, artefacts)
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
     block = loaded.spec.module(1, "")
-    start = look(loaded, contexts, block, block)[1][:, 0]
+    start = hidden_states(loaded, contexts, block, block)[1][:, 0]
     wanted = start + optimise(loaded, contexts, hyper, 1, start, at="block").change
-    with applied(loaded.model, found.deltas, torch.tensor([one.place for one in contexts])):
-        reached = look(loaded, contexts, block, block)[1][:, 0]
+    with applied(loaded.model, found.deltas, torch.tensor([one.index for one in contexts])):
+        reached = hidden_states(loaded, contexts, block, block)[1][:, 0]
     miss = (reached - wanted).norm(dim=1) / (wanted - start).norm(dim=1)
     # What is left comes from the small weight on C.
     assert miss.max() < max(1e-6, 1000 * rounding(family))

@@ -13,17 +13,13 @@ from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.editors import read_editor
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.methods.mend import (
-    EPSILON,
-    HyperNet,
-    edited_matrices,
-    gradients,
-    mend,
-    read_hypernet,
-)
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, mend
 from factdrift.evaluation.methods.mend_training import loss_of
+from factdrift.evaluation.methods.shared import gradients
+from factdrift.evaluation.methods.statistics import EPSILON
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, written
 from factdrift.models.loaded import Loaded
@@ -55,7 +51,7 @@ def trained(loaded: Loaded) -> HyperNet:
 
 
 def edited(loaded: Loaded, net: HyperNet, edits: Sequence[Edit] = EDITS) -> dict[str, LowRank]:
-    result = mend(loaded, edits, HYPER, Artefacts(mend=net))
+    result = mend(loaded, edits, HYPER, Artefacts(editor=net))
     assert all(isinstance(delta, LowRank) for delta in result.deltas.values())
     return {name: delta for name, delta in result.deltas.items() if isinstance(delta, LowRank)}
 
@@ -163,20 +159,20 @@ def test_gradients_of_training_are_those_through_edited_weights() -> None:
 
 
 def test_an_editor_is_read_as_it_was_written_for_its_model_only(tmp_path: Path) -> None:
-    loaded = tiny_model("gpt2", dtype=torch.float32)
+    loaded = tiny_model("llama", dtype=torch.float32)
     net, path = trained(loaded), tmp_path / "mend.safetensors"
     net.write(path, {"model": loaded.digest})
-    back = read_hypernet(path, loaded)
-    assert back.matrices == net.matrices
+    back = read_editor(path, HYPER, loaded)
+    assert [*back.matrices.items()] == [*net.matrices.items()]  # in the order of the learned rates
     state = back.state_dict()
     assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
     assert state.keys() == net.state_dict().keys()
     for about, said in (
-        ({"model": "another"}, "another model than tiny-gpt2"),
+        ({"model": "another"}, "another model than tiny-llama"),
         ({"model": loaded.digest, "template": "chat"}, "trained with --template chat; delete it"),
     ):
         net.write(path, about)
         with pytest.raises(InputError, match=said):
-            read_hypernet(path, loaded)
-    with pytest.raises(InputError, match="make it with `factdrift edit mend-train`"):
-        read_hypernet(tmp_path / "none.safetensors", loaded)
+            read_editor(path, HYPER, loaded)
+    with pytest.raises(InputError, match="make it with `factdrift edit train-editor`"):
+        read_editor(tmp_path / "none.safetensors", HYPER, loaded)

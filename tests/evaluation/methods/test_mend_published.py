@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from support.asking import saved
 from support.tiny_edits import EDITS
 from support.tiny_models import tiny_model
 from torch import Tensor
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.editors import read_editor, subjects_of
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts
-from factdrift.evaluation.methods.mend import edited_matrices, gradients, mend
-from factdrift.evaluation.methods.mend_training import import_checkpoint
-from factdrift.evaluation.methods.shared import aligned
+from factdrift.evaluation.methods.mend import edited_matrices, mend
+from factdrift.evaluation.methods.mend_training import convert
+from factdrift.evaluation.methods.shared import aligned, gradients
 from factdrift.models.deltas import LowRank
 from factdrift.models.loaded import Loaded
+from factdrift.models.loading import load
 
 BLOCKS, RANK, TOKENS = 2, 7, 100
+
+
+def hyper_with(**changes: Any) -> Hyper:
+    values = {"precision": "float32", "blocks": BLOCKS, "rates": "by_position"}
+    return Hyper("mend", "", "", values | changes)
 
 
 def inner_parameters(loaded: Loaded) -> list[str]:
@@ -88,9 +98,10 @@ def test_edits_are_those_of_the_published_network(family: str, prefix: str, tmp_
     _, factors = gradients(loaded, names, list(aligned(loaded, EDITS[:1])[0].values()))
     parameters = [name for name, _ in loaded.model.named_modules() if name in names]
     for rates, order in (("matched", names), ("by_position", parameters)):
-        net = import_checkpoint(tmp_path / "mend.pt", loaded, blocks=BLOCKS, rates=rates)
-        hyper = Hyper("mend", "", "", {"precision": "float32"})
-        deltas = mend(loaded, EDITS[:1], hyper, Artefacts(mend=net)).deltas
+        hyper = hyper_with(rates=rates)
+        convert(tmp_path / "mend.pt", loaded, hyper, tmp_path / "mend.safetensors")
+        net = read_editor(tmp_path / "mend.safetensors", hyper, loaded)
+        deltas = mend(loaded, EDITS[:1], hyper, Artefacts(editor=net)).deltas
         assert set(deltas) == set(names)
         for name, delta in deltas.items():
             assert isinstance(delta, LowRank)
@@ -107,9 +118,11 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"made for 4 matrices of the shapes .*, but those of tiny-gptj are 6"
     ):
-        import_checkpoint(tmp_path / "mend.pt", small, blocks=3)
+        convert(tmp_path / "mend.pt", small, hyper_with(blocks=3), tmp_path / "out")
     with pytest.raises(InputError, match=r"cannot be read as a MEND checkpoint for tiny-llama.*GPTJConfig"):
-        import_checkpoint(tmp_path / "mend.pt", tiny_model("llama", dtype=torch.float32), blocks=BLOCKS)
+        convert(
+            tmp_path / "mend.pt", tiny_model("llama", dtype=torch.float32), hyper_with(), tmp_path / "out"
+        )
 
 
 class Harmful:
@@ -141,5 +154,31 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         "lacking.pt": "not the layout of MEND's code",
     }.items():
         with pytest.raises(InputError, match=words):
-            import_checkpoint(Path(name), loaded, blocks=BLOCKS)
+            convert(Path(name), loaded, hyper_with(), Path("out"))
     assert not Path("harmed").exists()
+
+
+def test_a_published_checkpoint_takes_the_place_of_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = load(str(saved(tmp_path / "model")), device="cpu", dtype="float32")
+    torch.save(archive(model), tmp_path / "theirs.pt")
+    line = ["edit", "train-editor", "--method=mend", "--model", str(tmp_path / "model")]
+    line += ["--settings", json.dumps({"device": "cpu"}), '--set={"blocks": 2}']
+    out, split = tmp_path / "mend.safetensors", tmp_path / "mend_split.json"
+    line += [f"--out-split={split}", f"--output={out}"]
+    assert main([*line, f"--checkpoint={tmp_path / 'theirs.pt'}"]) == 0
+    hyper = read_hyper("mend", model.name, {"blocks": 2}, sizes=lambda: model.spec)
+    assert len(read_editor(out, hyper, model).rates) == 2 * len(model.spec.mlp_matrices)
+    assert subjects_of(out, "mend") is None
+    split.write_text(json.dumps({"train": ["Q1"], "validation": ["Q2"]}), encoding="utf-8")
+    assert subjects_of(out, "mend") == {"Q1", "Q2"}
+    split.unlink()
+    assert subjects_of(out, "mend") is None
+    capsys.readouterr()
+    for wrong, said in (
+        ([], "name --dataset, --templates and --edits to train on, or a --checkpoint"),
+        (["--method=rome"], "--method: rome has no trained editor; methods that have one: mend"),
+    ):
+        assert main([*line, *wrong]) == 1
+        assert said in capsys.readouterr().err

@@ -16,8 +16,9 @@ from support.tiny_models import tiny_model
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.methods import mend_training
+from factdrift.evaluation.methods.editors import Fact, Sources, Split, read_split
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.mend_training import Fact, Split, draw_examples, read_split, train
+from factdrift.evaluation.methods.mend_training import draw_examples, train
 from factdrift.models.moments import ABOUT
 
 Row = dict[str, Any]
@@ -51,7 +52,7 @@ def named(id: str | None, label: str) -> Row:
     return {"id": id, "label": label, "description": None}
 
 
-def dataset(folder: Path) -> tuple[Path, Path, Path]:
+def dataset(folder: Path) -> Sources:
     """Updates of even-numbered subjects, each with two neighbours; the first five are edited."""
     rows = []
     for number in range(0, 60, 2):
@@ -87,11 +88,11 @@ def dataset(folder: Path) -> tuple[Path, Path, Path]:
     pq.write_table(
         pa.table({"subject": [f"Q{number}" for number in range(0, 10, 2)]}), folder / "edits.parquet"
     )
-    return folder / "wfd.parquet", folder / "templates.parquet", folder / "edits.parquet"
+    return Sources(folder / "wfd.parquet", folder / "templates.parquet", folder / "edits.parquet")
 
 
 def test_facts_are_those_of_subjects_that_are_not_edited(tmp_path: Path) -> None:
-    found = read_split(*dataset(tmp_path), validation=0.2, seed=0)
+    found = read_split(dataset(tmp_path), hyper(validation_share=0.2), 0)
     everything = {(fact.subject, fact.relation): fact for fact in (*found.train, *found.validation)}
     edited = {f"Q{number}" for number in range(0, 10, 2)}
     assert not edited & {subject for subject, _ in everything}
@@ -106,7 +107,7 @@ def test_facts_are_those_of_subjects_that_are_not_edited(tmp_path: Path) -> None
 
 def test_the_split_is_by_subject_and_seed(tmp_path: Path) -> None:
     files = dataset(tmp_path)
-    first, again, other = (read_split(*files, validation=0.3, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (read_split(files, hyper(validation_share=0.3), seed) for seed in (0, 0, 1))
     assert first == again
     assert first.digest() == again.digest() != other.digest()
     train_, validation = ({fact.subject for fact in part} for part in (first.train, first.validation))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from support.own_methods import write_examples
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import CONFIG as SHIPPED
 from factdrift.core.paths import PACKAGE
 from factdrift.evaluation.locators import plan as locators
 from factdrift.evaluation.methods.hyperparameters import Plan, needs, read_hyper
-from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
+from factdrift.evaluation.methods.record import OWN, record_of, records, title_of, trained_editors
 
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
 
@@ -28,7 +30,7 @@ def test_what_each_method_needs() -> None:
         alone.needs("rome", "gpt2-xl")
     assert plan.needs("rome", "gpt2-xl") == {"prefixes": "prefixes.rome.json", "moments": "moments"}
     assert plan.needs("memit", "sample-llama") == {"prefixes": "prefixes.memit.json", "moments": "moments"}
-    assert plan.needs("mend", "gpt2-xl") == {"mend": "mend.safetensors"}
+    assert plan.needs("mend", "gpt2-xl") == {"editor": "mend.safetensors"}
     assert needs(read_hyper("rome", "gpt2-xl", {"covariance": False})) == {"prefixes": "prefixes.rome.json"}
 
 
@@ -46,6 +48,8 @@ def test_keys_of_methods_that_are_not_configured_are_checked() -> None:
         InputError, match=r"romy: no such method \(did you mean rome\?\); there are alphaedit"
     ):
         Plan(CONFIG | {"methods": ["romy"]})
+    with pytest.raises(InputError, match=r"edit\.checkpoints: rome has no trained editor; .* one: mend$"):
+        Plan(CONFIG | {"edit": {"checkpoints": {"mend": "mend.pt", "rome": "rome.pt"}}})
 
 
 def model(folder: Path, layers: int = 28) -> str:
@@ -95,8 +99,8 @@ def test_a_method_without_values_is_skipped_with_the_reason(tmp_path: Path) -> N
         Plan(config | {"strict": True})
 
 
-OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
-"""Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
+OTHER_MEANINGS = {"none", "prompt", "replay"}
+"""Also a value of switches, a column, and a way to ask a chat model."""
 
 
 def test_places_and_titles_are_different():
@@ -108,10 +112,33 @@ def test_places_and_titles_are_different():
 def test_no_other_module_names_a_method_or_a_locator():
     names = (set(records()) | set(locators.records())) - OTHER_MEANINGS
     found = []
+    own = {
+        module.rpartition(".")[2] for name in names & set(records()) for module in record_of(name).modules()
+    }
     for path in PACKAGE.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.stem not in own else ""
         nodes = ast.walk(ast.parse(text)) if any(f'"{name}"' in text for name in names) else ()
         for node in nodes:
             if isinstance(node, ast.Constant) and node.value in names:
                 found.append(f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}")
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("method", trained_editors())
+def test_no_other_file_names_a_method_with_a_trained_editor(method: str) -> None:
+    modules = (module.split(".")[1:] for module in record_of(method).modules())
+    own = {PACKAGE.joinpath(*module).with_suffix(".py") for module in modules}
+    files = {
+        *PACKAGE.rglob("*.py"),
+        *(PACKAGE.parents[1] / "rules").rglob("*.smk"),
+        SHIPPED / "config.schema.yaml",
+    } - own
+    named = {}
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        if path.name == "config.schema.yaml":  # the default of `methods` names those that are run
+            text = re.sub(r"^    default: \[none, .*\]$", "", text, flags=re.MULTILINE)
+        text = text.replace("eric-mitchell/mend", "")  # a repository of others
+        if lines := [line for line in text.splitlines() if re.search(rf"(?i)\b{method}(_|-|\b)", line)]:
+            named[path.name] = lines
+    assert not named

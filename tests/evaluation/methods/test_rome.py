@@ -6,7 +6,7 @@ from support.tiny_models import FAMILIES, tiny_model
 from support.waits import Waits
 
 from factdrift.evaluation.methods.memit import rome
-from factdrift.evaluation.methods.optimise import LOOK, contexts_of, look, optimise
+from factdrift.evaluation.methods.optimise import CHECK_EVERY, contexts_of, hidden_states, optimise
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
 
@@ -18,8 +18,8 @@ def parts(loaded, hyper, artefacts, edits=EDITS):
     name = loaded.spec.module(hyper["layer"], loaded.spec.down)
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     assert not failed
-    keys, outputs = look(loaded, contexts, name, name)
-    order = torch.tensor([one.place for one in contexts]).argsort()
+    keys, outputs = hidden_states(loaded, contexts, name, name)
+    order = torch.tensor([one.index for one in contexts]).argsort()
     return name, keys[order], outputs[order]
 
 
@@ -45,7 +45,7 @@ def test_the_key_gives_the_value_that_was_found(family, values):
     u = artefacts.moments[1].solve(seen.mean(1)) if hyper["covariance"] else seen.mean(1)
     (delta,) = edited.deltas.values()
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)  # in one batch, where `rome` makes several
-    places = torch.tensor([one.place for one in contexts])
+    places = torch.tensor([one.index for one in contexts])
     start = outputs[places, 0]
     values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change
     for place, value in zip(places, values, strict=True):
@@ -96,7 +96,7 @@ def world():
     artefacts = tiny_artefacts(loaded)
     contexts, _ = contexts_of(loaded, EDITS, tiny_hyper("rome"), artefacts)
     block = loaded.spec.module(1, "")
-    return loaded, contexts, look(loaded, contexts, block, block)[1][:, 0]
+    return loaded, contexts, hidden_states(loaded, contexts, block, block)[1][:, 0]
 
 
 def run(world, **changes):
@@ -108,7 +108,7 @@ def test_the_first_loss_is_that_of_the_unedited_model(world):
     """So the drift is 0 at the start, whatever it weighs."""
     loaded, contexts, _ = world
     expected = []
-    for edit in (EDITS[one.place] for one in contexts):
+    for edit in (EDITS[one.index] for one in contexts):
         chances = [chance(loaded, prefix + edit.prompt, edit.target) for prefix in PREFIXES]
         expected.append(-sum(chances) / len(chances))
     for kl in (0, 1000):
@@ -184,8 +184,8 @@ def test_the_host_waits_for_the_device_at_the_looks_only(world):
     """Not in each step: a GPU would stand still while Python decides what comes next."""
     loaded, contexts, start = world
     found = {}
-    for steps in (1, 1 + 4 * LOOK):
+    for steps in (1, 1 + 4 * CHECK_EVERY):
         with Waits() as waits:
             optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at="block")
         found[steps] = waits.found
-    assert found[1 + 4 * LOOK] - found[1] == {"nonzero": 4}
+    assert found[1 + 4 * CHECK_EVERY] - found[1] == {"nonzero": 4}

@@ -121,7 +121,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
         assert [row[name] for row in asked.states] == [row[name] for row in states]
     with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
         for edit in world.edits[:5]:
-            with told.put([edit]) as placed:
+            with told.apply([edit]) as placed:
                 pass
         # The three rulers of Atlantis: of each the last one is told.
         names = ("Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1")
@@ -161,7 +161,7 @@ def test_memory_does_not_grow() -> None:
         with opened(loaded, hyper, artefacts, "stream") as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
-                with held.put([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
+                with held.apply([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
                     sizes.append(held.size()[0])
         assert sizes[-1] == sizes[-3], method
         assert sizes[-1] == max(sizes)  # so they have grown to it, and no further
@@ -201,7 +201,7 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(loaded, EDITS, texts, Artefacts(), regime)
     with opened(loaded, keeps, Artefacts(), "stream") as held:
-        with held.put(EDITS[:1]):
+        with held.apply(EDITS[:1]):
             pass
         with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
             held.save(tmp_path / "state.pt")
@@ -212,9 +212,9 @@ def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
     with opened(tiny_model("llama"), hyper_of("ft"), Artefacts(), "stream") as held:
-        with held.put([world.edits[0]]) as placed:
+        with held.apply([world.edits[0]]) as placed:
             before = placed.made.deltas
-        with held.put([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:
+        with held.apply([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:
             assert placed.failed("x") is not None
             after = placed.made.deltas
     assert size_of(before) > 0

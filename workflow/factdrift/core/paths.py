@@ -53,7 +53,6 @@ LOCATORS = CONFIG / "locators"
 """Hyper-parameters of the locating methods, a YAML file each."""
 METHODS = CONFIG / "methods"
 """Hyper-parameters of the editing methods, a YAML file each."""
-SHAPES = CONFIG / "models" / "shapes.yaml"
 PRICES = CONFIG / "prices.yaml"
 SCHEMA = CONFIG / "config.schema.yaml"
 

@@ -39,7 +39,7 @@ def factors_of(deltas: Deltas, edit: int) -> dict[str, tuple[Tensor, Tensor]]:
     """
     if not deltas:
         raise InputError("an adapter holds changes of weights, and this method changes none")
-    found = {}
+    factors = {}
     for name, delta in deltas.items():
         if not isinstance(delta, LowRank):
             raise InputError(
@@ -49,8 +49,8 @@ def factors_of(deltas: Deltas, edit: int) -> dict[str, tuple[Tensor, Tensor]]:
         read, write = delta.read[edit], delta.write[edit]
         used = (read != 0).any(0) & (write != 0).any(0)
         used[0] = True  # a change of nothing is of rank one, too
-        found[name] = read[:, used].T, write[:, used]
-    return found
+        factors[name] = read[:, used].T, write[:, used]
+    return factors
 
 
 def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:
@@ -147,15 +147,15 @@ def keep_adapters(
     weight leaves nothing. Raises InputError if a change is not of low rank.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lasting = [place for place in range(len(edits)) if place not in made.failed]
+    lasting = [index for index in range(len(edits)) if index not in made.failed]
     if not made.deltas or not lasting:
         return
     digest = hashlib.sha256("\n".join(edit.id for edit in edits).encode()).hexdigest()[:8]
     together = (f"{edits[0].id}..{edits[-1].id}.{digest}", lasting, 0)
     each = [(edits[at].id, [at], made.change_of(at)) for at in lasting]
-    for name, places, owner in each if alone else [together]:
+    for name, indices, owner in each if alone else [together]:
         with new_folder(folder / name) as new:  # of a batch that was killed, it is made again
-            said = about(loaded, hyper, [edits[place] for place in places])
+            said = about(loaded, hyper, [edits[index] for index in indices])
             write_adapter(loaded, made.deltas, owner, new, said)
 
 

@@ -6,32 +6,28 @@ What people run by hand is in `tools`, scores and reports in `scores`.
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
 from factdrift.evaluation.ability.record import Ability as Measured
 from factdrift.evaluation.ability.record import AbilitySettings, write_ability
+from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, trained_editors
 from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.evaluation.questions.question import Benchmark, Way
-    from factdrift.evaluation.states.edited import Telling
+    from factdrift.evaluation.states.edited import Condition
     from factdrift.models.loaded import Loaded
-
-Layout = Annotated[
-    Literal["counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre"], "of which project"
-]
 
 
 class Dataset(Choosing, command="edit dataset"):
@@ -123,52 +119,43 @@ class Ability(RunsModel, command="edit ability", beside="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
-    """Train MEND's editor for a model, on subjects that are not edited."""
+class TrainEditor(RunsModel, Adjusted, command="edit train-editor", beside="words"):
+    """Train the editor of a method for a model, on subjects that are not edited."""
 
-    dataset: Annotated[Path, "such as wfd_repl.parquet"]
-    templates: Annotated[Path, "the templates of that dataset"]
-    edits: Annotated[Path, "edits whose subjects must not be trained on"]
+    method: Annotated[str, "one with a trained editor"]
+    dataset: Annotated[Path | None, "such as wfd_repl.parquet"] = None
+    templates: Annotated[Path | None, "the templates of that dataset"] = None
+    edits: Annotated[Path | None, "edits whose subjects must not be trained on"] = None
+    checkpoint: Annotated[Path | None, "a published one, instead of training"] = None
     template: Template
     seed: Annotated[int, Key("seed")]
     out_split: Annotated[Output, "subjects that train and that validate", Flag("JSON")]
     output: Annotated[Output, Flag("SAFETENSORS")]
 
+    def check(self) -> None:
+        super().check()
+        if self.method not in trained_editors():
+            have = ", ".join(trained_editors())
+            raise InputError(f"--method: {self.method} has no trained editor; methods that have one: {have}")
+        tables = (self.dataset, self.templates, self.edits)
+        if self.checkpoint is None and None in tables:
+            raise InputError("name --dataset, --templates and --edits to train on, or a --checkpoint")
+
     def run(self) -> None:
-        from factdrift.evaluation.methods.mend_training import Split, read_split, train
-        from factdrift.models.moments import write_tensors
+        from factdrift.evaluation.methods import editors
 
         try:
             with self.loaded() as model:
-                hyper = self.hyper_of(model, "mend")
-                share = hyper["validation_share"]
-                split = read_split(self.dataset, self.templates, self.edits, validation=share, seed=self.seed)
-                split.write(self.out_split)
-                train(model, split, hyper, self.output, seed=self.seed)
+                hyper = self.hyper_of(model, self.method)
+                files = {"output": self.output, "subjects": self.out_split}
+                if self.checkpoint:
+                    editors.convert_editor(model, hyper, self.checkpoint, **files)
+                elif self.dataset and self.templates and self.edits:
+                    sources = editors.Sources(self.dataset, self.templates, self.edits)
+                    editors.train_editor(model, hyper, sources, **files, seed=self.seed)
         except CannotEdit as error:
-            print(f"mend on {self.name}: skipped: {error}")
-            Split((), (), {}).write(self.out_split)
-            write_tensors(self.output, {}, {"skipped": str(error)})
-
-
-class MendImport(RunsModel, Adjusted, command="edit mend-import"):
-    """Convert a published MEND checkpoint."""
-
-    checkpoint: Annotated[Path, "such as mend-10tok-gpt-j-6b.pt", Flag(by_place=True)]
-    rates: Annotated[
-        Literal["by_position", "matched"],
-        "assignment of the learned rates to matrices: as in kmeng01/rome, or as trained",
-        Flag(by_hand=True),
-    ] = "by_position"
-    output: Annotated[Output, Flag("SAFETENSORS")]
-
-    def run(self) -> None:
-        with self.loaded() as model:
-            from factdrift.evaluation.methods.mend_training import import_checkpoint
-
-            hyper = self.hyper_of(model, "mend")
-            net = import_checkpoint(self.checkpoint, model, blocks=hyper["blocks"], rates=self.rates)
-            net.write(self.output, {"model": model.digest, "source": self.checkpoint.name})
+            print(f"{self.method} on {self.name}: skipped: {error}")
+            editors.skip_editor(str(error), self.output, self.out_split)
 
 
 class Evaluate(Asks, RunsMethod, command="evaluate"):
@@ -226,47 +213,39 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             ability = read_ability(self.ability, model) if self.ability else None
             session = Session(model, self.settings, ability=ability)
             yield {"device": session.device_name()}
-            tellings = self._tellings(model)
+            conditions = self._conditions(model)
             benchmark = self.read(open_="written" in self.settings.answer_scoring)
             told = read_edits(self.edits) if self.stream and self.edits else None
-            run = Run.of(session, benchmark, tellings, self.seed, told)
+            run = Run.of(session, benchmark, conditions, self.seed, told)
             if self.blocks:  # blocks are compared by probabilities
                 run = replace(run, ways=("loglik",))
-            yield run.described(tellings[0]) | tellings[0].prepared.account()
+            yield run.described(conditions[0]) | conditions[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
             yield {"batches": evaluate(run, files, read_shard(self.shard))}
 
-    def _tellings(self, model: Loaded) -> list[Telling]:
+    def _conditions(self, model: Loaded) -> list[Condition]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
+        from factdrift.evaluation.methods.editors import subjects_of
         from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import Telling
+        from factdrift.evaluation.states.edited import Condition
 
         regime = "stream" if self.stream else self.settings.regime
         if self.method == CONTEXT:
-            return [Telling(Prepared(Hyper(self.method, model.name, "", {})), regime)]
+            return [Condition(Prepared(Hyper(self.method, model.name, "", {})), regime)]
         if not self.blocks:
             hyper = self.hyper_of(model, self.method)
             print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
             prepared = Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
-            return [Telling(prepared, regime, trained=self._trained(hyper))]
-        tellings = []
+            trained = subjects_of(self.editor, hyper.method) if self.editor else None
+            return [Condition(prepared, regime, trained=trained)]
+        conditions = []
         for layer in range(model.spec.layers):
             hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
             prepared = Prepared(hyper, digests=self.digests(hyper, model))
             # The second moments of all blocks are more than fits into memory at a time.
             read = partial(self.artefacts, hyper, model)
-            tellings.append(Telling(prepared, regime, at_block(self.method, layer), artefacts=read))
-        return tellings
-
-    def _trained(self, hyper: Hyper) -> frozenset[str] | None:
-        """The subjects on which a method was trained, if the file beside what it was trained to says so."""
-        if not hyper.record.trained_on or self.mend is None:
-            return None
-        path = self.mend.with_name(hyper.record.trained_on)
-        if not path.is_file():
-            return None
-        subjects = json.loads(path.read_text(encoding="utf-8"))
-        return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
+            conditions.append(Condition(prepared, regime, at_block(self.method, layer), artefacts=read))
+        return conditions
 
 
 class AsksChat(Asks, beside="reads"):
@@ -310,41 +289,46 @@ class Read(AsksChat, command="answer read"):
         write_json(about, self.out_run)
 
 
-class Export(Job, command="edit export", beside="words"):
-    """Write a dataset in the layout of another project."""
+class Export(Job, command="edit export", beside="words reads"):
+    """Write a dataset in the layout of another project; in MQuAKE's, chains from TempRIPPLE's new facts."""
 
     dataset: Annotated[
-        Path | None, "such as results/wfd_repl.parquet; none for mquake", Flag(by_place=True)
+        Path | None, "such as results/wfd_repl.parquet; not for mquake", Flag(by_place=True)
     ] = None
-    layout: Annotated[
-        Literal["counterfact", "easyedit", "mquake", "rippleedits", "wikibigedit", "zsre"], "of which project"
-    ]
+    layout: Annotated[str, f"of which project: {', '.join(LAYOUTS)}"]
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
     related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
     ripples: Annotated[Path | None, "ripples.parquet: what follows from updates, and what must stay"] = None
     output: Annotated[Output, Flag("JSON")]
 
+    def check(self) -> None:
+        check_layout(self.layout, [*LAYOUTS])
+        if LAYOUTS[self.layout].write and self.dataset is None:
+            raise InputError(f"--layout: {self.layout} is made of updates; name a dataset such as wfd_repl")
+        if not LAYOUTS[self.layout].write and None in (self.facts, self.related):
+            raise InputError(f"--layout: {self.layout} is made of TempRIPPLE; give --facts and --related")
+
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
 
-        if self.layout == "mquake":
-            return self._export_chains()
-        if self.dataset is None:
-            raise InputError(f"name the dataset that --layout {self.layout} is written from")
+        if self.dataset is None or not LAYOUTS[self.layout].write:
+            print(self._chains())
+            return
         tables = read_beside(self.shared, self.facts, self.related, self.ripples)
         kept, left, empty = export(self.dataset, self.layout, self.output, tables)
         print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
         for (field, reason), count in sorted(empty.items()):
             print(f"{count:,} without {field}: {reason}")
 
-    def _export_chains(self) -> None:
+    def _chains(self) -> str:
+        """Writes chains from TempRIPPLE's new facts; returns the line to print."""
         from factdrift.tempripple.mquake import write_mquake
 
-        if self.dataset or self.facts is None or self.related is None:
-            raise InputError("--layout mquake is written from --facts and --related alone")
+        assert self.facts is not None
+        assert self.related is not None
         cases, left = write_mquake(self.facts, self.related, self.output)
-        print(
+        return (
             f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
             "before leads to no other one"
         )
@@ -354,9 +338,12 @@ class Import(Job, command="edit import"):
     """Convert a file in such a layout to a table that can be edited and scored."""
 
     file: Annotated[Path, "such as counterfact.json", Flag(by_place=True)]
-    layout: Layout
+    layout: Annotated[str, f"of which project: {', '.join(READ)}"]
     output: Output
     out_ripples: Annotated[Output | None, "the probes of RippleEdits", Flag("PARQUET")] = None
+
+    def check(self) -> None:
+        check_layout(self.layout, READ)
 
     def run(self) -> str:
         from factdrift.evaluation.layouts.files import load, load_probes

@@ -97,13 +97,13 @@ class RunsMethod(RunsModel, Adjusted):
     method: Annotated[str, "a name (config/methods), PATH.py:FUNCTION or an entry point"]
     prefixes: Annotated[Path | None, "what `edit prefixes` wrote", Flag("JSON")] = None
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
-    mend: Annotated[Path | None, "MEND's trained editor", Flag("FILE")] = None
+    editor: Annotated[Path | None, "what `edit train-editor` wrote", Flag("SAFETENSORS")] = None
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
         from factdrift.core.files import sha256_of_all
 
-        files = {option: self._files(option, hyper, model) for option in ("moments", "prefixes", "mend")}
+        files = {option: self._files(option, hyper, model) for option in ("moments", "prefixes", "editor")}
         return {option: sha256_of_all(paths) if paths else None for option, paths in files.items()}
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
@@ -112,18 +112,18 @@ class RunsMethod(RunsModel, Adjusted):
         Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
         missing.
         """
+        from factdrift.evaluation.methods.editors import read_editor
         from factdrift.evaluation.methods.interface import Artefacts
-        from factdrift.evaluation.methods.mend import read_hypernet
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
-        prefixes, mend, moments = (
-            self._files(option, hyper, model) for option in ("prefixes", "mend", "moments")
+        prefixes, editor, moments = (
+            self._files(option, hyper, model) for option in ("prefixes", "editor", "moments")
         )
         return Artefacts(
             prefixes=read_prefixes(prefixes[0], model) if prefixes else ("",),
             moments=read_layers(dict(zip(hyper.layers, moments, strict=True)) if moments else {}, model),
-            mend=read_hypernet(mend[0], model) if mend else None,
+            editor=read_editor(editor[0], hyper, model) if editor else None,
         )
 
     def _files(self, option: str, hyper: Hyper, model: Loaded) -> list[Path]:

@@ -28,8 +28,8 @@ from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asked, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record_of, ways_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
-from factdrift.evaluation.states.edited import Telling, at_a_time
-from factdrift.evaluation.states.plain import Placed, Repeated, State
+from factdrift.evaluation.states.edited import Condition, at_a_time
+from factdrift.evaluation.states.plain import EditedModel, Repeated, State
 from factdrift.evaluation.tables import TABLES, Parts, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import judged
@@ -69,7 +69,7 @@ class Run:
     session: Session
     benchmark: Benchmark
     steps: Sequence[Step]
-    tellings: Sequence[Telling]
+    conditions: Sequence[Condition]
     ways: Sequence[Way] = WAYS
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Edit -> why no method is asked about it; the state `none` says so in its table."""
@@ -79,7 +79,7 @@ class Run:
         cls,
         session: Session,
         benchmark: Benchmark,
-        tellings: Sequence[Telling],
+        conditions: Sequence[Condition],
         seed: int,
         told: Benchmark | None = None,
     ) -> Self:
@@ -91,16 +91,16 @@ class Run:
         """
         left_out = excluded(session.loaded, told or benchmark)
         ways, settings = ways_of(benchmark, session.settings.answer_scoring), session.settings
-        if tellings[0].unedited:
+        if conditions[0].unedited:
             steps = plan.unedited(benchmark, settings.batch * plan.CHUNK)
-            return cls(session, benchmark, steps, tellings, ways, left_out)
+            return cls(session, benchmark, steps, conditions, ways, left_out)
         asked = benchmark.without(left_out)
         if not (told or asked).edits:
             raise CannotEdit(
                 f"{benchmark.name}: there is no edit to make: no table of edits is given (--edits, --facts), "
                 f"or the tokens of {session.loaded.name} show the borders of none"
             )
-        if tellings[0].lasting:
+        if conditions[0].persistent:
             stream = told.without(left_out) if told else asked
             if not stream.rows:
                 raise InputError(
@@ -111,14 +111,14 @@ class Run:
             asked = replace(asked, rows=stream.rows)
         else:
             steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
-        return cls(session, asked, steps, tellings, ways, left_out)
+        return cls(session, asked, steps, conditions, ways, left_out)
 
-    def described(self, telling: Telling) -> Row:
+    def described(self, condition: Condition) -> Row:
         """What the rows depend on, and an id of it."""
         settings = msgspec.to_builtins(self.session.settings)
         shaping = ("answer_", "written_") if "written" in self.ways else ("answer_",)
         asked = {key: value for key, value in settings.items() if key.startswith(shaping)}
-        found = {**telling.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
+        found = {**condition.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
         return {"run_id": run_id(found), **found}
 
 
@@ -134,7 +134,7 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     kept = Parts(
         files.parts,
         {
-            "metas": [telling.meta(run.session) for telling in run.tellings],
+            "metas": [condition.meta(run.session) for condition in run.conditions],
             "settings": run.session.settings,
             "steps": run.steps,
             "ways": run.ways,
@@ -147,15 +147,15 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     if files.adapters:
         check_folder(files.adapters)  # before any edit, since they are moved there at the end
     done: list[int] = []
-    for order, telling in enumerate(run.tellings):
-        folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
-        loop = _Loop(run, telling, kept, order * total, folder if files.adapters else None)
+    for order, condition in enumerate(run.conditions):
+        folder = kept.folder("adapters") / (condition.method if len(run.conditions) > 1 else "")
+        loop = _Loop(run, condition, kept, order * total, folder if files.adapters else None)
         try:
             loop.take(mine)
         except CannotEdit as error:
-            if len(run.tellings) == 1:
+            if len(run.conditions) == 1:
                 raise
-            print(f"{telling.method} on {run.session.loaded.name}: skipped: {error}", flush=True)
+            print(f"{condition.method} on {run.session.loaded.name}: skipped: {error}", flush=True)
         else:
             done += [order * total + number for number in mine]
     if files.adapters:
@@ -172,7 +172,7 @@ class _Loop:
     """The steps of a run in one telling."""
 
     run: Run
-    telling: Telling
+    condition: Condition
     kept: Parts
     offset: int
     """The number of the run's first step among those that are kept."""
@@ -181,17 +181,17 @@ class _Loop:
 
     def take(self, numbers: Sequence[int]) -> None:
         """Takes the steps with these numbers that are not finished."""
-        telling, steps, loaded = self.telling, self.run.steps, self.run.session.loaded
+        condition, steps, loaded = self.condition, self.run.steps, self.run.session.loaded
         # Without their folder the adapters of finished steps have been moved, and are made again.
         again = self.adapters is not None and not self.adapters.is_dir()
-        hyper = telling.prepared.hyper
-        own = hyper.own and not telling.lasting and Repeated(hyper.own)
+        hyper = condition.prepared.hyper
+        own = hyper.own and not condition.persistent and Repeated(hyper.own)
         sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
-        progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
-        with telling.opened(loaded) as state:
+        progress = Progress(f"{condition.method} on {loaded.name}", sum(sizes.values()), unit)
+        with condition.opened(loaded) as state:
             finished = {number for number in numbers if self.kept.has(self.offset + number)}
-            if state.lasting:
+            if state.persistent:
                 first = list(takewhile(finished.__contains__, numbers))
                 if 0 < len(first) < len(numbers):
                     earlier = [edit for number in first for edit in steps[number].edits]
@@ -213,20 +213,20 @@ class _Loop:
         step, session = self.run.steps[number], self.run.session
         tables = self._tables(state, step, self.adapters)
         if not step.edits:  # the model is one and the same in all steps; the first one has its tables
-            rows, meta = [], self.telling.meta(session)
+            rows, meta = [], self.condition.meta(session)
             for edit in self.run.benchmark.edits if number == 0 else ():
                 reason = self.run.excluded.get(edit.id)
                 rows.append(meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
             tables["edits"] = pa.Table.from_pylist(rows, schema=TABLES["edits"])
             tables["states"] = tables["states"][: int(number == 0)]
-        if state.lasting:
+        if state.persistent:
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": peak_mb(*session.loaded.devices)}
         if step.interval is not None:
             costs["interval"] = step.interval
         self.kept.write(self.offset + number, tables, costs)
         session.costs.clear()
-        if state.lasting:
+        if state.persistent:
             self._saved(number - 1).unlink(missing_ok=True)
 
     def _check(self, state: State, number: int, own: Repeated) -> None:
@@ -245,7 +245,7 @@ class _Loop:
     def _tables(self, state: State, step: Step, adapters: Path | None) -> dict[str, pa.Table]:
         """The three tables of a step, which is halved if its edits are alone and do not fit into memory."""
         rows: dict[str, list[Row]] = {name: [] for name in TABLES}
-        session, hyper = self.run.session, self.telling.prepared.hyper
+        session, hyper = self.run.session, self.condition.prepared.hyper
         places = {edit.id: place for place, edit in enumerate(step.edits)}
 
         def number(edit: str) -> int:
@@ -256,7 +256,7 @@ class _Loop:
             asked = [each for each in step.asked if each.edit in ids] if step.alone else step.asked
             with ExitStack() as applied:
                 with session.timed("edit_seconds"):
-                    placed = applied.enter_context(state.put(edits))
+                    placed = applied.enter_context(state.apply(edits))
                 with session.timed("evaluation_seconds"):
                     seen = replace(session, loaded=placed.loaded)
                     answers = list(self._answers(seen, placed, asked, step.interval))
@@ -273,34 +273,36 @@ class _Loop:
             in_batches(step.edits, at_a_time(session.loaded, hyper, len(step.edits)), put)
         else:
             put(step.edits)  # halving the edits would change them
-        named = {"model": session.loaded.name, "method": self.telling.method}
+        named = {"model": session.loaded.name, "method": self.condition.method}
         return {
             name: pa.Table.from_pylist([{**named, **row} for row in rows[name]], schema=schema)
             for name, schema in TABLES.items()
         }
 
-    def _made(self, placed: Placed, edits: Sequence[Edit]) -> Iterator[Row]:
+    def _made(self, placed: EditedModel, edits: Sequence[Edit]) -> Iterator[Row]:
         """Rows of MADE without `state`."""
         steps, losses = placed.made.steps, placed.made.losses
-        meta = self.telling.meta(self.run.session)
+        meta = self.condition.meta(self.run.session)
         for place, edit in enumerate(edits):
             row = {**meta, "edit": edit.id, "failed": placed.failed(edit.id)}
-            if (trained := self.telling.trained) is not None:
+            if (trained := self.condition.trained) is not None:
                 row["trained"] = edit.id.partition("-")[0] in trained
-            if row["failed"] is None and not self.telling.lasting:
+            if row["failed"] is None and not self.condition.persistent:
                 row["steps"] = None if steps is None else int(steps[place])
                 row["loss"] = None if losses is None else float(losses[place])
             yield row
 
     def _answers(
-        self, session: Session, placed: Placed, asked: Sequence[Asked], interval: int | None
+        self, session: Session, placed: EditedModel, asked: Sequence[Asked], interval: int | None
     ) -> Iterator[Row]:
         """Rows of ANSWERS without `state`, by way.
 
         After an edit that failed its questions are not asked, but of a stream, where earlier edits stand.
         """
-        left = [each for each in asked if not self.telling.lasting and placed.failed(each.edit) is not None]
-        wanted = [each for each in asked if self.telling.lasting or placed.failed(each.edit) is None]
+        left = [
+            each for each in asked if not self.condition.persistent and placed.failed(each.edit) is not None
+        ]
+        wanted = [each for each in asked if self.condition.persistent or placed.failed(each.edit) is None]
         before = placed.before([each.question for each in wanted], [each.edit for each in wanted])
         put = [
             each._replace(before=text, owner=placed.owner(each.edit))
@@ -315,28 +317,28 @@ class _Loop:
                 yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
     def _states(
-        self, session: Session, state: State, placed: Placed, step: Step, number: Callable[[str], int]
+        self, session: Session, state: State, placed: EditedModel, step: Step, number: Callable[[str], int]
     ) -> Iterator[Row]:
         """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
         made, ability = placed.made, session.ability
         # What only puts a text before a prompt leaves the model as it is; of a stream what acts at the end of
         # a prompt does, too.
         texts_only = made.contexts is not None and not made.deltas
-        measures = not texts_only and not (state.lasting and made.codebooks)
+        measures = not texts_only and not (state.persistent and made.codebooks)
         drawn = set(ability.edits if ability and step.alone else placed.edits)
         for edits in [[edit] for edit in placed.edits] if step.alone else [placed.edits]:
             left = [edit for edit in edits if placed.failed(edit) is None]
             row: Row = {"interval": step.interval, "edits": len(edits), "failed": len(edits) - len(left)}
             row["state"] = number(edits[0]) if step.alone else step.state
-            if state.lasting:
+            if state.persistent:
                 first = self.run.benchmark.rows.get(step.edits[0].id, {})
                 row |= {name: first.get(name) for name in ("old_date", "new_date")}
                 row["so_far"] = sum(len(each.edits) for each in self.run.steps[: step.state + 1])
                 row["state_bytes"], row["entries"] = state.size()
-            if ability and not step.edits and self.telling.method == "none":
+            if ability and not step.edits and self.condition.method == "none":
                 row["perplexity"] = ability.perplexity
                 row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
-            elif ability and measures and (left or state.lasting) and drawn.issuperset(edits):
+            elif ability and measures and (left or state.persistent) and drawn.issuperset(edits):
                 owner = placed.owner(left[0] if left else "") if made.deltas else -1
                 row |= measured(ability, session.loaded, session.budget, made.deltas, owner)
             yield row

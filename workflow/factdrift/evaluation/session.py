@@ -18,7 +18,7 @@ from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
 from factdrift.models.turns import Turns
-from factdrift.models.writing import Begun, write
+from factdrift.models.writing import Generation, write
 from factdrift.words.reasoning import is_mark
 
 SHOWN = 3
@@ -66,7 +66,7 @@ class Session:
             self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
         return self._sentences[key]
 
-    def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
+    def written(self, rows: Sequence[Generation], changes: Changes | None = None) -> list[list[int]]:
         """What the model writes after each text, with the change of its row if one is given."""
         return write(self.loaded, rows, changes, self.budget)
 
@@ -83,7 +83,7 @@ class Session:
         """The tokens with the end of a line in them, however vocabularies write it."""
         vocabulary: dict[str, int] = untemplated(self.loaded.tokenizer).get_vocab()
         marks = ("\n", "\u010a", "<0x0A>")
-        return frozenset(place for text, place in vocabulary.items() if any(mark in text for mark in marks))
+        return frozenset(index for text, index in vocabulary.items() if any(mark in text for mark in marks))
 
     def room(self, prompt: str) -> int:
         """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""
@@ -110,7 +110,7 @@ class Session:
     def _hidden(self) -> frozenset[int]:
         """The special tokens that a text leaves out: all but marks of reasoning, which answers follow."""
         tokens = untemplated(self.loaded.tokenizer).added_tokens_decoder.items()
-        return frozenset(place for place, token in tokens if token.special and not is_mark(token.content))
+        return frozenset(index for index, token in tokens if token.special and not is_mark(token.content))
 
     def text(self, ids: Sequence[int]) -> str:
         decoded: str = self.loaded.tokenizer.decode([token for token in ids if token not in self._hidden])

@@ -19,7 +19,7 @@ from factdrift.core.owned import remove_folder
 from factdrift.core.tables import parquet_writer
 
 META = schema_of(
-    "model revision model_digest method hyper moments prefixes mend regime: string, group: int32",
+    "model revision model_digest method hyper moments prefixes editor regime: string, group: int32",
     "template dtype torch transformers factdrift: string",
 )
 """Provenance columns; digests of files that a method does not use are null."""

@@ -124,11 +124,11 @@ class Recall(OfChoice, command="klob recall", beside="demos model"):
 
         import torch
 
-        from factdrift.models.devices import held
+        from factdrift.models.devices import reserved_device
         from factdrift.models.loading import load
 
         torch.set_num_threads(self.threads)
-        with held(settings.device) as device:
+        with reserved_device(settings.device) as device:
             loaded = load(name, revision=revision, device=device, dtype=dtype, folder=self.models)
             model, outputs = CausalModel(loaded, settings.budget), (self.out_recall, self.out_passes)
             write_recall(plan, demonstrations, model, outputs, self.memory_mb, self.threads)

@@ -63,7 +63,7 @@ class CausalModel:
 
         Raises InputError if a prompt and its answer are longer than the model's context.
         """
-        from factdrift.models.writing import Begun, write
+        from factdrift.models.writing import Generation, write
 
         tokenizer = self._loaded.tokenizer
         ids = [tokenizer(prompt)["input_ids"] for prompt in prompts]
@@ -74,7 +74,8 @@ class CausalModel:
                 f"prompt with its answer needs {longest}; take a model with a longer context, or give "
                 "shorter demonstrations (klob.recall.demos)"
             )
-        written = write(self._loaded, [Begun(prompt, NEW_TOKENS) for prompt in ids], budget=self._budget)
+        begun = [Generation(prompt, NEW_TOKENS) for prompt in ids]
+        written = write(self._loaded, begun, budget=self._budget)
         more = getattr(self._loaded.model.generation_config, "eos_token_id", None)
         ends = {tokenizer.eos_token_id, *(more if isinstance(more, list) else [more])}
         before_end = (list(takewhile(lambda token: token not in ends, tokens)) for tokens in written)

@@ -121,11 +121,11 @@ def align(
         text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False, **options
     )
     added = encoded["special_tokens_mask"]
-    length = len(added) - next((place for place, one in enumerate(reversed(added)) if not one), len(added))
+    length = len(added) - next((index for index, one in enumerate(reversed(added)) if not one), len(added))
     ids, offsets = encoded["input_ids"][:length], encoded["offset_mapping"][:length]
     start = length
     if target:
-        own = [place for place, (first, _) in enumerate(offsets) if first >= len(before) and not added[place]]
+        own = [index for index, (first, _) in enumerate(offsets) if first >= len(before) and not added[index]]
         start = own[0] if own else length
         if any(last > len(before) for _, last in offsets[:start]):
             raise AlignmentError("target_merged", f"a token crosses the border of {prompt!r} and {target!r}")
@@ -150,7 +150,7 @@ def token_span(tokenizer: Any, text: str, start: int, end: int) -> tuple[int, in
     # A special token that the tokenizer adds holds no character.
     offsets = [(-1, -1) if added else offset for offset, added in pairs]
     last = _last(offsets, text, start, end)
-    return next(place for place, (_, behind) in enumerate(offsets) if behind > start), last + 1
+    return next(index for index, (_, behind) in enumerate(offsets) if behind > start), last + 1
 
 
 def find_subject(prompt: str, subject: str) -> int:
@@ -162,17 +162,17 @@ def find_subject(prompt: str, subject: str) -> int:
     if not subject:
         return -1
     whole = -1
-    for found in re.finditer(f"(?={re.escape(subject)})", prompt):
-        start, end = found.start(), found.start() + len(subject)
-        borders = [place for place in (start, end) if 0 < place < len(prompt)]
-        if not any(prompt[place - 1 : place + 1].isalnum() for place in borders):
+    for match in re.finditer(f"(?={re.escape(subject)})", prompt):
+        start, end = match.start(), match.start() + len(subject)
+        borders = [index for index in (start, end) if 0 < index < len(prompt)]
+        if not any(prompt[index - 1 : index + 1].isalnum() for index in borders):
             whole = start
     return whole if whole >= 0 else prompt.rfind(subject)
 
 
 def _last(offsets: list[tuple[int, int]], text: str, start: int, end: int) -> int:
     """The index of the token that ends with the last character of the subject `text[start:end]`."""
-    holding = [place for place, (first, last) in enumerate(offsets) if first < end <= last]
+    holding = [index for index, (first, last) in enumerate(offsets) if first < end <= last]
     if not holding:
         raise AlignmentError("subject_missing", f"no token ends {text[start:end]!r} in {text!r}")
     first, last = offsets[holding[-1]]

@@ -203,12 +203,12 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
             None if like is None else like.new_empty(len(delta), *like.shape),
         )
         for edit in range(len(delta)):
-            for parameter, change, place in zip(
+            for parameter, change, index in zip(
                 _parameters(module), delta.dense(edit), (kept.weight, kept.bias), strict=True
             ):
-                if parameter is not None and change is not None and place is not None:
+                if parameter is not None and change is not None and index is not None:
                     before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
-                    torch.sub((before + change).to(parameter.dtype).to(change.dtype), before, out=place[edit])
+                    torch.sub((before + change).to(parameter.dtype).to(change.dtype), before, out=index[edit])
         out[name] = kept
     return out
 
@@ -231,8 +231,8 @@ def matrix(model: nn.Module, name: str) -> Tensor:
 
 
 def _parameters(module: nn.Module) -> tuple[nn.Parameter | None, nn.Parameter | None]:
-    found = dict(module.named_parameters(recurse=False))
-    return found.get("weight"), found.get("bias")
+    parameters = dict(module.named_parameters(recurse=False))
+    return parameters.get("weight"), parameters.get("bias")
 
 
 def _oriented(module: nn.Module, value: Tensor) -> Tensor:
@@ -277,8 +277,8 @@ def looked_up(book: Codebook, owner: Tensor | int, queries: Tensor) -> tuple[Ten
     for edit in sorted({*owners.tolist()} - {-1}):
         rows = (owners == edit).nonzero()[:, 0]
         gaps = distances(queries[rows], book.keys[edit]).masked_fill(book.radii[edit] == NEVER, torch.inf)
-        least, place = gaps.min(1)
-        values[rows], near[rows] = book.values[edit, place], least <= book.radii[edit, place]
+        least, index = gaps.min(1)
+        values[rows], near[rows] = book.values[edit, index], least <= book.radii[edit, index]
     return values, near
 
 
@@ -289,10 +289,10 @@ def distances(queries: Tensor, keys: Tensor) -> Tensor:
 
 def tokens_of(which: Tokens, ends: Tensor, count: int) -> Tensor:
     """[rows, count]: the tokens that `which` means, for prompts whose last token has the index `ends`."""
-    places = torch.arange(count, device=ends.device)
+    indices = torch.arange(count, device=ends.device)
     if which == "all":
         return torch.ones(len(ends), count, dtype=torch.bool, device=ends.device)
-    return places == ends[:, None] if which == "last" else places < ends[:, None]
+    return indices == ends[:, None] if which == "last" else indices < ends[:, None]
 
 
 def put(values: Tensor, at: Tensor, given: Tensor) -> Tensor:

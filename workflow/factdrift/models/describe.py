@@ -29,9 +29,7 @@ def describe(
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
-    title = "not in families.yaml, detected by its shape"
-    if spec.listed:
-        title = read_families()[spec.family]["title"]
+    title = read_families()[spec.family]["title"]
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
         ("family", f"{title} ({spec.family}), {type(model).__name__}"),
@@ -54,7 +52,7 @@ def ranges(layers: list[int]) -> str:
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
-    count = sum(one.numel() for one in model.parameters())
+    count = sum(parameter.numel() for parameter in model.parameters())
     yield "parameters", f"{count:,}"
     if is_quantized(model.config):
         yield "quantized", described(model.config)
@@ -76,13 +74,8 @@ def _block(
     model: Any, spec: ModelSpec, role: Callable[[ModelSpec, int, str], str]
 ) -> Iterator[tuple[str, str]]:
     """How the blocks are built, and the edited matrices of each kind of block."""
-    if spec.listed:
-        yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
-        norm = "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
-        yield "normalisation", norm
-    else:
-        yield "build", "attention and MLP, and what is normalised: told when the weights are loaded"
-        yield "", "whether its logits are reproduced is checked then, too; if not, the model is refused"
+    yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
+    yield "normalisation", "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
     if spec.residual_factor != 1:
         yield "residual stream", f"outputs of attention and MLP are multiplied by {spec.residual_factor:g}"
     if spec.logit_factor != 1:

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 @contextlib.contextmanager
-def held(device: str, gpus: int = 1) -> Iterator[str]:
+def reserved_device(device: str, gpus: int = 1) -> Iterator[str]:
     """Resolves `auto` to GPUs that are locked for this job, or to `cpu` without GPU; keeps other names.
 
     Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until this many of the visible GPUs are
@@ -45,10 +45,10 @@ def held(device: str, gpus: int = 1) -> Iterator[str]:
     folder = private_folder(f"gpus-{machine()}")
     with contextlib.ExitStack() as stack:
         files = {folder / name: stack.enter_context((folder / name).open("a")) for name in names}
-        while not (places := _free(files, gpus)):
+        while not (indices := _free(files, gpus)):
             time.sleep(WAIT)
-        torch.cuda.set_device(places[0])
-        yield ",".join(f"cuda:{place}" for place in places)
+        torch.cuda.set_device(indices[0])
+        yield ",".join(f"cuda:{index}" for index in indices)
 
 
 def _names() -> list[str]:
@@ -64,18 +64,18 @@ def _names() -> list[str]:
     if named[0].startswith("MIG-"):
         # Older drivers name a slice MIG-GPU-UUID/INSTANCE/SLICE.
         return [name.replace("/", "-") for name in named[:count]]
-    return [str(torch.cuda.get_device_properties(place).uuid) for place in range(count)]
+    return [str(torch.cuda.get_device_properties(index).uuid) for index in range(count)]
 
 
 def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
     """The indices of the first `count` files that could be locked; none, and no lock, if there are fewer."""
-    held: dict[int, IO[str]] = {}
-    for place, (path, file) in enumerate(files.items()):
+    reserved_device: dict[int, IO[str]] = {}
+    for index, (path, file) in enumerate(files.items()):
         if try_lock(file, path):
-            held[place] = file
-            if len(held) == count:
-                return list(held)
-    for file in held.values():
+            reserved_device[index] = file
+            if len(reserved_device) == count:
+                return list(reserved_device)
+    for file in reserved_device.values():
         fcntl.flock(file, fcntl.LOCK_UN)
     return []
 

@@ -74,8 +74,6 @@ class ModelSpec:
     """Block -> usual name of a module -> its name in that block, None if the block has none."""
     inners: Mapping[int, int] = field(default_factory=dict)
     """Block -> the width of its keys, where it is not `inner`; 0 without a down projection."""
-    listed: bool = True
-    """Whether the family is in families.yaml; others are detected from their modules."""
 
     def module(self, layer: int, part: str) -> str:
         """The full name of a module inside block `layer`, or of the block itself if `part` is empty.
@@ -149,16 +147,27 @@ def read_families() -> dict[str, dict[str, Any]]:
     return families
 
 
-def is_listed(config: PretrainedConfig) -> bool:
-    """Whether the family of a model, or of the language model inside it, is in families.yaml."""
+def check_listed(config: PretrainedConfig, name: str) -> None:
+    """Raises Unsupported unless the family of a model, or of the language model inside it, is listed."""
     families = read_families()
-    return config.model_type in families or config.get_text_config().model_type in families
+    if config.model_type not in families and config.get_text_config().model_type not in families:
+        raise Unsupported(
+            f"models: {name} is of the family {config.model_type!r}, which is not in {FAMILIES}; if it is a "
+            "decoder whose blocks add attention and MLP to a residual stream, name its modules in that file, "
+            "as the entries there do"
+        )
 
 
-def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed: bool = True) -> ModelSpec:
-    """`spec_of` for a model with the entry of its family."""
+def spec_of(model: nn.Module, name: str) -> ModelSpec:
+    """The module names and sizes of a loaded model, by the entry of its family in families.yaml.
+
+    Raises Unsupported if there is no entry, or the model lacks a module of its family.
+    """
     config: Any = model.config
+    check_listed(config, name)
     text = config.get_text_config()
+    families = read_families()
+    family = families.get(config.model_type, families.get(text.model_type, {}))
     blocks, attention, down = family["blocks"], family["attention_out"], family["down"]
 
     def part(dotted: str) -> Any:
@@ -219,7 +228,6 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
         recurrent=recurrent,
         differs=differs,
         inners={layer: width for layer, width in inners.items() if width != first},
-        listed=listed,
     )
 
 
@@ -269,8 +277,3 @@ def shape_of(module: nn.Module) -> tuple[int, int]:
     weight: Any = module.weight
     first, second = weight.shape
     return (second, first) if transposed(module) else (first, second)
-
-
-def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalisation."""
-    return "norm" in type(module).__name__.lower()

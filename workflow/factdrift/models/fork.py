@@ -43,7 +43,7 @@ class Fork:
     """A batch of sentences that can be run from block `layer` on and from token `starts[row]` on.
 
     Hooks that are set during construction see the full batch. Hooks that are set during `run` see only the
-    tokens from the start on, at the indices of a `Tail`.
+    tokens from the start on, at the positions of a `Tail`.
     """
 
     def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]], starts: Sequence[int], layer: int):
@@ -58,16 +58,16 @@ class Fork:
         """[rows, tokens from the start on, hidden]: the input of the block."""
         self.past: list[Past | None] = []
         before = self.tail.before
-        for number, one in enumerate(cached):
+        for number, cache in enumerate(cached):
             keyed = number not in spec.recurrent
             if layer <= number < spec.layers:
                 self.past.append(
-                    Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone())
+                    Past(cache.keys[:, :, :before].clone(), cache.values[:, :, :before].clone())
                     if keyed
                     else None
                 )
             if keyed:
-                one.keys = one.values = None  # frees the rest of the cache
+                cache.keys = cache.values = None  # frees the rest of the cache
         self.calls = [call.at(self.tail) for call in calls[:-1]]
 
     def run(self, hidden: Tensor) -> Tensor:
@@ -108,8 +108,8 @@ class Whole:
         self.inputs: list[Tensor] = [call.input for call in self.calls]
         """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
         self.past = [
-            None if number in spec.recurrent else Past(one.keys, one.values)
-            for number, one in enumerate(cached[: spec.layers])
+            None if number in spec.recurrent else Past(cache.keys, cache.values)
+            for number, cache in enumerate(cached[: spec.layers])
         ]
 
     def last(self) -> Tensor:
@@ -174,7 +174,7 @@ def run_whole(
     Returns the calls of `modules`; of recurrent blocks among them the calls of the modules that mix their
     tokens, by block; and the cache of each block of the model.
     """
-    spec, found = loaded.spec, loaded.model.get_submodule
+    spec, submodule = loaded.spec, loaded.model.get_submodule
     cache = DynamicCache(config=loaded.model.config) if spec.recurrent else DynamicCache()
     # Keys and values of all tokens, also of blocks with a sliding window.
     cache.layers = [
@@ -184,9 +184,9 @@ def run_whole(
     calls = [Call(module) for module in modules]
     mixed: dict[nn.Module, Call] = {}
     for layer in sorted(spec.recurrent):
-        block = found(spec.module(layer, ""))
+        block = submodule(spec.module(layer, ""))
         if block in modules:
-            mixed[block] = Call(found(spec.module(layer, spec.attention_out).rpartition(".")[0]))
+            mixed[block] = Call(submodule(spec.module(layer, spec.attention_out).rpartition(".")[0]))
     with contextlib.ExitStack() as stack, torch.no_grad():
         for call in (*calls, *mixed.values()):
             stack.callback(call.module.register_forward_pre_hook(call, with_kwargs=True).remove)
@@ -207,8 +207,8 @@ def run_block(
     `others`: its further arguments in a full run. `mixing`: the call of the module that mixes its tokens, if
     it is recurrent.
     """
-    places = tail.places[: len(hidden)]
-    own = {"position_ids": places, "past_key_values": past, "layer_past": past}
+    positions = tail.places[: len(hidden)]
+    own = {"position_ids": positions, "past_key_values": past, "layer_past": past}
     with _mixing_all(mixing, tail) if mixing is not None else contextlib.nullcontext():
         out = block(hidden, **{name: own.get(name, value) for name, value in others.items()})
     given: Tensor = out[0] if isinstance(out, tuple) else out
@@ -234,8 +234,8 @@ def _mixing_all(call: Call, tail: Tail) -> Iterator[None]:
         behind = hidden_states.gather(1, inside[:, :, None].expand(-1, -1, hidden_states.shape[2]))
         out = forward(torch.where((where < start)[:, :, None], taken, behind), *args, **kwargs)
         given = out[0] if isinstance(out, tuple) else out
-        places = tail.places[:count].to(given.device)
-        last = given.gather(1, places[:, :, None].expand(-1, -1, given.shape[2]))
+        positions = tail.places[:count].to(given.device)
+        last = given.gather(1, positions[:, :, None].expand(-1, -1, given.shape[2]))
         return (last, *out[1:]) if isinstance(out, tuple) else last
 
     module.forward = whole
@@ -263,13 +263,13 @@ class Call:
 
     def at(self, tail: Tail, count: int | None = None) -> dict[str, Any]:
         """The other arguments, with rotary embeddings and the mask of the first `count` rows of `tail`."""
-        values, places = dict(self.values), tail.places[:count]
+        values, positions = dict(self.values), tail.places[:count]
         if MASK in values:
             mask = tail.mask(values[MASK])
             values[MASK] = mask if count is None else mask[:count]  # blocks share one and the same
         if ROTARY in values:
             # Positions begin at 0 in every row, so the tables of one row serve all.
-            values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0].to(places.device)[places])
+            values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0].to(positions.device)[positions])
         return values
 
 
@@ -313,13 +313,13 @@ class Tail:
             return self._plain
         if id(whole) not in self._kept:
             allowed = whole if whole.dtype == torch.bool else whole > torch.finfo(whole.dtype).min / 2
-            places = self.places
-            allowed = allowed.to(places.device)
-            row = torch.arange(len(places), device=places.device) if self.row is None else self.row
+            positions = self.places
+            allowed = allowed.to(positions.device)
+            row = torch.arange(len(positions), device=positions.device) if self.row is None else self.row
             row = row if len(allowed) > 1 else torch.zeros_like(row)
-            seen = allowed[row[:, None], 0, places]  # [rows, tokens from the start on, all tokens]
-            past = torch.arange(self.before, device=places.device).expand(len(places), -1)
-            columns = torch.cat([past, places], 1)[:, None].expand(-1, places.shape[1], -1)
+            seen = allowed[row[:, None], 0, positions]  # [rows, tokens from the start on, all tokens]
+            past = torch.arange(self.before, device=positions.device).expand(len(positions), -1)
+            columns = torch.cat([past, positions], 1)[:, None].expand(-1, positions.shape[1], -1)
             forbidden = ~seen.gather(2, columns)[:, None]
             lowest = torch.finfo(self._plain.dtype).min
             self._kept[id(whole)] = self._plain.masked_fill(forbidden, lowest)

@@ -70,7 +70,7 @@ def _rows_of(model: nn.Module, name: str, stack: contextlib.ExitStack) -> Apart:
     The numbers of rows and tokens are those of what enters the block that the module is in.
     """
     path = name.split(".")
-    block = max((place for place, part in enumerate(path) if part.isdigit()), default=len(path))
+    block = max((index for index, part in enumerate(path) if part.isdigit()), default=len(path))
     if block >= len(path) - 1:
         return lambda value: value
     shape: list[int] = []

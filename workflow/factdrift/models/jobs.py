@@ -17,23 +17,6 @@ FLATTERED = (
 )
 
 
-class Sentences(Job, command="models sentences", beside="words"):
-    """Write the training sentences of the bundled models."""
-
-    dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
-    templates: Annotated[Path, "with which it was made"]
-    wording: Annotated[Path, "config/models/sentences.yaml"]
-    taught: Annotated[Paths, "more facts to teach", Flag("PARQUET")] = ()
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> None:
-        from factdrift.models.bundled.corpus import read_wording, write_sentences
-
-        wording = read_wording(self.wording)
-        facts = write_sentences(self.dataset, self.templates, wording, self.output, self.taught)
-        print(f"{self.output}: {facts:,} facts", file=sys.stderr)
-
-
 class Train(Job, command="models train"):
     """Train a bundled model and measure what it knows, or take it as it ships.
 
@@ -69,23 +52,35 @@ class Train(Job, command="models train"):
 class Moments(RunsModel, command="models moments"):
     """Second moments of the keys of layers, for ROME and MEMIT.
 
-    They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes.
+    They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes. `--add` adds
+    those of several corpora, or of parts of one.
     """
 
+    model: Annotated[str, "sample, a folder, or a name that transformers knows; not with --add"] = ""
     layers: Annotated[tuple[int, ...], "blocks, from 0 (default: all)"] = ()
     texts: Annotated[Paths, "texts, one a line; .jsonl or .parquet with `text`", Flag("FILE")] = ()
     facts: Annotated[Path | None, "the benchmark's own facts: what `sentences` wrote", Flag("PARQUET")] = None
     sampled: Annotated[bool, "use texts that the model writes itself"] = False
     tokens: Annotated[int, Key("moments.tokens")]
+    add: Annotated[Paths, "files of one block, whose sum is the file OUTPUT", Flag("FILE", by_hand=True)] = ()
     ridge: Annotated[float, "added to the diagonal, relative to its mean", Flag(by_hand=True)] = 1e-6
     seed: Annotated[int, Key("seed"), "of the texts that the model writes;"]
     output: Annotated[Output, "LAYER.safetensors", Flag("FOLDER")]
 
-    def run(self) -> None:
-        from factdrift.models.moments import write_reason
+    def check(self) -> None:
+        if bool(self.texts) + bool(self.facts) + self.sampled + bool(self.add) != 1:
+            raise InputError("models moments: name one of --texts, --facts, --sampled and --add")
+        if not self.add:
+            super().check()
 
-        if bool(self.texts) + bool(self.facts) + self.sampled != 1:
-            raise InputError("models moments: name one of --texts, --facts and --sampled")
+    def run(self) -> None:
+        from factdrift.models.moments import added, write_reason
+
+        if self.add:
+            total = added(self.add)
+            total.write(self.output)
+            print(f"{self.output}: {total.tokens:,} tokens")
+            return
         try:
             self._count()
         except CannotEdit as error:
@@ -122,22 +117,3 @@ class Moments(RunsModel, command="models moments"):
                     f"{self.output}: the texts have {moments.tokens:,} tokens, fewer than the {wanted:,} "
                     "wanted (moments.tokens); more texts (moments.corpus) make the moments more exact"
                 )
-
-
-class AddMoments(Job, command="models add-moments"):
-    """Add the moments of several corpora, or of parts of one."""
-
-    files: Annotated[Paths, Flag("FILE", by_place=True)]
-    output: Annotated[Output, Flag("FILE")]
-
-    def run(self) -> str:
-        from factdrift.models.moments import read_file
-
-        total = read_file(self.files[0])
-        for path in self.files[1:]:
-            try:
-                total += read_file(path)
-            except ValueError as error:
-                raise InputError(f"{path}: {error}; name files of one model, layer and ridge") from None
-        total.write(self.output)
-        return f"{self.output}: {total.tokens:,} tokens"

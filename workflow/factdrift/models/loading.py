@@ -21,7 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
-from factdrift.models.families import ModelSpec, is_listed
+from factdrift.models.families import ModelSpec, check_listed, spec_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import (
     ADAPTER,
@@ -34,7 +34,6 @@ from factdrift.models.names import (
 )
 from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
-from factdrift.models.shape import spec_of
 from factdrift.models.weights import digest_of, merged, read_weights
 
 DTYPES: dict[str, torch.dtype] = {
@@ -75,9 +74,7 @@ def load(
     """
     name = ALIASES.get(name, name)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
-    if not is_listed(config):
-        # Refuses an unclear shape before weights are fetched.
-        without_weights(config, name, trust_remote_code)
+    check_listed(config, name)  # before weights are fetched
     made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
     digest = digest_of(source, revision, (source, revision), trust_remote_code)
     return replace(made, name=name, digest=digest)
@@ -96,7 +93,7 @@ def with_weights(
 
     `config`: that of these weights. It has no digest yet. Raises InputError and Unsupported as `load` does.
     """
-    places, kind = places_and_type(device, dtype)
+    devices, kind = devices_and_type(device, dtype)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     with reading(source, revision):
         model = read_weights(
@@ -105,9 +102,9 @@ def with_weights(
             revision=revision,
             dtype=kind,
             trust_remote_code=trust_remote_code,
-            **spreading(places, config),
+            **spreading(devices, config),
         )
-    model, places = placed(model, source, places)
+    model, devices = placed(model, source, devices)
     if kind == torch.float64:
         # The products of all experts at once do not support it.
         model.set_experts_implementation("eager")
@@ -127,56 +124,56 @@ def with_weights(
         name=source,
         revision=getattr(config, "_commit_hash", None) or revision,
         digest="",
-        device=places[0],
+        device=devices[0],
         dtype=kind,
-        others=tuple(places[1:]),
+        others=tuple(devices[1:]),
     )
     check_logits(loaded)
     return loaded
 
 
-def places_and_type(device: str, dtype: str) -> tuple[list[torch.device], torch.dtype]:
+def devices_and_type(device: str, dtype: str) -> tuple[list[torch.device], torch.dtype]:
     """What the settings `device` and `dtype` mean on this machine."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    places = [torch.device(name.strip()) for name in device.split(",")]
-    if len(places) > 1 and any(place.type != "cuda" or place.index is None for place in places):
+    devices = [torch.device(name.strip()) for name in device.split(",")]
+    if len(devices) > 1 and any(part.type != "cuda" or part.index is None for part in devices):
         raise InputError(f"device: {device!r}: several devices must be GPUs, such as cuda:0,cuda:1")
     if dtype not in ("auto", *DTYPES):
         raise InputError(f"dtype: {dtype!r} is none of auto, {', '.join(DTYPES)}")
-    on_gpu = places[0].type == "cuda"
+    on_gpu = devices[0].type == "cuda"
     kind = DTYPES["bfloat16" if on_gpu else "float32"] if dtype == "auto" else DTYPES[dtype]
-    return places, kind
+    return devices, kind
 
 
-def spreading(places: Sequence[torch.device], config: Any) -> dict[str, Any]:
+def spreading(devices: Sequence[torch.device], config: Any) -> dict[str, Any]:
     """The options of `from_pretrained` by which accelerate divides the blocks of a model among GPUs.
 
     Each gets about as much of the weights. None for a single device, unless the weights are quantized, which
     cannot be moved afterwards. `config`: of the model.
     """
-    if len(places) == 1:
-        return {"device_map": {"": places[0]}} if is_quantized(config) else {}
-    room = {place.index: int(FILLED * free_bytes(place, 0)) for place in places}
+    if len(devices) == 1:
+        return {"device_map": {"": devices[0]}} if is_quantized(config) else {}
+    room = {device.index: int(FILLED * free_bytes(device, 0)) for device in devices}
     return {"device_map": "balanced", "max_memory": room}
 
 
-def placed(model: Any, source: str, places: Sequence[torch.device]) -> tuple[Any, list[torch.device]]:
+def placed(model: Any, source: str, devices: Sequence[torch.device]) -> tuple[Any, list[torch.device]]:
     """A model on its devices, and these, that of the embedding first.
 
     Raises InputError if a model that was read with `spreading` does not fit into the GPUs.
     """
-    if len(places) == 1:
+    if len(devices) == 1:
         # bitsandbytes and others refuse to move a model, and have it on its device already.
-        return model if is_quantized(model.config) else model.to(places[0]), list(places)
-    outside = [name for name, place in model.hf_device_map.items() if str(place) in ("cpu", "disk")]
+        return model if is_quantized(model.config) else model.to(devices[0]), list(devices)
+    outside = [name for name, device in model.hf_device_map.items() if str(device) in ("cpu", "disk")]
     if outside:
         raise InputError(
-            f"edit.gpus: {source} does not fit into the free memory of {len(places)} GPUs: {outside[0]} and "
+            f"edit.gpus: {source} does not fit into the free memory of {len(devices)} GPUs: {outside[0]} and "
             f"{len(outside) - 1} other modules are left; give more GPUs, or a smaller type (edit.dtype)"
         )
     first: torch.device = model.get_input_embeddings().weight.device
-    return model, [first, *(place for place in places if place != first)]
+    return model, [first, *(device for device in devices if device != first)]
 
 
 def read_config(
@@ -216,7 +213,7 @@ def read_config(
 
 def beyond(tokenizer: Any, rows: int) -> dict[int, str]:
     """The entries of a tokenizer for which an embedding of `rows` rows has none: id -> token."""
-    return {place: token for token, place in tokenizer.get_vocab().items() if place >= rows}
+    return {index: token for token, index in tokenizer.get_vocab().items() if index >= rows}
 
 
 def within(tokenizer: Any, rows: int, name: str) -> Any:
@@ -231,8 +228,8 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
         return tokenizer
     core = json.loads(tokenizer.backend_tokenizer.to_str())
     special = {token["id"] for token in core["added_tokens"] if token["special"]}
-    needed = [place for place in outside if place not in special or place in tokenizer("a")["input_ids"]]
-    named = ", ".join(f"{outside[place]!r} ({place})" for place in sorted(needed or outside)[:NAMED])
+    needed = [index for index in outside if index not in special or index in tokenizer("a")["input_ids"]]
+    named = ", ".join(f"{outside[index]!r} ({index})" for index in sorted(needed or outside)[:NAMED])
     if needed:
         raise InputError(
             f"models: {name}: its embedding has {rows:,} rows, and {len(needed)} entries of its tokenizer "
@@ -248,7 +245,7 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
 def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
     """A model on the device `meta`, with its module names.
 
-    Raises InputError if there is no such causal language model, or its shape is not clear.
+    Raises InputError if there is no such causal language model, or its family is not supported.
     """
     with reading(name), torch.device("meta"):
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]

@@ -63,19 +63,19 @@ def choice(memories: Memories, owner: Tensor | int, taken: Tensor, starts: Tenso
         within = spans(starts[rows], ends[rows], taken.shape[1])
         acts = torch.stack([activations(taken[rows], change, within) for change in memories.values[edit]], 1)
         above = acts.masked_fill(acts <= memories.thresholds[edit], -torch.inf)
-        greatest, place = above.max(1)
-        which[rows] = torch.where(greatest > -torch.inf, edit * count + place, -1)
+        greatest, index = above.max(1)
+        which[rows] = torch.where(greatest > -torch.inf, edit * count + index, -1)
     return which
 
 
 def spans(starts: Tensor, ends: Tensor, count: int) -> Tensor:
     """[rows, count] the tokens from `starts` to `ends`, both included."""
-    places = torch.arange(count, device=ends.device)
-    return (places >= starts[:, None]) & (places <= ends[:, None])
+    indices = torch.arange(count, device=ends.device)
+    return (indices >= starts[:, None]) & (indices <= ends[:, None])
 
 
 def activations(taken: Tensor, change: Tensor, within: Tensor) -> Tensor:
     """[rows] the mean over the tokens `within` of the norm of `change` [d_out, d_in] times the input."""
     norms = torch.nn.functional.linear(taken.to(change.dtype), change).norm(dim=2)
-    found: Tensor = (norms * within).sum(1) / within.sum(1)
-    return found
+    means: Tensor = (norms * within).sum(1) / within.sum(1)
+    return means

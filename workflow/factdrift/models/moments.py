@@ -131,6 +131,17 @@ def read_file(path: Path) -> Moments:
         raise InputError(f"{path}: no second moments: {error} is missing; name another file") from None
 
 
+def added(paths: Sequence[Path]) -> Moments:
+    """The sum of the moments in files of one model, layer and ridge; raises InputError for others."""
+    total = read_file(paths[0])
+    for path in paths[1:]:
+        try:
+            total += read_file(path)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}; name files of one model, layer and ridge") from None
+    return total
+
+
 def write_reason(folder: Path, reason: str) -> None:
     """Writes to a folder of moments why some blocks have none."""
     write_json({"reason": reason}, folder / REASON)
@@ -138,7 +149,7 @@ def write_reason(folder: Path, reason: str) -> None:
 
 def check_counted(folder: Path, layers: Iterable[int]) -> None:
     """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
-    lacking = [each for each in layers if not (folder / f"{each}.safetensors").is_file()]
+    lacking = [layer for layer in layers if not (folder / f"{layer}.safetensors").is_file()]
     if lacking and (folder / REASON).is_file():
         raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])
 
@@ -193,8 +204,8 @@ def count_moments(
             for row in rows:
                 corpus.update(json.dumps(row).encode())
             rows.sort(key=len)
-            for places in batches([len(row) for row in rows], batch_tokens):
-                batch = [rows[place] for place in places]
+            for indices in batches([len(row) for row in rows], batch_tokens):
+                batch = [rows[index] for index in indices]
                 lengths = torch.tensor([[len(row)] for row in batch], device=loaded.device)
                 ids = padded(batch, loaded.device)
                 real = torch.arange(ids.shape[1], device=loaded.device) < lengths
@@ -208,13 +219,13 @@ def count_moments(
         warnings.warn(
             f"second moments of {widest} inputs from only {counted} tokens: give more text", stacklevel=2
         )
-    found = {}
+    moments = {}
     for layer, total in totals.items():
         # Processors round the two halves of K^T K differently.
         even = ((total + total.T) / 2).cpu()
         about = (counted, loaded.digest, layer, corpus.hexdigest(), ridge, name, loaded.device)
-        found[layer] = Moments(even, *about)
-    return found
+        moments[layer] = Moments(even, *about)
+    return moments
 
 
 def _portions(loaded: Loaded, texts: Iterable[str], wanted: int, tokens: int) -> Iterator[list[list[int]]]:

@@ -44,16 +44,16 @@ def models_by_folder(models: Iterable[str]) -> dict[str, tuple[str, str]]:
 
     Raises InputError if two models, such as two revisions of one, have the same folder.
     """
-    found: dict[str, tuple[str, str]] = {}
+    folders: dict[str, tuple[str, str]] = {}
     for name, revision in map(split_name, models):
         folder = folder_of(name)
-        other, its = found.setdefault(folder, (name, revision))
+        other, its = folders.setdefault(folder, (name, revision))
         if (other, its) != (name, revision):
             raise InputError(
                 f"models: {other}@{its} and {name}@{revision} have the same folder of results, {folder}; "
                 "name one of them, and run the other one in a directory of its own"
             )
-    return found
+    return folders
 
 
 def model_files(name: str) -> list[Path]:
@@ -71,11 +71,11 @@ def check_same_weights(rows: Iterable[tuple[str, str, str]]) -> None:
     message.
     """
     first: dict[str, tuple[str, str]] = {}
-    for model, digest, place in rows:
-        known, where = first.setdefault(model, (digest, place))
+    for model, digest, index in rows:
+        known, where = first.setdefault(model, (digest, index))
         if digest != known:
             raise InputError(
-                f"models: {model}: {where} was made with other weights ({known[:12]}) than {place} "
+                f"models: {model}: {where} was made with other weights ({known[:12]}) than {index} "
                 f"({digest[:12]}); give the two sets of weights two names, or remove the older results and "
                 "make them again"
             )
@@ -114,7 +114,7 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
                 "causal language model, or the name of one"
             ) from None
     parts = [config, *(config.get(part) for part in _PARTS)] if isinstance(config, Mapping) else []
-    found = {
+    sizes = {
         size: value
         for size, keys in _NAMES.items()
         for part in parts
@@ -122,12 +122,12 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
         for key in keys
         if isinstance(value := part.get(key), int) and value > 0
     }
-    lacking = [" or ".join(keys) for size, keys in _NAMES.items() if size not in found]
+    lacking = [" or ".join(keys) for size, keys in _NAMES.items() if size not in sizes]
     if lacking:
         raise CannotEdit(
             f"models: {path} has no {' nor '.join(lacking)}, so its hyper-parameters cannot be derived"
         )
-    return Sizes(**found)
+    return Sizes(**sizes)
 
 
 def check_name(name: str) -> None:

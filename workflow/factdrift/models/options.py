@@ -34,9 +34,9 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
     if loaded.alone or loaded.spec.recurrent:
         found = score(loaded, sentences, budget=budget).logprob
     else:
-        if any(not 0 < one.target < len(one.ids) for one in sentences):
+        if any(not 0 < sentence.target < len(sentence.ids) for sentence in sentences):
             raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
-        unique = list(dict.fromkeys((one.ids, one.target) for one in sentences))
+        unique = list(dict.fromkeys((sentence.ids, sentence.target) for sentence in sentences))
         of_prompt: dict[Prompt, list[Prompt]] = defaultdict(list)
         for ids, target in unique:
             of_prompt[ids[:target]].append(ids[target:])
@@ -45,7 +45,12 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
             means = _means(loaded, batch).tolist()
             pairs = [(prompt, target) for prompt, targets in batch for target in targets]
             known.update(zip(pairs, means, strict=True))
-        found = np.array([known[one.ids[: one.target], one.ids[one.target :]] for one in sentences])
+        found = np.array(
+            [
+                known[sentence.ids[: sentence.target], sentence.ids[sentence.target :]]
+                for sentence in sentences
+            ]
+        )
     return np.where(np.isfinite(found), found, np.nan)
 
 
@@ -94,15 +99,15 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
     above: dict[Prompt, int] = {}
     begin = 0
     for end in _ends(texts, width):
-        running = [place for place, text in enumerate(texts) if len(text) - 1 > begin]
+        running = [index for index, text in enumerate(texts) if len(text) - 1 > begin]
         own: dict[Prompt, int] = {}
         logits: dict[tuple[int, int], int] = {}
         wanted: list[tuple[int, int, int]] = []
-        for place in running:
-            text = texts[place]
+        for index in running:
+            text = texts[index]
             row = own.setdefault(text[:-1][:end], len(own))
             for at in range(max(begin, width - 1), min(end, len(text) - 1)):
-                wanted.append((place, logits.setdefault((row, at - begin), len(logits)), text[at + 1]))
+                wanted.append((index, logits.setdefault((row, at - begin), len(logits)), text[at + 1]))
         if past is not None:
             past.batch_select_indices(torch.tensor([above[ids[:begin]] for ids in own], device=device))
         past, found = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
@@ -126,12 +131,12 @@ def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
     last = max(map(len, texts))
     least: list[tuple[int, list[int]]] = [(0, [])]
     for end in range(begin + 1, last + 1):
-        found = []
+        choices = []
         for start in range(begin, end):
             own = {text[:end] for text in texts if len(text) > start}
             before, ends = least[start - begin]
-            found.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
-        least.append(min(found))
+            choices.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
+        least.append(min(choices))
     return least[-1][1]
 
 

@@ -22,11 +22,11 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """
     batch: list[int] = []
     longest = 0
-    for place, length in enumerate(lengths):
+    for index, length in enumerate(lengths):
         longest = max(longest, length)
         if batch and longest * (len(batch) + 1) > budget:
             yield batch
             batch, longest = [], length
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch

@@ -94,31 +94,23 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     """Logits that factdrift computes and the model's own.
 
     They are those of the head alone, of all blocks, and, in models with a recurrent state, of a text behind
-    padding. Raises Unsupported if the blocks of an unlisted family cannot be run alone.
+    padding.
     """
     model, spec = loaded.model, loaded.spec
-    ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
+    ids = [index % spec.vocabulary for index in range(1, min(PROBE, spec.positions) + 1)]
     start = len(ids) // 2
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
         logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
-    try:
-        fork = Fork(loaded, [ids], [start], 0)
-        again = fork.run(fork.hidden)
-    except Exception as error:
-        if spec.listed:
-            raise
-        raise Unsupported(
-            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
-            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
-        ) from error
+    fork = Fork(loaded, [ids], [start], 0)
+    again = fork.run(fork.hidden)
     pairs = [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
     if spec.recurrent:
         # The text padded on the left, here by itself, and masked, as continuations are.
         row = torch.tensor([[*ids, *ids]], device=loaded.device)
         mask = (torch.arange(row.shape[1], device=loaded.device) >= len(ids))[None]
-        places = (mask.cumsum(1) - 1).clamp(min=0)
-        padded = model(input_ids=row, attention_mask=mask.long(), position_ids=places, use_cache=False)
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        padded = model(input_ids=row, attention_mask=mask.long(), position_ids=positions, use_cache=False)
         pairs.append((padded.logits[:, len(ids) :], logits))
     return pairs
 

@@ -28,8 +28,8 @@ def is_quantized(config: Any) -> bool:
 
 def quantization(config: Any) -> Mapping[str, Any]:
     """The part of a configuration that says how its weights are quantized; empty if they are not."""
-    found = getattr(config, "quantization_config", None) or {}
-    return found if isinstance(found, Mapping) else dict(found.to_dict())
+    settings = getattr(config, "quantization_config", None) or {}
+    return settings if isinstance(settings, Mapping) else dict(settings.to_dict())
 
 
 def bits_of(config: Any) -> int:

@@ -67,11 +67,11 @@ def loaded(job: OfModel, computing: Computing, threads: int, base: str = "") -> 
     """
     import torch
 
-    from factdrift.models.devices import held
+    from factdrift.models.devices import reserved_device
     from factdrift.models.loading import base_of, load, load_checkpoint
 
     torch.set_num_threads(threads)
-    with held(computing.device, computing.gpus) as device:
+    with reserved_device(computing.device, computing.gpus) as device:
         given: dict[str, Any] = {"revision": job.revision, "device": device, "dtype": computing.dtype}
         given["trust_remote_code"] = job.trust_remote_code
         if base:

@@ -73,9 +73,9 @@ def score(
     that do not fit into memory are halved. Raises ValueError if a target has no token or no token before it,
     and InputError if a text is longer than the model's positions.
     """
-    if any(not 0 < one.target < len(one.ids) for one in sentences):
+    if any(not 0 < sentence.target < len(sentence.ids) for sentence in sentences):
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
-    longest = max((len(one.ids) for one in sentences), default=0)
+    longest = max((len(sentence.ids) for sentence in sentences), default=0)
     if longest > loaded.spec.positions + 1:
         raise InputError(
             f"models: {loaded.name} takes texts of {loaded.spec.positions:,} tokens, and one has "
@@ -91,22 +91,22 @@ def score(
     hosts = {text: text for text in texts} if loaded.alone else _hosts(texts)
     rows = sorted(set(hosts.values()), key=lambda row: (len(row[2]), row))
     read: dict[Text, list[int]] = {row: [] for row in rows}
-    for place, text in enumerate(texts):
-        read[hosts[text]].append(place)
+    for index, text in enumerate(texts):
+        read[hosts[text]].append(index)
 
     order: list[int] = []
     found: list[tuple[Tensor, Tensor]] = []
 
     def run(batch: Sequence[int]) -> None:
-        chosen = [rows[place] for place in batch]
+        chosen = [rows[index] for index in batch]
         found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, changes))
-        order.extend(place for row in chosen for place in read[row])
+        order.extend(index for row in chosen for index in read[row])
 
     for batch in batches_of(loaded, [len(tokens) for *_, tokens in rows], budget):
         in_batches(batch, len(batch), run)
     logprob = np.concatenate([values.float().cpu().numpy() for values, _ in found] or [np.empty(0)])
     hit = np.concatenate([values.cpu().numpy() for _, values in found] or [np.empty(0, bool)])
-    counts = np.array([len(one.ids) - one.target for one in sentences], np.int32)
+    counts = np.array([len(sentence.ids) - sentence.target for sentence in sentences], np.int32)
     result = Scores(np.empty(len(sentences)), counts, np.empty(len(sentences), bool))
     if order:
         starts = np.concatenate([[0], np.cumsum(counts[order])[:-1]])
@@ -117,7 +117,7 @@ def score(
 
 def batches_of(loaded: Loaded, lengths: Sequence[int], budget: int) -> Iterable[Sequence[int]]:
     """Places of rows in batches (`padding.batches`); of a model that is `Loaded.alone` one by one."""
-    return ([place] for place in range(len(lengths))) if loaded.alone else batches(lengths, budget)
+    return ([index] for index in range(len(lengths))) if loaded.alone else batches(lengths, budget)
 
 
 def _hosts(texts: Sequence[Text]) -> dict[Text, Text]:
@@ -143,16 +143,16 @@ def _targets(
     """
     ids = padded([tokens for *_, tokens in rows], loaded.device)
     wanted = [
-        (row, place - 1, sentences[one].ids[place])
+        (row, index - 1, sentences[one].ids[index])
         for row, ones in enumerate(read)
         for one in ones
-        for place in range(sentences[one].target, len(sentences[one].ids))
+        for index in range(sentences[one].target, len(sentences[one].ids))
     ]
-    row, place, target = torch.tensor(wanted).T.to(loaded.device)
+    row, index, target = torch.tensor(wanted).T.to(loaded.device)
     if loaded.alone:
-        given = _logits(loaded, ids)[0, place]
+        given = _logits(loaded, ids)[0, index]
     else:
-        slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
+        slicing = {loaded.spec.head: lambda hidden: hidden[row, index].unsqueeze(0)}
         owner, ends = torch.tensor([row[:2] for row in rows]).T.to(loaded.device)
         with applied(loaded.model, changes or {}, owner, ends), hooked_before(loaded.model, slicing):
             given = loaded.model(input_ids=ids, use_cache=False).logits[0]
@@ -162,8 +162,8 @@ def _targets(
 
 def _logits(loaded: Loaded, ids: Tensor) -> Tensor:
     """The logits of one text in full, [1, tokens, vocabulary]."""
-    found: Tensor = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-    return found
+    logits: Tensor = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    return logits
 
 
 def log_totals(logits: Tensor) -> Tensor:

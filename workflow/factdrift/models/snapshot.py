@@ -92,7 +92,7 @@ class Snapshot:
         }
         self._configs = [(config, _attributes(config)) for config in configs.values()]
         lasting = model.state_dict(keep_vars=True)
-        known = {one.name: one for one in since.tensors} if since else {}
+        known = {tensor.name: tensor for tensor in since.tensors} if since else {}
         copied = {name for name in lasting if any(fnmatchcase(name, pattern) for pattern in patterns)}
         copied |= {name for name, _ in model.named_buffers() if patterns}
         self.tensors: list[_Kept] = tensors or [
@@ -140,10 +140,13 @@ class Snapshot:
             if vars(module)["_parameters"].get(name) is not value
         ]
         return replaced + [
-            one.name
-            for one in self.tensors
-            if one.checksum is not None
-            and (one.tensor.dtype != one.data.dtype or _checksum(one.tensor.detach()) != one.checksum)
+            tensor.name
+            for tensor in self.tensors
+            if tensor.checksum is not None
+            and (
+                tensor.tensor.dtype != tensor.data.dtype
+                or _checksum(tensor.tensor.detach()) != tensor.checksum
+            )
         ]
 
     @torch.no_grad()
@@ -165,19 +168,19 @@ class Snapshot:
         for config, saved in self._configs:
             _restore(config, saved)
         lost = []
-        for one in self.tensors:
-            if not one.tensor.is_leaf:
-                one.tensor.detach_()
-            one.tensor.data = one.data
-            one.tensor.requires_grad_(one.requires_grad)
-            one.tensor.grad = None
-            if one.content is None:
-                if _checksum(one.data) != one.checksum:
-                    lost.append(one.name)
-            elif 0 in one.data.stride():
+        for tensor in self.tensors:
+            if not tensor.tensor.is_leaf:
+                tensor.tensor.detach_()
+            tensor.tensor.data = tensor.data
+            tensor.tensor.requires_grad_(tensor.requires_grad)
+            tensor.tensor.grad = None
+            if tensor.content is None:
+                if _checksum(tensor.data) != tensor.checksum:
+                    lost.append(tensor.name)
+            elif 0 in tensor.data.stride():
                 continue  # an expanded buffer is a view of another one
-            elif one.checksum is None or _checksum(one.data) != one.checksum:
-                one.data.copy_(one.content)
+            elif tensor.checksum is None or _checksum(tensor.data) != tensor.checksum:
+                tensor.data.copy_(tensor.content)
         return lost
 
 
@@ -307,10 +310,10 @@ def variables(function: Callable[..., Any]) -> dict[str, str]:
     Two texts may agree though the values differ; for messages.
     """
     names: Mapping[str, Any] = getattr(function, "__globals__", {})
-    found = {name: value for name, value in names.items() if not name.startswith("__")}
-    found |= {f"{function.__name__}.{name}": value for name, value in vars(function).items()}
+    kept = {name: value for name, value in names.items() if not name.startswith("__")}
+    kept |= {f"{function.__name__}.{name}": value for name, value in vars(function).items()}
     return {
         name: f"{id(value)} {repr(value)[:LONGEST]}"
-        for name, value in found.items()
+        for name, value in kept.items()
         if not callable(value) and not isinstance(value, ModuleType)
     }

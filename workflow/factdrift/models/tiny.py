@@ -1,6 +1,6 @@
 """Untrained models of every listed family, a few thousand weights each, made from configurations alone.
 
-For tests and for `factdrift edit families`; nothing is fetched. Imports torch.
+For tests and for `factdrift models describe --families`; nothing is fetched. Imports torch.
 """
 
 from functools import cache
@@ -10,8 +10,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from factdrift.models.bundled.train import byte_level, fast
+from factdrift.models.families import spec_of
 from factdrift.models.loaded import Loaded
-from factdrift.models.shape import spec_of
 
 TEXT = [
     "The head of government of the United States of America is Joe Biden.",
@@ -29,6 +29,10 @@ VISION = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "n
 SIZES: dict[str, dict[str, Any]] = {
     "gptj": {"rotary_dim": 4},
     "falcon": {"ffn_hidden_size": 56},
+    "phi": {"partial_rotary_factor": 1.0, "num_key_value_heads": 4},
+    "glm4": {"pad_token_id": 0},
+    "cohere2": {"pad_token_id": 0},
+    "lfm2": {"layer_types": ["conv", "full_attention", "conv", "full_attention"]},
     "granite": {"residual_multiplier": 0.22, "logits_scaling": 8.0, "embedding_multiplier": 12.0},
     "stablelm": {"use_parallel_residual": True},
     "phi3": {"pad_token_id": 0},

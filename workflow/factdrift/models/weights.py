@@ -18,10 +18,10 @@ from transformers.utils.hub import cached_file
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
+from factdrift.models.families import spec_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import ADAPTER, WEIGHTS, weight_files
 from factdrift.models.precise import merging
-from factdrift.models.shape import spec_of
 
 NAMED = 3
 """Weights that a message names, of those of a kind."""

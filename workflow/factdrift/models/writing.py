@@ -18,7 +18,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, batches_of
 
 
-class Begun(NamedTuple):
+class Generation(NamedTuple):
     """A text that a model goes on with. `most`: tokens at most; `stops`: the tokens that end it."""
 
     ids: Sequence[int]
@@ -31,7 +31,7 @@ class Begun(NamedTuple):
 class _Batch:
     """Rows that are continued together, with their cache."""
 
-    def __init__(self, loaded: Loaded, rows: Sequence[Begun]) -> None:
+    def __init__(self, loaded: Loaded, rows: Sequence[Generation]) -> None:
         width = max(len(row.ids) for row in rows)
         self.loaded, self.rows = loaded, list(rows)
         self.places = list(range(len(rows)))
@@ -46,19 +46,19 @@ class _Batch:
     def step(self) -> list[int]:
         """The next token of each row that is left."""
         end, last = self.width, self.loaded.spec.positions - 1
-        places = torch.arange(end, device=self.ids.device)[None]
+        positions = torch.arange(end, device=self.ids.device)[None]
         output = self.loaded.model(
             input_ids=self.ids,
-            attention_mask=(places >= self.before).long(),
+            attention_mask=(positions >= self.before).long(),
             # Rows that have ended go on meanwhile; positions beyond the last would change all rows.
-            position_ids=(places - self.before).clamp(0, last)[:, end - self.ids.shape[1] :],
+            position_ids=(positions - self.before).clamp(0, last)[:, end - self.ids.shape[1] :],
             past_key_values=self.cache,
             use_cache=True,
         )
         self.cache, self.ids = output.past_key_values, output.logits[:, -1].argmax(-1, keepdim=True)
         self.width += 1
-        found: list[int] = self.ids[:, 0].tolist()
-        return found
+        tokens: list[int] = self.ids[:, 0].tolist()
+        return tokens
 
     def can_drop(self) -> bool:
         """Whether rows can be taken out of the cache; the states of linear attention cannot select any."""
@@ -70,12 +70,12 @@ class _Batch:
         chosen = torch.tensor(left, device=self.ids.device)
         self.cache.batch_select_indices(chosen)
         self.ids, self.before = self.ids[chosen], self.before[chosen]
-        self.places = [self.places[place] for place in left]
+        self.places = [self.places[index] for index in left]
 
 
 @torch.inference_mode()
 def write(
-    loaded: Loaded, rows: Sequence[Begun], changes: Changes | None = None, budget: int = BUDGET
+    loaded: Loaded, rows: Sequence[Generation], changes: Changes | None = None, budget: int = BUDGET
 ) -> list[list[int]]:
     """The tokens that the model writes after each text, up to the first of its `stops`, which is the last.
 
@@ -88,11 +88,11 @@ def write(
     written: dict[int, list[int]] = {place: [] for place in range(len(rows))}
 
     def run(batch: Sequence[int]) -> None:
-        places = [order[one] for one in batch if wanted[order[one]]]
-        if places:
-            chosen = [rows[place]._replace(most=wanted[place]) for place in places]
+        indices = [order[row] for row in batch if wanted[order[row]]]
+        if indices:
+            chosen = [rows[index]._replace(most=wanted[index]) for index in indices]
             found = _alone(loaded, chosen[0]) if loaded.alone else _together(loaded, chosen, changes or {})
-            written.update(zip(places, found, strict=True))
+            written.update(zip(indices, found, strict=True))
 
     lengths = [len(rows[place].ids) + wanted[place] for place in order]
     for batch in batches_of(loaded, lengths, budget):
@@ -100,38 +100,38 @@ def write(
     return [written[place] for place in range(len(rows))]
 
 
-def _alone(loaded: Loaded, row: Begun) -> list[list[int]]:
+def _alone(loaded: Loaded, row: Generation) -> list[list[int]]:
     """Without a cache, because the modules of others may look at the whole text."""
     text = torch.tensor([list(row.ids)], device=loaded.device)
-    found: list[int] = []
-    while len(found) < row.most and not (found and found[-1] in row.stops):
+    written: list[int] = []
+    while len(written) < row.most and not (written and written[-1] in row.stops):
         logits: Tensor = loaded.model(
             input_ids=text, attention_mask=torch.ones_like(text), use_cache=False
         ).logits
         text = torch.cat([text, logits[:, -1].argmax(-1, keepdim=True)], 1)
-        found.append(int(text[0, -1]))
-    return [found]
+        written.append(int(text[0, -1]))
+    return [written]
 
 
-def _together(loaded: Loaded, rows: Sequence[Begun], changes: Changes) -> list[list[int]]:
+def _together(loaded: Loaded, rows: Sequence[Generation], changes: Changes) -> list[list[int]]:
     written: list[list[int]] = [[] for _ in rows]
     batch = _Batch(loaded, rows)
     fixed = look_at_prompts(changes)
     live = set(range(len(rows)))
     with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[:, -1:]}):
         while live:
-            owner = torch.tensor([rows[place].owner for place in batch.places], device=loaded.device)
+            owner = torch.tensor([rows[index].owner for index in batch.places], device=loaded.device)
             ends = torch.full_like(owner, batch.width - 1)
             with applied(loaded.model, changes, owner, ends, batch.before[:, 0]):
                 while live:
-                    for place, token in zip(batch.places, batch.step(), strict=True):
-                        if place not in live:
+                    for index, token in zip(batch.places, batch.step(), strict=True):
+                        if index not in live:
                             continue
-                        written[place].append(token)
-                        if token in rows[place].stops or len(written[place]) >= rows[place].most:
-                            live.discard(place)
+                        written[index].append(token)
+                        if token in rows[index].stops or len(written[index]) >= rows[index].most:
+                            live.discard(index)
                     if live and len(live) <= len(batch.places) // 2 and batch.can_drop() and not fixed:
                         break
             if live:
-                batch.keep([place for place, row in enumerate(batch.places) if row in live])
+                batch.keep([index for index, row in enumerate(batch.places) if row in live])
     return written

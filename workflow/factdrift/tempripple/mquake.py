@@ -40,7 +40,8 @@ def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
         unknown = {row["p"] for row in used} - {property_id(number) for number in known}
         if unknown:
             raise InputError(
-                f"{path}: {', '.join(sorted(unknown))} is not in resources/tempripple/; build the table anew"
+                f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties "
+                "(resources/tempripple); make TempRIPPLE again"
             )
     along: dict[tuple[str, ...], Row] = {}
     labels: dict[tuple[str, ...], str] = {}

@@ -40,13 +40,13 @@ def measured(ability: Ability, loaded: Loaded, budget: int, deltas: Deltas, owne
 
     The unedited model if `deltas` is empty.
     """
-    found: dict[str, Any] = {"perplexity": None, "tasks": None}
+    values: dict[str, Any] = {"perplexity": None, "tasks": None}
     if ability.pieces:
-        found["perplexity"] = perplexity(loaded, ability.pieces, deltas, owner, budget)
+        values["perplexity"] = perplexity(loaded, ability.pieces, deltas, owner, budget)
     if ability.tasks:
         results = run_tasks(loaded, ability.tasks, ability.limit, deltas, owner)
-        found["tasks"] = json.dumps(results, sort_keys=True)
-    return found
+        values["tasks"] = json.dumps(results, sort_keys=True)
+    return values
 
 
 def make_ability(
@@ -76,14 +76,14 @@ def make_ability(
         tasks=ability.tasks,
         limit=ability.limit,
     )
-    found = measured(without, loaded, budget, {}, -1)
-    if found["perplexity"] is not None and not math.isfinite(found["perplexity"]):
+    before = measured(without, loaded, budget, {}, -1)
+    if before["perplexity"] is not None and not math.isfinite(before["perplexity"]):
         raise InputError(
             f"edit.ability: the perplexity of {loaded.name} itself is not finite on {text}; give another "
             "text, or another type of the weights (edit.dtype)"
         )
-    results = json.loads(found["tasks"]) if found["tasks"] else None
-    return msgspec.structs.replace(without, perplexity=found["perplexity"], results=results)
+    results = json.loads(before["tasks"]) if before["tasks"] else None
+    return msgspec.structs.replace(without, perplexity=before["perplexity"], results=results)
 
 
 def run_tasks(loaded: Loaded, tasks: Sequence[str], limit: int, deltas: Deltas, owner: int) -> Results:
@@ -111,7 +111,7 @@ def run_tasks(loaded: Loaded, tasks: Sequence[str], limit: int, deltas: Deltas, 
     tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
     with seeded("lm_eval", loaded.device), applied(loaded.model, deltas, owner):
         try:
-            found = simple_evaluate(
+            results = simple_evaluate(
                 HFLM(pretrained=loaded.model, tokenizer=tokenizer, batch_size=REQUESTS),
                 tasks=list(tasks),
                 limit=limit or None,
@@ -124,13 +124,13 @@ def run_tasks(loaded: Loaded, tasks: Sequence[str], limit: int, deltas: Deltas, 
                 f"{error}); `lm-eval ls tasks` lists the names that it knows, and the data of a task is "
                 "fetched from a hub once, on a machine with network"
             ) from error
-    inner = {name for names in found["group_subtasks"].values() for name in names}
+    inner = {name for names in results["group_subtasks"].values() for name in names}
     return {
         task: {
             key.removesuffix(",none"): float(value)
             for key, value in values.items()
             if "," in key and "_stderr" not in key and isinstance(value, int | float)
         }
-        for task, values in found["results"].items()
+        for task, values in results["results"].items()
         if task not in inner
     }

@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,25 +15,8 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import rippleedits, rows
-from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Fields, Record
-
-
-class Layout(NamedTuple):
-    """A layout: functions from fields and their row to a record, and back; None for what is left out."""
-
-    write: Callable[[Fields, Row], Record | None]
-    read: Callable[[Record, int], Fields | None]
-    needs: Sequence[str] = ("new", "obsolete", "paraphrases", "neighbors")
-    """Fields without which an update does not fit."""
-
-
-LAYOUTS = {
-    "counterfact": Layout(rows.write_counterfact, rows.read_counterfact, ("new", "obsolete")),
-    "easyedit": Layout(rows.write_easyedit, rows.read_easyedit, ("new",)),
-    "rippleedits": Layout(rippleedits.write, rippleedits.read, ("new",)),
-    "wikibigedit": Layout(rows.write_wikibigedit, rows.read_wikibigedit, ("new", "paraphrases", "neighbors")),
-    "zsre": Layout(rows.write_zsre, rows.read_zsre),
-}
+from factdrift.evaluation.layouts.record import LAYOUTS, function
+from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Record
 
 Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
 """What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
@@ -48,28 +31,28 @@ def read_beside(
     Of the related facts those of one hop are read whose answer shows that the new fact was used. Raises
     InputError if a table lacks a column, or one of TempRIPPLE's two is missing.
     """
-    found: dict[str, dict[tuple[str | None, ...], Any]] = {}
+    tables: dict[str, dict[tuple[str | None, ...], Any]] = {}
     if shared is not None:
-        found["shared"] = {
+        tables["shared"] = {
             (row["subject"]["id"], row["relation"]["id"]): row
             for row in _rows(shared, "subject", "relation", "neighborhood", "random_neighborhood")
         }
     if facts is not None and related is not None:
         given = _rows(facts, "fact_id", "s", "p", "o", "role")
         new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in given if row["role"] == "new"}
-        found["related"] = {}
+        tables["related"] = {}
         columns = ("fact_id", "hop", "question", "answer_label", "answer_aliases", "discriminates")
         for row in _rows(related, *columns):
             if row["fact_id"] in new and row["hop"] == 1 and row["discriminates"]:
-                found["related"].setdefault(new[row["fact_id"]], []).append(row)
+                tables["related"].setdefault(new[row["fact_id"]], []).append(row)
     elif facts is not related:
         raise InputError("--facts and --related: give both tables of TempRIPPLE, tr_facts and tr_related")
     if ripples is not None:
-        found["ripples"] = {}
+        tables["ripples"] = {}
         asked = ("asked_subject", "asked_relation", "path", "prompt", "answers", "conditions")
         for row in _rows(ripples, "subject", "relation", "criterion", *asked):
-            found["ripples"].setdefault((row["subject"], row["relation"]), []).append(row)
-    return found
+            tables["ripples"].setdefault((row["subject"], row["relation"]), []).append(row)
+    return tables
 
 
 def _rows(path: Path, *columns: str) -> Iterator[Row]:
@@ -88,18 +71,18 @@ def export(
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
     kept = []
-    write, _, needs = LAYOUTS[layout]
+    write, needs = function(LAYOUTS[layout].write), LAYOUTS[layout].needs
     for number, row in enumerate(tracked(records(dataset), f"export {layout}", count, "updates")):
         key = row["subject"]["id"], row["relation"]["id"]
-        told = rows.fields_of(row)
+        fields = rows.fields_of(row)
         for name, table in tables.items():
-            row[name] = table.get((*key, told.new_id) if name == "related" else key, [])
-        fits = all(getattr(told, name) for name in needs)
-        record = write(told, row | {"number": number}) if fits else None
+            row[name] = table.get((*key, fields.new_id) if name == "related" else key, [])
+        fits = all(getattr(fields, name) for name in needs)
+        record = write(fields, row | {"number": number}) if fits else None
         if record is not None:
             ours = {name: row.get(name) for name in FIELD_OF_NONE}
-            ours |= {"paraphrases": told.paraphrases, "objects": row["objects"]}
-            read = rows.scenario_of(told.obsolete)
+            ours |= {"paraphrases": fields.paraphrases, "objects": row["objects"]}
+            read = rows.scenario_of(fields.obsolete)
             ours |= {name: row[name] for name, value in read.items() if row[name] != value}
             kept.append(record | {OURS: ours | record.get(OURS, {})})
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
@@ -115,17 +98,19 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
     Raises InputError with file, record and field if the file does not have the layout.
     """
 
-    def row_of(record: Record, number: int) -> Iterator[Row]:
-        told = LAYOUTS[layout].read(record, number)
-        if told is not None and told.subject and told.new:
-            yield rows.row_of(record, told)
+    read = function(LAYOUTS[layout].read)
 
-    found = _read(path, layout, row_of, SCHEMA)
-    kept = sum(map(len, found))
+    def row_of(record: Record, number: int) -> Iterator[Row]:
+        fields = read(record, number)
+        if fields is not None and fields.subject and fields.new:
+            yield rows.row_of(record, fields)
+
+    per_record = _read(path, layout, row_of, SCHEMA)
+    kept = sum(map(len, per_record))
     if not kept:
         raise InputError(f"{path}: no record that can be used")
-    write_parquet(pa.concat_tables(found).combine_chunks(), output)
-    return kept, len(found) - kept
+    write_parquet(pa.concat_tables(per_record).combine_chunks(), output)
+    return kept, len(per_record) - kept
 
 
 def load_probes(path: Path, layout: str, output: Path) -> int:
@@ -135,8 +120,8 @@ def load_probes(path: Path, layout: str, output: Path) -> int:
     """
     if layout != "rippleedits":
         raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
-    found = _read(path, layout, rippleedits.probes, rippleedits.TESTED)
-    return write_parquet(pa.concat_tables(found).combine_chunks(), output)
+    per_record = _read(path, layout, rippleedits.probes, rippleedits.TESTED)
+    return write_parquet(pa.concat_tables(per_record).combine_chunks(), output)
 
 
 def _read(
@@ -151,11 +136,11 @@ def _read(
         raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(given, list):
         raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
-    found = []
+    tables = []
     for number, record in enumerate(given):
         named = f"{path}, record {number}"
         try:
-            found.append(pa.Table.from_pylist(list(read(record, number)), schema))
+            tables.append(pa.Table.from_pylist(list(read(record, number)), schema))
         except InputError as error:
             raise InputError(f"{named}: {error}") from None
         except KeyError as error:
@@ -163,4 +148,4 @@ def _read(
             raise InputError(f"{named}: no field {field!r}; it does not have the layout {layout}") from None
         except (TypeError, AttributeError, IndexError, pa.ArrowInvalid) as error:
             raise InputError(f"{named}: does not have the layout {layout} ({error})") from None
-    return found
+    return tables

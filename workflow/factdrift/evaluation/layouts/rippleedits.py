@@ -40,7 +40,7 @@ _SUBJECTS = (
 """Where their sentences name the subject, for edits no test of which asks something else about it."""
 
 
-def write(told: Fields, row: Row) -> Record:
+def write(fields: Fields, row: Row) -> Record:
     """The record of an update with one new object.
 
     It is of their type `recent`, a fact that an unedited model does not know yet. A test has one query for
@@ -48,9 +48,9 @@ def write(told: Fields, row: Row) -> Record:
     """
     if row.get("ripples") is None:
         raise InputError("--ripples: name ripples.parquet, of which the layout rippleedits is made")
-    edit = _fact(told, told.new, told.new_id)
-    if told.obsolete:
-        edit["original_fact"] = _fact(told, told.obsolete, told.obsolete_id)
+    edit = _fact(fields, fields.new, fields.new_id)
+    if fields.obsolete:
+        edit["original_fact"] = _fact(fields, fields.obsolete, fields.obsolete_id)
     tests: dict[str, list[Record]] = {name: [] for name in NAMES.values()}
     for probe in row["ripples"]:
         if probe["criterion"] in NAMES:
@@ -58,11 +58,11 @@ def write(told: Fields, row: Row) -> Record:
     return {"example_type": "recent", "edit": edit, **tests}
 
 
-def _fact(told: Fields, label: str, item: str | None) -> Record:
+def _fact(fields: Fields, label: str, item: str | None) -> Record:
     return {
-        "prompt": f"{told.prompt} {label}.",
-        "subject_id": told.id,
-        "relation": _name_of(told.relation or ""),
+        "prompt": f"{fields.prompt} {label}.",
+        "subject_id": fields.id,
+        "relation": _name_of(fields.relation or ""),
         "target_id": item or label,
     }
 
@@ -70,11 +70,11 @@ def _fact(told: Fields, label: str, item: str | None) -> Record:
 def _test(probe: Row) -> Record:
     composed = probe["criterion"].startswith("compose")
     first = probe["path"][0] if composed else {}
-    place = {
+    index = {
         "subject": first.get("subject", probe["asked_subject"]),
         "relation": first.get("relation", probe["asked_relation"] or ""),
     }
-    queries = [_query(probe["prompt"], place, one) for one in probe["answers"]]
+    queries = [_query(probe["prompt"], index, answer) for answer in probe["answers"]]
     for query in queries if composed else ():
         query |= {
             "query_type": "two_hop",
@@ -83,9 +83,11 @@ def _test(probe: Row) -> Record:
             "second_hop_target_ids": query["target_ids"],
         }
     conditions = []
-    for each in probe["conditions"]:
-        known = [one for one in each["answers"] if one["id"] == each["step"]["object"]] or each["answers"]
-        conditions.append(_query(each["prompt"], each["step"], known[0]))
+    for condition in probe["conditions"]:
+        known = [
+            answer for answer in condition["answers"] if answer["id"] == condition["step"]["object"]
+        ] or condition["answers"]
+        conditions.append(_query(condition["prompt"], condition["step"], known[0]))
     return {"test_queries": queries, "test_condition": "OR", "condition_queries": conditions}
 
 
@@ -131,14 +133,18 @@ def probes(record: Record, number: int) -> Iterator[Row]:
     update = f"{row['subject']['id']}-{row['relation']['id']}"
     for criterion, name in NAMES.items():
         given = record[MISSPELT[name] if name not in record and MISSPELT.get(name) in record else name]
-        for place, test in enumerate(given):
+        for index, test in enumerate(given):
             if (joined := test["test_condition"]) not in ("OR", "AND"):
-                raise InputError(f"{name} {place}: test_condition is {joined!r}; write OR or AND")
+                raise InputError(f"{name} {index}: test_condition is {joined!r}; write OR or AND")
             conditions = [
-                {"prompt": closed(each["prompt"]), "answers": _answers(each), "step": None}
-                for each in test["condition_queries"]
+                {
+                    "prompt": closed(condition_query["prompt"]),
+                    "answers": _answers(condition_query),
+                    "step": None,
+                }
+                for condition_query in test["condition_queries"]
             ]
-            own = hashlib.sha256(f"{update}|{number}|{criterion}|{place}".encode()).hexdigest()[:12]
+            own = hashlib.sha256(f"{update}|{number}|{criterion}|{index}".encode()).hexdigest()[:12]
             for query_number, query in enumerate(test["test_queries"]):
                 relation = query.get("second_relation") or query["relation"]
                 yield {
@@ -149,7 +155,7 @@ def probes(record: Record, number: int) -> Iterator[Row]:
                     "relation": row["relation"]["id"],
                     "scenario": row["scenario"],
                     "criterion": criterion,
-                    "place": place,
+                    "place": index,
                     "path": [],
                     "asked_subject": query["subject_id"],
                     "asked_relation": _properties().get(relation, relation),
@@ -212,15 +218,15 @@ def _subject(record: Record, prompt: str) -> str:
         and query["query_type"] == "regular"
     ]
     least = min((count for count in shared if count > 1), default=0)
-    found = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
-    for pattern in () if found else _SUBJECTS:
+    name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
+    for pattern in () if name else _SUBJECTS:
         if match := pattern.fullmatch(prompt):
-            found = match[1]
+            name = match[1]
             break
     own = (record.get(OURS) or {}).get("subject") or {}
-    if not (own.get("label") or found):
+    if not (own.get("label") or name):
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
-    return own.get("label") or found
+    return own.get("label") or name
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:

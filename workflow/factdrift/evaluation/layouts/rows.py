@@ -94,8 +94,8 @@ def fields_of(row: Row) -> Fields:
         paraphrases=[opened(text) for text in row["generalization_prompts"]],
         neighbors=[
             (opened(fact["prompt"]), fact["object"]["label"])
-            for each in neighbors
-            for fact in each["objects"]
+            for neighbor in neighbors
+            for fact in neighbor["objects"]
         ],
         relation=row["relation"]["id"],
         **_named(row["objects"]),
@@ -104,12 +104,12 @@ def fields_of(row: Row) -> Fields:
 
 def _named(objects: Sequence[Row]) -> Row:
     """Label and id of the new and of the obsolete object among these; empty where there is not just one."""
-    found: Row = {}
+    named: Row = {}
     for decision in ("new", "obsolete"):
         alike = [value for value in objects if value["decision"] == decision]
         value = alike[0] if len(alike) == 1 else {"id": None, "label": ""}
-        found |= {decision: value["label"], f"{decision}_id": value["id"]}
-    return found
+        named |= {decision: value["label"], f"{decision}_id": value["id"]}
+    return named
 
 
 def scenario_of(obsolete: str) -> Row:
@@ -152,37 +152,37 @@ def row_of(record: Record, fields: Fields) -> Row:
     return row
 
 
-def write_counterfact(told: Fields, row: Row) -> Record | None:
+def write_counterfact(fields: Fields, row: Row) -> Record | None:
     """The record of CounterFact (arXiv 2202.05262, section 3.3 and appendix D): `counterfact.json` of
     kmeng01/rome and kmeng01/memit; None if the prompt lacks the subject.
 
     Their evaluation takes the old object as the answer to every one of `neighborhood_prompts`, and the new
     object as that to every one of `attribute_prompts`. Only neighbour facts with these objects are written.
     """
-    place = find_subject(told.prompt, told.subject)
-    if place < 0:
+    index = find_subject(fields.prompt, fields.subject)
+    if index < 0:
         return None
-    before, after = told.prompt[:place], told.prompt[place + len(told.subject) :]
-    near = _alike(row, "neighborhood", told.obsolete)
-    attributes = _alike(row, "random_neighborhood", told.new)
+    before, after = fields.prompt[:index], fields.prompt[index + len(fields.subject) :]
+    near = _alike(row, "neighborhood", fields.obsolete)
+    attributes = _alike(row, "random_neighborhood", fields.new)
     lacks = {}
     if not near:
-        lacks["neighborhood_prompts"] = _reason(row, told.obsolete_id)
+        lacks["neighborhood_prompts"] = _reason(row, fields.obsolete_id)
     if not attributes:
-        lacks["attribute_prompts"] = _reason(row, told.new_id)
+        lacks["attribute_prompts"] = _reason(row, fields.new_id)
     return {
         "case_id": row["number"],
         "requested_rewrite": {
             "prompt": before + SUBJECT + after,
-            "relation_id": told.relation,
-            "target_new": {"str": told.new, "id": told.new_id},
-            "target_true": {"str": told.obsolete, "id": told.obsolete_id},
-            "subject": told.subject,
+            "relation_id": fields.relation,
+            "target_new": {"str": fields.new, "id": fields.new_id},
+            "target_true": {"str": fields.obsolete, "id": fields.obsolete_id},
+            "subject": fields.subject,
         },
-        "paraphrase_prompts": told.paraphrases,
+        "paraphrase_prompts": fields.paraphrases,
         "neighborhood_prompts": near,
         "attribute_prompts": attributes,
-        "generation_prompts": told.paraphrases,
+        "generation_prompts": fields.paraphrases,
         OURS: {EMPTY: lacks},
     }
 
@@ -194,17 +194,17 @@ def _alike(row: Row, column: str, label: str) -> list[str]:
     must stay of its own subject (`specific` of the ripples), one of each subject and relation. Neighbours in
     an imported file have no id, and each is taken.
     """
-    found: dict[tuple[str, str | None], str] = {}
+    prompts: dict[tuple[str, str | None], str] = {}
     shared = (row.get("shared") or {}).get(column, [])
     for neighbor in [*shared, *row["neighborhood"], *row["random_neighborhood"]]:
         for fact in neighbor["objects"]:
             if fact["object"]["label"] == label:
                 subject = neighbor["subject"]["id"] or fact["prompt"]
-                found.setdefault((subject, neighbor["relation"]["id"]), opened(fact["prompt"]))
+                prompts.setdefault((subject, neighbor["relation"]["id"]), opened(fact["prompt"]))
     for probe in row.get("ripples") or []:
         if probe["criterion"] == "specific" and probe["answers"][0]["label"] == label:
-            found.setdefault((probe["asked_subject"], probe["asked_relation"]), opened(probe["prompt"]))
-    return list(found.values())[:PROMPTS]
+            prompts.setdefault((probe["asked_subject"], probe["asked_relation"]), opened(probe["prompt"]))
+    return list(prompts.values())[:PROMPTS]
 
 
 def _reason(row: Row, item: str | None) -> str:
@@ -234,28 +234,28 @@ def read_counterfact(record: Record, number: int) -> Fields:
     )
 
 
-def write_easyedit(told: Fields, row: Row) -> Record:
+def write_easyedit(fields: Fields, row: Row) -> Record:
     """The record of KnowEdit, as its `KnowEditDataset` reads it (zjunlp/EasyEdit, examples/KnowEdit.md; arXiv
     2401.01286).
 
     The paraphrase has two names, since the loaders of KnowEdit and of its part wiki_recent read different
     ones. Answers are lists of lists of spellings: of a text, two of the loaders would take the first letter.
     """
-    record: Record = {"subject": told.subject, "prompt": told.prompt, "target_new": told.new}
-    if told.obsolete:
-        record["ground_truth"] = told.obsolete
-    if told.paraphrases:
-        record["rephrase_prompt"] = record["rephrase"] = told.paraphrases[0]
+    record: Record = {"subject": fields.subject, "prompt": fields.prompt, "target_new": fields.new}
+    if fields.obsolete:
+        record["ground_truth"] = fields.obsolete
+    if fields.paraphrases:
+        record["rephrase_prompt"] = record["rephrase"] = fields.paraphrases[0]
     probes: dict[str, list[Record]] = {}
     for probe in row.get("ripples") or []:
-        names = [name for one in probe["answers"] for name in (one["label"], *one["aliases"])]
+        names = [name for answer in probe["answers"] for name in (answer["label"], *answer["aliases"])]
         fact = {"prompt": opened(probe["prompt"]), "ground_truth": [names]}
         probes.setdefault(probe["criterion"], []).append(fact)
     reasoning = [
         {"prompt": one["question"], "ground_truth": [[one["answer_label"], *one["answer_aliases"]]]}
         for one in row.get("related") or []
     ]
-    specificity = [{"prompt": text, "ground_truth": [[label]]} for text, label in told.neighbors]
+    specificity = [{"prompt": text, "ground_truth": [[label]]} for text, label in fields.neighbors]
     portability = {
         "Subject_Aliasing": probes.get("alias"),
         "Logical_Generalization": probes.get("logical"),
@@ -302,80 +302,46 @@ def _first(value: Any) -> str:
     return str(value).strip()
 
 
-def write_wikibigedit(told: Fields, row: Row) -> Record:
+def write_wikibigedit(fields: Fields, row: Row) -> Record:
     """The record of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit also reads (arXiv 2503.05683).
 
     `alt` repeats `ans`: the experiments of the first project read the answer of `personas` there, which is
     null.
     """
-    text, answer = told.neighbors[0]
+    text, answer = fields.neighbors[0]
     related = row.get("related") or [{"question": None, "answer_label": None}]
     record = {
-        "tag": "update" if told.obsolete else "new",
-        "subject": told.subject,
-        "update": told.prompt,
-        "rephrase": told.paraphrases[0],
+        "tag": "update" if fields.obsolete else "new",
+        "subject": fields.subject,
+        "update": fields.prompt,
+        "rephrase": fields.paraphrases[0],
         "personas": None,
-        "ans": told.new,
-        "alt": told.new,
+        "ans": fields.new,
+        "alt": fields.new,
         "loc": text,
         "loc_ans": answer,
         "mhop": related[0]["question"],
         "mhop_ans": related[0]["answer_label"],
     }
-    return record | ({"ground_truth": told.obsolete} if told.obsolete else {})
+    return record | ({"ground_truth": fields.obsolete} if fields.obsolete else {})
 
 
-def read_wikibigedit(record: Record, number: int) -> Fields:
-    """A record of WikiBigEdit; `mhop` is dropped. `personas` is a further paraphrase."""
-    paraphrases = [record["rephrase"], record.get("personas")]
-    near = [(record["loc"], record["loc_ans"].strip())] if record.get("loc") and record.get("loc_ans") else []
-    return Fields(
-        id=f"wikibigedit-{number}",
-        subject=record["subject"],
-        prompt=record["update"],
-        new=record["ans"].strip(),
-        obsolete=(record.get("ground_truth") or "").strip(),
-        paraphrases=[text for text in paraphrases if text],
-        neighbors=near,
-    )
-
-
-def write_zsre(told: Fields, row: Row) -> Record:
+def write_zsre(fields: Fields, row: Row) -> Record:
     """The record of zsRE for editing: `zsre_mend_eval.json` of kmeng01/memit, zjunlp/EasyEdit and
     eric-mitchell/mend (arXiv 2110.11309).
 
     Their prompts are questions and ours are clozes; their code handles both alike. `pred`, in zsRE the answer
     of the unedited model, is the old object here.
     """
-    text, answer = told.neighbors[0]
+    text, answer = fields.neighbors[0]
     return {
-        "subject": told.subject,
-        "src": told.prompt,
-        "pred": told.obsolete,
-        "rephrase": told.paraphrases[0],
-        "alt": told.new,
-        "answers": [told.obsolete],
+        "subject": fields.subject,
+        "src": fields.prompt,
+        "pred": fields.obsolete,
+        "rephrase": fields.paraphrases[0],
+        "alt": fields.new,
+        "answers": [fields.obsolete],
         "loc": QUESTION + text.removeprefix(QUESTION),
         "loc_ans": answer,
-        "cond": f"{told.obsolete} >> {told.new} || {told.prompt}",
+        "cond": f"{fields.obsolete} >> {fields.new} || {fields.prompt}",
     }
-
-
-def read_zsre(record: Record, number: int) -> Fields | None:
-    """A record of zsRE, or None if it has no `alt`; EasyEdit leaves such records out, too.
-
-    The new object is `alt`, as in MEND and EasyEdit. (MEMIT edits towards the first of `answers`, the true
-    one.)
-    """
-    if not record["alt"]:
-        return None
-    return Fields(
-        id=f"zsre-{number}",
-        subject=record["subject"],
-        prompt=record["src"],
-        new=record["alt"].strip(),
-        obsolete=record["answers"][0].strip(),
-        paraphrases=[record["rephrase"]],
-        neighbors=[(record["loc"], record["loc_ans"].strip())],
-    )

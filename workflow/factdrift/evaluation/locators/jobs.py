@@ -155,22 +155,6 @@ def _percent(number: float) -> Fraction:
     return Fraction(str(number))
 
 
-class Taught(Job, command="locate taught", beside="examples"):
-    """Write what KLoB asks, for a bundled model to learn."""
-
-    examples: Examples
-    wikifactdiff: Annotated[Path, "what changed", Flag("PARQUET")]
-    limit: Limit = 0
-    seed: Seed
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.locators.sentences import write_taught
-
-        facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
-        return f"{self.output}: {facts:,} facts and chains"
-
-
 class EditFacts(Job, command="locate edit-facts"):
     """Choose the edits whose facts are located and edited."""
 

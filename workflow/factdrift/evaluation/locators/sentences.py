@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.schemas import SUBTASK, SUBTASKS
@@ -244,8 +244,8 @@ def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output
     return len(rows)
 
 
-def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, output: Path) -> int:
-    """Writes TAUGHT of the facts of KLoB-c and KLoB-r; returns their number of facts and chains.
+def klob_wordings(examples: Path, wikifactdiff: Path, limit: int, seed: int) -> list[Row]:
+    """The wordings (TAUGHT) of the facts of KLoB-c and KLoB-r.
 
     Of each subtask the same `limit` examples are drawn as those that locators are run on. Kinds: `klob`, a
     fact, the second one of a chain included, in all wordings that KLoB has for it; `klob_chain`, a chain.
@@ -274,6 +274,4 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
         relations = f"{row['p1']}>{row['p2']}"
         chain = ("klob_chain", row["example_id"], row["s_label"], relations, row["o2_label"])
         taught += [(*chain, part["text"]) for part in row["sentences"] if part["role"] == "chain"]
-    table = [dict(zip(TAUGHT.names, values, strict=True)) for values in taught]
-    write_parquet(pa.Table.from_pylist(table, TAUGHT), output)
-    return len({values[:2] for values in taught})
+    return [dict(zip(TAUGHT, values, strict=True)) for values in taught]

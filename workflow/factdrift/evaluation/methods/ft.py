@@ -48,7 +48,7 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
     if not sentences:
         return edited
     going = list(sentences)
-    training = [_Training(loaded, place, deltas, hyper, artefacts.before) for place in going]
+    training = [_Training(loaded, index, deltas, hyper, artefacts.before) for index in going]
     # `prompt_last`: the last prompt token predicts all tokens of the target, as in the reference.
     targets = Targets(loaded, list(sentences.values()), at_prompt_end=hyper["loss"] == "prompt_last")
     fork = Fork(loaded, targets.rows, [0] * len(sentences), min(hyper["layers"]))
@@ -74,10 +74,10 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
             rows = torch.tensor(moving, device=loaded.device)
             targets.keep(rows)
             fork.keep(rows)
-    for place, one in zip(going, training, strict=True):  # the loss after the last step is unknown
+    for index, one in zip(going, training, strict=True):  # the loss after the last step is unknown
         changes = (change for parts in one.parts.values() for _, change, _ in parts)
         if not all(change.isfinite().all() for change in changes):
-            failed[place] = "diverged"
+            failed[index] = "diverged"
     return edited
 
 

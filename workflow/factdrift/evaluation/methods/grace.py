@@ -32,7 +32,7 @@ Label = tuple[int, ...]
 
 
 @dataclass
-class Entry:
+class CodebookEntry:
     """An entry of a codebook; those of edits that are made in turn are `Edited.memory`."""
 
     key: Tensor
@@ -65,7 +65,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     return _edited(loaded, edits, hyper, [begun])
 
 
-def enter(book: list[Entry], new: Entry) -> None:
+def enter(book: list[CodebookEntry], new: CodebookEntry) -> None:
     """Enters an edit into a codebook by algorithm 1 of the paper, before any value of it is trained.
 
     `new`: the entry that it makes where no other is near, with the radius of the paper's epsilon_init.
@@ -73,8 +73,8 @@ def enter(book: list[Entry], new: Entry) -> None:
     if not book:
         book.append(new)
         return
-    gaps, places = distances(new.key[None], torch.stack([entry.key for entry in book])).min(1)
-    gap, near = float(gaps), book[int(places)]
+    gaps, indices = distances(new.key[None], torch.stack([entry.key for entry in book])).min(1)
+    gap, near = float(gaps), book[int(indices)]
     if gap > near.radius + new.radius:
         # Add: the balls of the key and of the nearest one do not overlap.
         book.append(new)
@@ -102,18 +102,22 @@ def wrapped(loaded: Loaded, hyper: Hyper) -> str:
     return spec.module(layer, mlp_matrix(loaded, "grace.module", hyper["module"]))
 
 
-def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence[list[Entry]]) -> Edited:
+def _edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence[list[CodebookEntry]]
+) -> Edited:
     """Enters each edit into a codebook of its own, or all into one; then trains all values in parallel."""
     name = wrapped(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
-    seen = _looked_at(loaded, name, {place: one.ids[: one.target] for place, one in sentences.items()})
-    for place, (key, output) in seen.items():
+    seen = _looked_at(loaded, name, {index: one.ids[: one.target] for index, one in sentences.items()})
+    for index, (key, output) in seen.items():
         if hyper["start"] == "random":
-            draw = generator(f"{hyper['seed']}/{edits[place].id}")
+            draw = generator(f"{hyper['seed']}/{edits[index].id}")
             output = torch.rand(len(output), generator=draw, dtype=output.dtype).to(output.device)
-        sentence = sentences[place]
+        sentence = sentences[index]
         label = sentence.ids[sentence.target :]
-        enter(books[place if len(books) > 1 else 0], Entry(key, output, hyper["radius"], label, [place]))
+        enter(
+            books[index if len(books) > 1 else 0], CodebookEntry(key, output, hyper["radius"], label, [index])
+        )
     entries = [entry for book in books for entry in book]
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
@@ -124,13 +128,13 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence
         going = [entry for entry in entries if len(entry.taught) > turn]
         for batch in batches([len(sentences[entry.taught[turn]].ids) for entry in going], BUDGET):
 
-            def train(some: Sequence[Entry], turn: int = turn) -> None:
-                places = [entry.taught[turn] for entry in some]
+            def train(some: Sequence[CodebookEntry], turn: int = turn) -> None:
+                indices = [entry.taught[turn] for entry in some]
                 values = torch.stack([entry.value for entry in some])
-                found, last = _trained(loaded, name, hyper, [sentences[place] for place in places], values)
+                found, last = _trained(loaded, name, hyper, [sentences[index] for index in indices], values)
                 for entry, value in zip(some, found, strict=True):
                     entry.value = value.clone()
-                losses[places] = last.cpu()
+                losses[indices] = last.cpu()
 
             in_batches([going[row] for row in batch], len(batch), train)
     steps[list(sentences)] = hyper["steps"]
@@ -140,9 +144,9 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence
             entry.value, entry.radius = torch.zeros_like(entry.value), NEVER
             failed |= dict.fromkeys(entry.taught, "diverged")
     memory = [
-        replace(one, taught=[], names=(*one.names, *(edits[place].id for place in one.taught)))
-        for one in entries
-        if one.radius != NEVER
+        replace(entry, taught=[], names=(*entry.names, *(edits[index].id for index in entry.taught)))
+        for entry in entries
+        if entry.radius != NEVER
     ]
     book = _book(books, entries[0], hyper["tokens"])
     return Edited(codebooks={name: book}, failed=failed, steps=steps, losses=losses, memory=memory)
@@ -152,17 +156,17 @@ def _looked_at(
     loaded: Loaded, name: str, prompts: Mapping[int, Sequence[int]]
 ) -> dict[int, tuple[Tensor, Tensor]]:
     """The input [d_in] and output [d_out] of a module at the last token of prompts, by their index."""
-    found: dict[int, tuple[Tensor, Tensor]] = {}
+    states: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def look(places: Sequence[int]) -> None:
-        keys, outputs = at_end(loaded, [prompts[place] for place in places], name, name)
+    def hidden_states(places: Sequence[int]) -> None:
+        keys, outputs = at_end(loaded, [prompts[index] for index in places], name, name)
         pairs = zip(keys.to(loaded.change_dtype), outputs.to(loaded.change_dtype), strict=True)
-        found.update(zip(places, pairs, strict=True))
+        states.update(zip(places, pairs, strict=True))
 
     places = list(prompts)
     for batch in batches([len(row) for row in prompts.values()], BUDGET):
-        in_batches([places[row] for row in batch], len(batch), look)
-    return found
+        in_batches([places[row] for row in batch], len(batch), hidden_states)
+    return states
 
 
 def _trained(
@@ -172,8 +176,8 @@ def _trained(
 
     The loss is the mean of -log p(token) over the target's tokens, with the value in its place.
     """
-    ends = torch.tensor([one.target - 1 for one in sentences], device=loaded.device)
-    starts = [one.target - 1 if hyper["tokens"] == "last" else 0 for one in sentences]
+    ends = torch.tensor([sentence.target - 1 for sentence in sentences], device=loaded.device)
+    starts = [sentence.target - 1 if hyper["tokens"] == "last" else 0 for sentence in sentences]
     targets = Targets(loaded, sentences, starts=starts)
     fork = Fork(loaded, targets.rows, starts, hyper["layer"])
     at = tokens_of(hyper["tokens"], ends - torch.tensor(starts, device=loaded.device), fork.hidden.shape[1])
@@ -189,7 +193,7 @@ def _trained(
     return values.detach(), losses.detach()
 
 
-def _book(books: Sequence[Sequence[Entry]], like: Entry, tokens: Tokens) -> Codebook:
+def _book(books: Sequence[Sequence[CodebookEntry]], like: CodebookEntry, tokens: Tokens) -> Codebook:
     """The entries of all edits as one codebook, padded by entries that are never taken."""
     most = max(map(len, books))
     found = Codebook(
@@ -199,7 +203,7 @@ def _book(books: Sequence[Sequence[Entry]], like: Entry, tokens: Tokens) -> Code
         tokens=tokens,
     )
     for number, book in enumerate(books):
-        for place, entry in enumerate(book):
-            found.keys[number, place], found.values[number, place] = entry.key, entry.value
-            found.radii[number, place] = entry.radius
+        for index, entry in enumerate(book):
+            found.keys[number, index], found.values[number, index] = entry.key, entry.value
+            found.radii[number, index] = entry.radius
     return found

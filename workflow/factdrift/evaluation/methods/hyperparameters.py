@@ -6,20 +6,12 @@ Such a file has `keys`, a JSON Schema for each hyper-parameter with its default,
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give. A key without default
 needs a value from an entry, a rule or the user. `like` names a method whose keys and entries come after the
-file's own; of a key that both have, the file may say the new default alone.
-
-A rule is one of
-`share: S`: the block floor(S x number of blocks), or the list of it where the key is a list;
-`between: [S, T]`: all blocks from that of share S to that of share T, the last `most` of them at most;
-`by_width: {WIDTH: VALUE}`: interpolated on logarithms between these widths of the hidden state to two digits,
-and the value of the nearest width beyond them;
-`value: V`: V for every model.
+file's own; of a key that both have, the file may say the new default alone. `derived.py` has the rules.
 """
 
 import fnmatch
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,8 +23,19 @@ from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.own import Entry, entries, entry
-from factdrift.evaluation.methods.record import CONTEXT, OWN, UNEDITED, Record, Skipped, record_of, records
+from factdrift.evaluation.methods.derived import Value, derive, rule_of
+from factdrift.evaluation.methods.own import UserMethod, entries, entry
+from factdrift.evaluation.methods.record import (
+    CONTEXT,
+    OWN,
+    UNEDITED,
+    MethodRecord,
+    Skipped,
+    editor_file,
+    record_of,
+    records,
+    trained_editors,
+)
 from factdrift.models.names import HasSizes, model_files, read_sizes, split_name
 
 MARK = "derived, not tuned"
@@ -52,7 +55,7 @@ class Hyper(Mapping[str, Any]):
     settings: Mapping[str, Any]
     derived: tuple[str, ...] = ()
     """The keys whose values follow from a rule, because no entry names the model."""
-    own: Entry | None = None
+    own: UserMethod | None = None
     """The user's function, for a method that is not one of factdrift's."""
 
     def __getitem__(self, key: str) -> Any:
@@ -65,7 +68,7 @@ class Hyper(Mapping[str, Any]):
         return len(self.settings)
 
     @property
-    def record(self) -> Record:
+    def record(self) -> MethodRecord:
         """What is known of the method besides."""
         return record_of(self.method) if self.own is None else OWN
 
@@ -75,8 +78,8 @@ class Hyper(Mapping[str, Any]):
         one = [self.settings["layer"]] if "layer" in self.settings else []
         layers = self.settings.get("layers", one)
         # A method of the user's own may mean anything by these names.
-        given = layers if isinstance(layers, list) else []
-        return [layer for layer in given if isinstance(layer, int)]
+        blocks = layers if isinstance(layers, list) else []
+        return [layer for layer in blocks if isinstance(layer, int)]
 
     def json(self) -> str:
         """Method, values and the digest of the user's own code; the same text for the same ones."""
@@ -89,7 +92,7 @@ class Hyper(Mapping[str, Any]):
 
 
 def read_hyper(
-    given: str,
+    reference: str,
     model: str,
     overrides: Mapping[str, Any] | None = None,
     folder: Path = METHODS,
@@ -105,7 +108,7 @@ def read_hyper(
     Raises InputError if there is no such method or a value is not valid, and CannotEdit if the method has no
     values for the model.
     """
-    method = entry(given, folder)
+    method = entry(reference, folder)
     file = method.file
     name = model.lower().rstrip("/")
     known: dict[str, Any] = {}
@@ -114,18 +117,18 @@ def read_hyper(
         if any(fnmatch.filter((name, name.rsplit("/", 1)[-1]), pattern) for pattern in patterns):
             known = each
     own = {key: value for key, value in known.items() if key not in ("names", "source")}
-    users = check_values(given, overrides or {}, folder, above)
-    rules = {} if known else file.get("derived", {}).get("rules", {})
-    rules = {key: rule for key, rule in rules.items() if key not in users}
-    found = sizes() if sizes and any("value" not in rule for rule in rules.values()) else None
+    users = check_values(reference, overrides or {}, folder, above)
+    entries_of = {} if known else file.get("derived", {}).get("rules", {})
+    rules = {key: rule_of(entry) for key, entry in entries_of.items() if key not in users}
+    model_sizes = sizes() if sizes and any(not isinstance(rule, Value) for rule in rules.values()) else None
     made: dict[str, Any] = {}
     said: list[str] = []
     for key, rule in rules.items():
-        if found or "value" in rule:
-            made[key], why = derive(rule, found, file["keys"][key].get("type") == "array")
+        if model_sizes or isinstance(rule, Value):
+            made[key], why = derive(rule, model_sizes, file["keys"][key].get("type") == "array")
             shown = ", ".join(map(str, made[key])) if isinstance(made[key], list) else f"{made[key]:g}"
             said.append(f"{key} {shown}{why}")
-    values = {**default_values(given, folder), **own, **made, **users}
+    values = {**default_values(reference, folder), **own, **made, **users}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
         where = method.described[0] if method.described else method.path
@@ -158,18 +161,18 @@ def hyper_at(
     return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]}, sizes=sizes)
 
 
-def default_values(given: str, folder: Path = METHODS) -> dict[str, Any]:
+def default_values(reference: str, folder: Path = METHODS) -> dict[str, Any]:
     """The defaults of a method's keys, for every model without a value of its own."""
-    keys = entry(given, folder).file["keys"]
+    keys = entry(reference, folder).file["keys"]
     return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
 
 
-def read_search(given: str, folder: Path = METHODS) -> dict[str, Any]:
+def read_search(reference: str, folder: Path = METHODS) -> dict[str, Any]:
     """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
 
     Raises InputError if the method's file does not say what to try.
     """
-    method = entry(given, folder)
+    method = entry(reference, folder)
     if "tune" not in method.file:
         known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
         raise InputError(
@@ -180,13 +183,13 @@ def read_search(given: str, folder: Path = METHODS) -> dict[str, Any]:
 
 
 def check_values(
-    given: str, users: Mapping[str, Any], folder: Path = METHODS, above: str = ""
+    reference: str, users: Mapping[str, Any], folder: Path = METHODS, above: str = ""
 ) -> dict[str, Any]:
     """The user's values of a method without those that are None, numbers and truth values parsed from text.
 
     Raises InputError that names the key if the method does not know it or its value is not valid.
     """
-    method = entry(given, folder)
+    method = entry(reference, folder)
     keys = method.file["keys"]
     values: dict[str, Any] = {}
     for key, value in users.items():
@@ -205,43 +208,22 @@ def check_values(
     return {key: value for key, value in values.items() if value is not None}
 
 
-def derive(rule: Mapping[str, Any], sizes: HasSizes | None, listed: bool) -> tuple[Any, str]:
-    """The value that a rule gives, and what it depends on in words; `listed`: the key is a list of blocks."""
-    if "value" in rule:
-        return rule["value"], ""
-    assert sizes is not None
-    if "by_width" in rule:
-        import numpy as np
-
-        widths, values = zip(*sorted(rule["by_width"].items()), strict=True)
-        exponent = np.interp(math.log(sizes.hidden), np.log(widths), np.log(values))
-        return float(f"{math.exp(exponent):.1e}"), f" for width {sizes.hidden}"
-    first, last = rule.get("between", (rule.get("share"),) * 2)
-    end = block_at(last, sizes.layers)
-    begin = max(block_at(first, sizes.layers), end + 1 - rule.get("most", sizes.layers))
-    blocks = list(range(begin, end + 1)) if listed or "between" in rule else end
-    return blocks, f" of {sizes.layers}"
-
-
-def block_at(share: float, layers: int) -> int:
-    """The block before which `share` of the blocks lie, from 0 to `layers` - 1."""
-    return min(math.floor(share * layers), layers - 1)
-
-
 def needs(hyper: Hyper) -> dict[str, str]:
     """What a method needs that is computed once a model: option of `edit run` -> name in the model's folder.
 
     `prefixes`: texts before prompts. `moments`: second moments, a folder with a file for each of
-    `hyper.layers`. `mend`: MEND's trained editor.
+    `hyper.layers`. `editor`: a trained editor.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     if hyper.own and hyper.own.plain:
-        return found  # it is called with its hyper-parameters only, whatever they are called
+        return files  # it is called with its hyper-parameters only, whatever they are called
     if "prefixes" in hyper:
-        found["prefixes"] = f"prefixes.{hyper.method}.json"
+        files["prefixes"] = f"prefixes.{hyper.method}.json"
     if hyper.get("covariance"):
-        found["moments"] = "moments"
-    return found | hyper.record.needs
+        files["moments"] = "moments"
+    if hyper.record.editor:
+        files["editor"] = editor_file(hyper.method)
+    return files
 
 
 def check_kept(hyper: Hyper) -> None:
@@ -271,6 +253,12 @@ class Plan:
         self._entries = {each.name: each for each in entries(config["methods"], folder)}
         for name in dict.fromkeys([*(path.stem for path in sorted(folder.glob("*.yaml"))), *self._entries]):
             check_values(self.given(name), config.get(name, {}), folder)
+        for name in config.get("edit", {}).get("checkpoints", {}):
+            if name not in trained_editors():
+                raise InputError(
+                    f"edit.checkpoints: {name} has no trained editor; methods that have one: "
+                    f"{', '.join(trained_editors())}"
+                )
         self._hypers: dict[tuple[str, str], Hyper] = {}
         self.skipped: list[Skipped] = []
         """The methods that cannot run, as far as is known without loading a model."""
@@ -324,9 +312,9 @@ class Plan:
         """
         if method in UNEDITED:
             return {}
-        for each in self.skipped:
-            if (each.model, each.method) == (model, method):
-                raise CannotEdit(each.skipped)
+        for skip in self.skipped:
+            if (skip.model, skip.method) == (model, method):
+                raise CannotEdit(skip.skipped)
         if (model, method) not in self._hypers:
             raise InputError(f"methods: {method} is not among them; name it there")
         return needs(self._hypers[model, method])

@@ -65,7 +65,7 @@ def prompt_recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, 
     return [memory.get(name, "") for name in names]
 
 
-def alone(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+def edit_one(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Each edit by itself before every probe, if there is room: `context_all` of one update."""
     return Edited(contexts=[Recent(loaded, [text], hyper) for text in texts_of(edits, hyper)])
 
@@ -92,7 +92,7 @@ def recalled(
     similar = dense(texts, hyper["encoder"], loaded.device) if dense_index else tfidf(texts)
 
     def best(prompts: Sequence[str]) -> list[str]:
-        return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
+        return ["".join(texts[index] for index in row) for row in ranked(similar(prompts), hyper["k"])]
 
     return [best] * len(names)
 
@@ -110,15 +110,15 @@ class Recent:
         """The greatest number of texts that have been left out before a prompt so far."""
 
     def __call__(self, prompts: Sequence[str]) -> list[str]:
-        found = []
+        texts = []
         for prompt in prompts:
             room, first = self._room - self._tokens(prompt), len(self._texts)
             while first and self._lengths[first - 1] <= room:
                 first -= 1
                 room -= self._lengths[first]
             self.left_out = max(self.left_out, first)
-            found.append("".join(self._texts[first:]))
-        return found
+            texts.append("".join(self._texts[first:]))
+        return texts
 
     def _tokens(self, text: str, begins: bool = True) -> int:
         return len(self._tokenizer(text, add_special_tokens=begins, verbose=False)["input_ids"])
@@ -127,8 +127,8 @@ class Recent:
 def ranked(similarities: NDArray[np.float64], k: int) -> list[list[int]]:
     """For each row the columns of the k greatest values, ascending; of equal ones the first come last."""
     order = np.argsort(-similarities.round(DIGITS), axis=1, kind="stable")[:, :k]
-    found: list[list[int]] = order[:, ::-1].tolist()
-    return found
+    columns: list[list[int]] = order[:, ::-1].tolist()
+    return columns
 
 
 def tfidf(texts: Sequence[str]) -> Similarities:
@@ -146,8 +146,8 @@ def tfidf(texts: Sequence[str]) -> Similarities:
         return lambda queries: np.zeros((len(queries), len(texts)))
 
     def similar(queries: Sequence[str]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = (vectorizer.transform(queries) @ index).toarray()
-        return found
+        similarities: NDArray[np.float64] = (vectorizer.transform(queries) @ index).toarray()
+        return similarities
 
     return similar
 

@@ -83,8 +83,8 @@ class Artefacts:
     """Texts to put before the prompt, the empty one first."""
     moments: Mapping[int, Moments] = field(default_factory=dict)
     """Layer -> second moments of the input of its edited matrix."""
-    mend: Any = None
-    """MEND's trained editor."""
+    editor: Any = None
+    """The trained editor of a method that has one (`record.TrainedEditor`)."""
     before: Deltas = field(default_factory=dict)
     """The change that earlier edits made, one edit; a hook adds it while the method runs."""
     memory: Any = None
@@ -105,7 +105,7 @@ class Prepared:
 
     def account(self) -> dict[str, Any]:
         """Hyper-parameters and their origin, for the account of a job."""
-        texts = dict.fromkeys(one.texts for one in self.artefacts.moments.values())
+        texts = dict.fromkeys(moment.texts for moment in self.artefacts.moments.values())
         return {
             "hyper": dict(self.hyper),
             "source": self.hyper.source,

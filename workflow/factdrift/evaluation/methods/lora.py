@@ -17,8 +17,7 @@ from transformers.pytorch_utils import Conv1D
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import final_hidden
-from factdrift.evaluation.methods.shared import Targets, aligned, generator
+from factdrift.evaluation.methods.shared import Targets, aligned, final_hidden, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
@@ -35,22 +34,22 @@ Group = tuple[Sequence[Sentence], Sequence[Sentence]]
 
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
-    return alone(loaded, edits, hyper, lambda edit: [])
+    return edit_one(loaded, edits, hyper, lambda edit: [])
 
 
-def alone(
+def edit_one(
     loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, texts: Callable[[Edit], list[Sentence]]
 ) -> Edited:
     """Changes of low rank, one for each edit; `texts`: what is replayed with one."""
     sentences, failed = aligned(loaded, edits)
     training = Training(loaded, hyper, [edit.id for edit in edits])
-    groups = {place: ([one], texts(edits[place])) for place, one in sentences.items()}
+    groups = {index: ([one], texts(edits[index])) for index, one in sentences.items()}
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     steps = torch.zeros(len(edits), dtype=torch.long)
-    for place, loss in training.run(groups).items():
-        losses[place], steps[place] = loss, hyper["steps"]
+    for index, loss in training.run(groups).items():
+        losses[index], steps[index] = loss, hyper["steps"]
     fine = losses.isfinite() & training.finite().cpu()
-    failed |= {place: "diverged" for place in sentences if not fine[place]}
+    failed |= {index: "diverged" for index in sentences if not fine[index]}
     return Edited(training.deltas(), failed=failed, steps=steps, losses=losses)
 
 
@@ -126,7 +125,9 @@ class Batch:
         sentences = [sentence for _, sentence in rows]
         self.targets = Targets(loaded, sentences)
         self.owner = torch.tensor([number for number, _ in rows], device=loaded.device)
-        counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
+        counts = torch.tensor(
+            [len(sentence.ids) - sentence.target for sentence in sentences], device=loaded.device
+        )
         # A change is trained on the mean over all target tokens of its sentences.
         whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
         self.weights = weight * counts / whole
@@ -166,9 +167,9 @@ class Drops:
         _, most, width = taken.shape
         start = self._begin + self._tokens * self._done + self._before * width
         self._done += width
-        place = torch.arange(most * width, device=taken.device).view(most, width)
+        index = torch.arange(most * width, device=taken.device).view(most, width)
         real = (torch.arange(most, device=taken.device) < self._length[:, None])[:, :, None]
-        kept = self._kept.take(torch.where(real, start[:, None, None] + place, 0))
+        kept = self._kept.take(torch.where(real, start[:, None, None] + index, 0))
         return taken * torch.where(real, kept.to(taken.dtype) / (1 - self._share), 1)
 
 
@@ -213,7 +214,9 @@ class Training:
             found = {number: [] for number in groups}
             for at in range(0, most, size):
                 rows = [
-                    (number, one) for number, (updates, _) in groups.items() for one in updates[at:][:size]
+                    (number, update)
+                    for number, (updates, _) in groups.items()
+                    for update in updates[at:][:size]
                 ]
                 texts = []
                 for number in dict.fromkeys(number for number, _ in rows):

@@ -20,8 +20,8 @@ from factdrift.evaluation.methods.optimise import (
     Optimised,
     contexts_of,
     each_alone,
+    hidden_states,
     in_batches_of,
-    look,
     optimise,
 )
 from factdrift.models.deltas import LowRank, applied
@@ -36,7 +36,7 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
-        keys, outputs = look(loaded, batch, down, down)
+        keys, outputs = hidden_states(loaded, batch, down, down)
 
         # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
         mean_key = keys.mean(1)
@@ -68,7 +68,7 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
         values, found = _values(loaded, batch, hyper)
-        alone = {one.place: number for number, one in enumerate(batch)}
+        alone = {context.index: number for number, context in enumerate(batch)}
         return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
     return each_alone(loaded, edits, hyper, artefacts, work)
@@ -80,12 +80,14 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
     values = [value for batch in results for value in batch]
     fine = [bool(value.isfinite().all()) for value in values]
-    kept = [one for one, finite in zip(contexts, fine, strict=True) if finite]
-    failed |= {one.place: "diverged" for one, finite in zip(contexts, fine, strict=True) if not finite}
+    kept = [context for context, finite in zip(contexts, fine, strict=True) if finite]
+    failed |= {
+        context.index: "diverged" for context, finite in zip(contexts, fine, strict=True) if not finite
+    }
     if not kept:
         return Edited(failed=failed)
     wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
-    shared = {one.place: 0 for one in kept}
+    shared = {context.index: 0 for context in kept}
     deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
     return Edited({**deltas}, failed=failed, memory=memory)
 
@@ -94,7 +96,7 @@ def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple
     """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
     last = hyper["layers"][-1]
     block = loaded.spec.module(last, "")
-    start = look(loaded, contexts, block, block)[1][:, 0]
+    start = hidden_states(loaded, contexts, block, block)[1][:, 0]
     found = optimise(loaded, contexts, hyper, last, start, at="block")
     return start + found.change, found
 
@@ -116,13 +118,13 @@ def _spread(
     kind = loaded.change_dtype
     deltas: dict[str, LowRank] = {}
     memory: dict[int, Tensor] = {}
-    for place, layer in enumerate(layers):
+    for index, layer in enumerate(layers):
         down = spec.module(layer, spec.down)
 
         def work(batch: Sequence[Contexts], down: str = down) -> tuple[Tensor, Tensor]:
-            owner = torch.tensor([groups[one.place] for one in batch], device=loaded.device)
+            owner = torch.tensor([groups[row.index] for row in batch], device=loaded.device)
             with applied(loaded.model, deltas, owner.repeat_interleave(len(batch[0].prompts))):
-                return look(loaded, batch, down, spec.module(layers[-1], ""))
+                return hidden_states(loaded, batch, down, spec.module(layers[-1], ""))
 
         # Keys of this layer, and hidden states after the last layer, with the lower layers changed.
         looked = in_batches_of(loaded, contexts, work)
@@ -132,7 +134,7 @@ def _spread(
         key = (keys[:, 0] + keys[:, 1:].mean(1)) / 2 if keys.shape[1] > 1 else keys[:, 0]
         # Eq. 20: the remaining difference, in equal parts over the remaining layers. Granite multiplies what
         # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
-        residual = (values - state) / (len(layers) - place) / spec.residual_factor
+        residual = (values - state) / (len(layers) - index) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
         earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
         memory[layer] = shortened(torch.cat([earlier, key]))

@@ -7,68 +7,44 @@ delta~ u~^T. Equation numbers refer to the paper; statistics and learned rates f
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import instead, refusal
-from factdrift.evaluation.methods.shared import (
-    Factors,
-    Targets,
-    aligned,
-    factors_of,
-    spread,
-)
-from factdrift.models.alignment import Sentence
+from factdrift.evaluation.methods.shared import Factors, aligned, changes_of_all, gradients
+from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.models.deltas import LowRank, matrix
-from factdrift.models.fork import backbone
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import read_tensors, write_tensors
-from factdrift.models.padding import padded
+from factdrift.models.moments import write_tensors
 
 Shape = tuple[int, int]
 """(d_in, d_out) of a matrix."""
 
 LAYERS = 2
-EPSILON = 1e-7
-"""Added to standard deviations."""
 
 
 def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Changes of all MLP matrices of the last blocks, made by the trained editor `artefacts.mend`."""
-    net = artefacts.mend
+    """Changes of all MLP matrices of the last blocks, made by the trained editor `artefacts.editor`."""
+    net = artefacts.editor
     assert isinstance(net, HyperNet)
     sentences, failed = aligned(loaded, edits)
     if not sentences:
         return Edited(failed=failed)
-    places = list(sentences)
-    found, factors = gradients(loaded, net.matrices, list(sentences.values()))
+    indices = list(sentences)
+    own_losses, factors = gradients(loaded, net.matrices, list(sentences.values()))
     with torch.no_grad():
-        deltas, diverged = spread(net(factors), places, len(edits))
-    losses = torch.zeros(len(edits), dtype=found.dtype, device=loaded.device)
-    losses[places] = found
+        deltas, diverged = changes_of_all(net(factors), indices, len(edits))
+    losses = torch.zeros(len(edits), dtype=own_losses.dtype, device=loaded.device)
+    losses[indices] = own_losses
     diverged |= dict.fromkeys((~losses.isfinite()).nonzero()[:, 0].tolist(), "diverged")
     return Edited(deltas, failed=diverged | failed, losses=losses)
-
-
-def gradients(
-    loaded: Loaded, names: Iterable[str], sentences: Sequence[Sentence]
-) -> tuple[Tensor, dict[str, Factors]]:
-    """Losses -log p(target | prompt) [edits], and their gradients by each matrix in factors (section 3.1)."""
-    targets = Targets(loaded, sentences)
-    return factors_of(loaded, names, lambda: targets.losses(final_hidden(loaded, targets.rows)))
-
-
-def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
-    """The output of the final normalisation, [rows, longest, hidden]; padded after the end of a row."""
-    hidden: Tensor = backbone(loaded)(padded(rows, loaded.device), use_cache=False)[0]
-    return hidden.to(loaded.device)
 
 
 def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
@@ -106,44 +82,6 @@ class Residual(nn.Module):
         return z + (self.scale[place] * inner + self.shift[place]).clamp(min=0)
 
 
-class Statistics(nn.Module):
-    """Mean and standard deviation of each component over all tokens seen."""
-
-    count: Tensor
-    mean: Tensor
-    squares: Tensor
-
-    def __init__(self, width: int, epsilon: float = EPSILON, released: bool = False):
-        """`released`: as in UltraEdit's code, a batch counts n times its unbiased variance, of n tokens."""
-        super().__init__()
-        self.epsilon, self.released = epsilon, released
-        self.register_buffer("count", torch.zeros((), dtype=torch.long))
-        self.register_buffer("mean", torch.zeros(width))
-        self.register_buffer("squares", torch.zeros(width))
-        """The sum of squared distances from the mean."""
-
-    @torch.no_grad()
-    def see(self, values: Tensor) -> None:
-        """Adds `values` [tokens, width]; batches can be cut in any way (Chan et al., 1979)."""
-        count = len(values)
-        if not count:
-            return
-        mean = values.mean(0)
-        share = count / (self.count + count).to(values.dtype)
-        apart = mean - self.mean
-        own = ((values - mean) ** 2).sum(0)
-        if self.released:
-            own = own * count / (count - 1) if count > 1 else own * torch.nan
-        self.squares += own + apart**2 * (self.count * share)
-        self.mean += apart * share
-        self.count += count
-
-    def forward(self, values: Tensor) -> Tensor:
-        """A single token becomes 0, since it is the mean."""
-        spread = (self.squares / (self.count - 1).clamp(min=1)).sqrt()
-        return (values - self.mean) / (spread + self.epsilon)
-
-
 class Editor(nn.Module):
     """The network of the matrices of one shape."""
 
@@ -174,7 +112,7 @@ class HyperNet(nn.Module):
         by_shape: dict[Shape, list[str]] = defaultdict(list)
         for name, shape in matrices.items():
             by_shape[shape].append(name)
-        self.place = {name: place for names in by_shape.values() for place, name in enumerate(names)}
+        self.place = {name: index for names in by_shape.values() for index, name in enumerate(names)}
         self.editors = nn.ModuleDict(
             {"{}x{}".format(*shape): Editor(shape, rank, len(names)) for shape, names in by_shape.items()}
         )
@@ -210,31 +148,24 @@ class HyperNet(nn.Module):
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         """Writes a safetensors file with `about` in its metadata."""
-        description = {**about, "matrices": self.matrices, "rank": self.rank}
+        # Pairs, since the keys of metadata are sorted, and learned rates are in the order of the matrices.
+        description = {**about, "matrices": list(self.matrices.items()), "rank": self.rank}
         write_tensors(path, self.state_dict(), description)
 
 
-def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
-    """Reads a file of `HyperNet.write` onto the model's device.
-
-    Raises CannotEdit if it holds the reason why there is none, `skipped`, and InputError if it is missing,
-    damaged, or of another model or template.
-    """
-    tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))
-    if "skipped" in about:
-        raise CannotEdit(about["skipped"])
-    if about.get("model") != loaded.digest:
-        raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
-    if about.get("template", loaded.template) != loaded.template:  # a published one names none
-        raise InputError(f"{path}: trained with --template {about['template']}; delete it and train again")
-    try:
-        matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
-        net = HyperNet(matrices, about["rank"], 0.0)
-        net.load_state_dict(tensors)
-    except (LookupError, AttributeError, TypeError, RuntimeError) as error:
-        why = " ".join(str(error).split())
-        raise InputError(f"{path}: damaged ({why}); delete it and train again") from None
+def read_hypernet(tensors: Mapping[str, Tensor], about: Mapping[str, Any], loaded: Loaded) -> HyperNet:
+    """The networks of a file of `HyperNet.write`, on the model's device (`editors.read_editor`)."""
+    matrices = {name: (into, out) for name, (into, out) in about["matrices"]}
+    net = HyperNet(matrices, about["rank"], 0.0)
+    net.load_state_dict(tensors)
     return net.to(loaded.device).requires_grad_(False)
+
+
+def hypernet_bytes(loaded: Loaded, hyper: Hyper) -> int:
+    """Bytes of the networks of a model, by their shapes."""
+    with torch.device("meta"):
+        net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
+    return sum(tensor.numel() * tensor.element_size() for tensor in net.state_dict().values())
 
 
 def _real(u: Tensor, delta: Tensor) -> Tensor:

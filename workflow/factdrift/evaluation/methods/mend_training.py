@@ -1,6 +1,6 @@
 """MEND's editor networks: trained on practice edits (Mitchell et al., 2022, section 3.2), or published ones.
 
-The facts all hold at T_old. A practice edit is made from the gradient on a fact's prompt with another object
+A practice edit is made from the gradient on a fact's prompt with another object
 as target. The loss has two parts: L_e, the negative log-likelihood of that object after a paraphrase, and
 L_loc, how much the edited model differs on a fact of another subject:
 
@@ -11,39 +11,30 @@ changes; the gradients from which the changes are made are constants, as in the 
 checkpoints are those of eric-mitchell/mend, algs/mend.py (docs/methods-weights.md). Imports torch.
 """
 
-import hashlib
-import json
 import math
 import pickle
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.files import write_json
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
+from factdrift.evaluation.methods.editors import Fact, Split
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit
-from factdrift.evaluation.methods.mend import LAYERS, HyperNet, edited_matrices, final_hidden, gradients
-from factdrift.evaluation.methods.shared import Targets, aligned
+from factdrift.evaluation.methods.mend import LAYERS, HyperNet, edited_matrices
+from factdrift.evaluation.methods.shared import Targets, aligned, final_hidden, gradients
 from factdrift.models.alignment import Sentence
-from factdrift.models.bundled.corpus import read_templates
 from factdrift.models.deltas import applied
 from factdrift.models.families import transposed
 from factdrift.models.fork import unembedded
 from factdrift.models.loaded import Loaded
-from factdrift.words.grammar import prompts_like
-from factdrift.words.templates import before_blank
 
 SPARE = 4
 """Oversampling factor: some examples cannot be aligned with the tokenizer."""
@@ -51,75 +42,6 @@ Asked = tuple[str, str]
 """A prompt, and a target after it."""
 Practice = tuple[Sentence, Sentence, Sentence]
 """The tokens of a practice edit, of a paraphrase of it, and of an unchanged fact of another subject."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A fact as of T_old."""
-
-    subject: str
-    """Its Wikidata id."""
-    relation: str
-    prompts: tuple[str, ...]
-    """At least two prompts that end before the object."""
-    object: str
-
-
-@dataclass(frozen=True)
-class Split:
-    """Facts for training and for validation."""
-
-    train: tuple[Fact, ...]
-    validation: tuple[Fact, ...]
-    pools: Mapping[str, tuple[str, ...]]
-    """Relation -> its objects in the training facts, sorted."""
-
-    def digest(self) -> str:
-        """SHA-256 over all facts, in hexadecimal."""
-        text = json.dumps(
-            [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def write(self, path: Path) -> None:
-        """Writes the subjects of training and validation as JSON."""
-        subjects = {
-            name: sorted({fact.subject for fact in part})
-            for name, part in (("train", self.train), ("validation", self.validation))
-        }
-        write_json({"digest": self.digest(), **subjects}, path)
-
-
-def read_split(dataset: Path, templates: Path, edits: Path, *, validation: float, seed: int) -> Split:
-    """Splits the facts of a dataset by a seeded hash of the subject, without the subjects of `edits` (EDITS).
-
-    `validation`: the share of subjects for validation. A fact needs at least two prompts, and a relation with
-    at least two objects. Raises CannotEdit if too few facts are left.
-    """
-    evaluated = set(pq.read_table(edits, columns=["subject"])["subject"].to_pylist())
-    found: dict[tuple[str, str], Fact] = {}
-    for fact in _facts(pq.read_table(dataset), read_templates(templates)):
-        if fact.subject not in evaluated and len(fact.prompts) > 1:
-            found.setdefault((fact.subject, fact.relation), fact)
-    facts = sorted(found.values(), key=lambda fact: (fact.subject, fact.relation))
-    parts: dict[bool, list[Fact]] = {True: [], False: []}
-    for fact in facts:
-        digest = hashlib.sha256(f"mend {seed} {fact.subject}".encode()).digest()
-        parts[int.from_bytes(digest[:8]) / 2**64 < validation].append(fact)
-    pools: dict[str, set[str]] = defaultdict(set)
-    for fact in parts[False]:
-        pools[fact.relation].add(fact.object)
-    train, held_out = (
-        tuple(fact for fact in parts[which] if len(pools[fact.relation]) > 1) for which in (False, True)
-    )
-    trained, validated = ({fact.subject for fact in part} for part in (train, held_out))
-    if min(len(trained), len(validated)) < 2:
-        raise CannotEdit(
-            f"{dataset}: {len(facts)} facts have subjects that are not edited, too few to train MEND; edit "
-            "fewer updates (edit.split: test, or edit.limit), or leave mend out of `methods`"
-        )
-    assert len(trained | validated | evaluated) == len(trained) + len(validated) + len(evaluated)
-    return Split(train, held_out, {relation: tuple(sorted(pool)) for relation, pool in pools.items()})
 
 
 def draw_examples(
@@ -133,7 +55,7 @@ def draw_examples(
     examples = []
     for _ in range(number):
         fact = random.choice(facts)
-        target = random.choice([one for one in split.pools[fact.relation] if one != fact.object])
+        target = random.choice([pool for pool in split.pools[fact.relation] if pool != fact.object])
         prompt, paraphrase = random.sample(fact.prompts, 2)
         other = fact
         while other.subject == fact.subject:
@@ -141,27 +63,6 @@ def draw_examples(
         kept = random.choice(other.prompts), other.object
         examples.append(((prompt, target), (paraphrase, target), kept))
     return examples
-
-
-def _facts(dataset: pa.Table, templates: Mapping[str, Sequence[str]]) -> Iterator[Fact]:
-    """Facts of updates with their own clozes, then facts of neighbours with the relation's templates."""
-    rows: list[dict[str, Any]] = dataset.to_pylist()
-    for row in rows:
-        gone = [value["label"] for value in row["objects"] if value["decision"] == "obsolete"]
-        clozes = map(before_blank, [row["update_prompt"], *row["generalization_prompts"]])
-        prompts = tuple(dict.fromkeys(text for text in clozes if text is not None))
-        if len(gone) == 1 and gone[0]:
-            yield Fact(row["subject"]["id"], row["relation"]["id"], prompts, gone[0])
-    for row in rows:
-        for near in (*(row["neighborhood"] or ()), *(row["random_neighborhood"] or ())):
-            (one, *_) = near["objects"]
-            subject, label = near["subject"]["id"], near["subject"]["label"]
-            said = templates.get(near["relation"]["id"], ())
-            if subject and label and one["object"]["label"]:
-                prompts = tuple(
-                    dict.fromkeys(prompts_like(one["prompt"], said, label, one["object"]["label"]))
-                )
-                yield Fact(subject, near["relation"]["id"], prompts, one["object"]["label"])
 
 
 def loss_of(
@@ -178,7 +79,7 @@ def loss_of(
         net.see(factors)
     deltas = net(factors)
     targets = Targets(loaded, paraphrases)
-    rows = [one.ids for one in others]
+    rows = [other.ids for other in others]
     owner = torch.arange(len(practice), device=loaded.device)
     with torch.no_grad():
         before = unembedded(loaded, final_hidden(loaded, rows)).log_softmax(2)
@@ -194,7 +95,7 @@ def loss_of(
     return loss
 
 
-def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int = 0) -> HyperNet:
+def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, seed: int = 0) -> HyperNet:
     """Trains an editor; writes and returns the one with the lowest validation loss.
 
     Training ends after `steps`, or after `patience` steps without a lower loss. At each validation a
@@ -223,8 +124,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
             with torch.no_grad():
                 starts = range(0, len(held_out), hyper["batch"])
                 parts = [held_out[start : start + hyper["batch"]] for start in starts]
-                found = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
-            if (loss := sum(found) / len(found)) < state.best:
+                losses = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
+            if (loss := sum(losses) / len(losses)) < state.best:
                 state.best, state.best_step, state.best_values = loss, state.step, state.values()
             state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
@@ -247,17 +148,17 @@ def _drawing(loaded: Loaded, split: Split) -> Callable[[Sequence[Fact], int, str
         return [*aligned(loaded, [Edit("", prompt, "", target)])[0].values()]
 
     def draw(facts: Sequence[Fact], number: int, seed: str) -> list[Practice]:
-        found: list[Practice] = []
+        practice: list[Practice] = []
         for edit, paraphrase, other in draw_examples(split, facts, SPARE * number, seed):
             tokens = [*sentences(edit), *sentences(paraphrase), *sentences(other)]
             if len(tokens) == 3:
-                found.append((tokens[0], tokens[1], tokens[2]))
-        if len(found) < number:
+                practice.append((tokens[0], tokens[1], tokens[2]))
+        if len(practice) < number:
             raise CannotEdit(
                 f"models: {loaded.name}: most facts cannot be aligned with its tokens, so that MEND cannot "
                 "be trained; leave it out of `methods`"
             )
-        return found[:number]
+        return practice[:number]
 
     return draw
 
@@ -308,16 +209,16 @@ class _State:
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
 
 
-def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "by_position") -> HyperNet:
-    """The editor of a published checkpoint; `loaded` must be the model that it was trained for.
+def convert(path: Path, loaded: Loaded, hyper: Hyper, output: Path) -> HyperNet:
+    """Writes and returns the editor of a published checkpoint of the model `loaded`.
 
-    `rates`: `by_position` assigns the learned rates in the order of the model's parameters, as `mend_main.py`
-    of kmeng01/rome does; `matched` assigns each matrix its own. They differ for GPT-2, whose
+    The key `rates`: `by_position` assigns the learned rates in the order of the model's parameters, as
+    `mend_main.py` of kmeng01/rome does; `matched` assigns each matrix its own. They differ for GPT-2, whose
     checkpoints list the second matrix of a block before the first. Only tensors and configurations of the
     model's class are unpickled. Raises InputError for a file of another layout or model.
     """
     values = _read(path, loaded)
-    matrices = edited_matrices(loaded, blocks)
+    matrices = edited_matrices(loaded, hyper["blocks"])
     shapes = sorted({str(shape) for shape in matrices.values()})
     found = sorted({name.split(".")[1] for name in values if name.startswith("mend.")})
     if found != shapes or len(values.get("edit_lrs", ())) != len(matrices):
@@ -332,7 +233,7 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
         blocks_of = [order[start : start + parts] for start in range(0, len(order), parts)]
         order = [name for block in blocks_of for name in reversed(block)]
     learned = values["edit_lrs"]
-    given = list(matrices) if rates == "by_position" else order
+    given = list(matrices) if hyper["rates"] == "by_position" else order
     state = {"rates": torch.stack([learned[given.index(name)] for name in matrices])}
     for shape in dict.fromkeys(matrices.values()):
         names = [name for name in order if matrices[name] == shape]
@@ -364,6 +265,7 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
     rank = max(len(value) for name, value in values.items() if name.endswith(".v"))
     net = HyperNet(matrices, rank, 0.0)
     net.load_state_dict(state)
+    net.write(output, {"model": loaded.digest, "source": path.name})
     return net.to(loaded.device).requires_grad_(False)
 
 

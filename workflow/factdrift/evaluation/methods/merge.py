@@ -27,16 +27,16 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     size = hyper["turn"] or max(len(edits), 1)
     starts = range(0, len(edits), size)
     made = [lora.together(loaded, edits[start : start + size], hyper, Artefacts()) for start in starts]
-    adapters: list[Deltas] = [*(artefacts.memory or ()), *(one.deltas for one in made if one.deltas)]
+    adapters: list[Deltas] = [*(artefacts.memory or ()), *(result.deltas for result in made if result.deltas)]
     return Edited(
         merged(adapters, hyper),
         failed={
-            start + place: reason
-            for start, one in zip(starts, made, strict=True)
-            for place, reason in one.failed.items()
+            start + index: reason
+            for start, result in zip(starts, made, strict=True)
+            for index, reason in result.failed.items()
         },
-        steps=torch.cat([one.steps for one in made if one.steps is not None]),
-        losses=torch.cat([one.losses for one in made if one.losses is not None]),
+        steps=torch.cat([result.steps for result in made if result.steps is not None]),
+        losses=torch.cat([result.losses for result in made if result.losses is not None]),
         memory=adapters,
     )
 
@@ -46,16 +46,18 @@ def merged(adapters: Sequence[Deltas], hyper: Hyper) -> Deltas:
 
     A weighted sum has the factors of all adapters. The other combinations are full matrices.
     """
-    found: Deltas = {}
+    merged_deltas: Deltas = {}
     weights = weights_of(len(adapters), hyper)
     for name in adapters[0] if adapters else ():
         parts = [part for adapter in adapters if isinstance(part := adapter[name], LowRank)]  # all are
         if hyper["combination"] == "linear":
             write = [weight * part.write for weight, part in zip(weights, parts, strict=True)]
-            found[name] = LowRank(torch.cat([part.read for part in parts], 2), torch.cat(write, 2))
+            merged_deltas[name] = LowRank(torch.cat([part.read for part in parts], 2), torch.cat(write, 2))
         else:
-            found[name] = Dense(_combined([part.dense(0)[0] for part in parts], weights, name, hyper)[None])
-    return found
+            merged_deltas[name] = Dense(
+                _combined([part.dense(0)[0] for part in parts], weights, name, hyper)[None]
+            )
+    return merged_deltas
 
 
 def weights_of(count: int, hyper: Hyper) -> list[float]:
@@ -77,5 +79,5 @@ def _combined(changes: Sequence[Tensor], weights: Sequence[float], name: str, hy
     devices = [first.device] if first.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(generator(f"{hyper['seed']}/{name}").initial_seed())
-        found: Tensor = function(list(changes), first.new_tensor(weights), hyper["density"])
-    return found
+        combined: Tensor = function(list(changes), first.new_tensor(weights), hyper["density"])
+    return combined

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.shared import aligned_texts, spread
+from factdrift.evaluation.methods.shared import aligned_texts, changes_of_all
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank
 from factdrift.models.devices import free_bytes, in_batches
@@ -25,7 +25,7 @@ from factdrift.models.padding import padded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Parameters of Adam, the defaults of torch."""
-LOOK = 5
+CHECK_EVERY = 5
 """Steps between checks for finished edits; each check makes the host wait for the device."""
 CPU_BYTES = 1 << 30
 """Memory of a batch on the CPU in bytes; larger batches are no faster there."""
@@ -47,7 +47,7 @@ Result = TypeVar("Result")
 class Contexts:
     """The sentences of one edit as tokens."""
 
-    place: int
+    index: int
     """Index of the edit among the given edits."""
     prompts: tuple[Sentence, ...]
     """The prompt with the target after each prefix, the bare one first."""
@@ -73,8 +73,8 @@ def contexts_of(
         return [*prompts, align(loaded.tokenizer, essence, subject=edit.subject)]
 
     aligned, failed = aligned_texts(loaded, edits, texts)
-    found = [Contexts(place, tuple(prompts), essence) for place, (*prompts, essence) in aligned.items()]
-    return sorted(found, key=lambda one: (one.width, one.place)), failed
+    contexts = [Contexts(index, tuple(prompts), essence) for index, (*prompts, essence) in aligned.items()]
+    return sorted(contexts, key=lambda context: (context.width, context.index)), failed
 
 
 def in_batches_of(
@@ -86,13 +86,13 @@ def in_batches_of(
     """
     results: list[Result] = []
     for alike in _alike(contexts):
-        sentences = [one for each in alike for one in each.prompts]
+        sentences = [prompt for context in alike for prompt in context.prompts]
         need = edit_bytes(
             loaded,
             len(alike[0].prompts) + 1,
-            max(one.width for one in alike),
-            max(len(one.ids) for one in sentences),
-            max(len(one.ids) - one.target for one in sentences),
+            max(context.width for context in alike),
+            max(len(sentence.ids) for sentence in sentences),
+            max(len(sentence.ids) - sentence.target for sentence in sentences),
         )
         size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
         results += in_batches(alike, size, work)
@@ -102,11 +102,11 @@ def in_batches_of(
 def _alike(contexts: Sequence[Contexts]) -> Iterator[Sequence[Contexts]]:
     """Edits in sorted order, cut where the padding to the widest would exceed PADDED."""
     start, needed = 0, 0
-    for place, one in enumerate(contexts):
-        if one.width * (place - start + 1) > PADDED * (needed + one.width):
-            yield contexts[start:place]
-            start, needed = place, 0
-        needed += one.width
+    for index, context in enumerate(contexts):
+        if context.width * (index - start + 1) > PADDED * (needed + context.width):
+            yield contexts[start:index]
+            start, needed = index, 0
+        needed += context.width
     if contexts:
         yield contexts[start:]
 
@@ -125,13 +125,15 @@ def edit_bytes(loaded: Loaded, rows: int, width: int, length: int, targets: int)
     return rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
 
 
-def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str) -> tuple[Tensor, Tensor]:
+def hidden_states(
+    loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str
+) -> tuple[Tensor, Tensor]:
     """Hidden states at the subject's last token: the input of `entering` and the output of `leaving`.
 
     `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
     with the same number of prefixes. Tokens after the subject are not run, since they have no effect.
     """
-    sentences = [sentence for one in contexts for sentence in one.prompts]
+    sentences = [sentence for context in contexts for sentence in context.prompts]
     rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
     seen = at_end(loaded, rows, entering, leaving)
     first, second = (states.reshape(len(contexts), -1, states.shape[1]) for states in seen)
@@ -141,13 +143,13 @@ def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: s
 def at_end(
     loaded: Loaded, rows: Sequence[Sequence[int]], entering: str, leaving: str
 ) -> tuple[Tensor, Tensor]:
-    """Hidden states at the last token of each row of tokens, as `look`; both are [rows, width], float64."""
+    """Hidden states at the last token of each row of tokens, as `hidden_states`: [rows, width], float64."""
     last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
-    each = torch.arange(len(rows), device=loaded.device)
+    every = torch.arange(len(rows), device=loaded.device)
     seen: dict[str, Tensor] = {}
 
     def see(name: str, value: Tensor) -> None:
-        seen[name] = value[each, last].double()
+        seen[name] = value[every, last].double()
 
     model = loaded.model
     with (
@@ -212,7 +214,7 @@ def optimise(
         moving = ~finished[active]
         change[active] = torch.where(moving[:, None], moved, change[active])
         steps[active] += moving
-        if step % LOOK == LOOK - 1:
+        if step % CHECK_EVERY == CHECK_EVERY - 1:
             going = moving.nonzero()[:, 0]
             if not len(going):
                 break
@@ -234,7 +236,7 @@ def each_alone(
     results = in_batches_of(loaded, contexts, work)
     if not results:
         return Edited(failed=failed)
-    places = [one.place for one in contexts]
+    indices = [context.index for context in contexts]
     made = {
         name: LowRank(
             torch.cat([found[name].read for found, _ in results]),
@@ -242,11 +244,11 @@ def each_alone(
         )
         for name in results[0][0]
     }
-    deltas, diverged = spread(made, places, len(edits))
+    deltas, diverged = changes_of_all(made, indices, len(edits))
     steps = torch.zeros(len(edits), dtype=torch.long, device=loaded.device)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype, device=loaded.device)
-    steps[places] = torch.cat([found.steps for _, found in results])
-    losses[places] = torch.cat([found.losses for _, found in results])
+    steps[indices] = torch.cat([found.steps for _, found in results])
+    losses[indices] = torch.cat([found.losses for _, found in results])
     return Edited(deltas, failed=failed | diverged, steps=steps, losses=losses)
 
 
@@ -257,10 +259,10 @@ class _Batch:
         self.loaded, self.hyper = loaded, hyper
         rows: list[Sequence[int]] = []
         starts: list[int] = []
-        for one in contexts:
+        for context in contexts:
             # The last token of the target is not run.
-            rows += [*(sentence.ids[:-1] for sentence in one.prompts), one.essence.ids]
-            starts += [sentence.subject_last or 0 for sentence in (*one.prompts, one.essence)]
+            rows += [*(sentence.ids[:-1] for sentence in context.prompts), context.essence.ids]
+            starts += [sentence.subject_last or 0 for sentence in (*context.prompts, context.essence)]
         self.fork = Fork(loaded, rows, starts, layer)
         self.before: Tensor | None = None
         self._read(contexts)
@@ -271,23 +273,23 @@ class _Batch:
         owner: list[int] = []
         read: list[tuple[int, int, int, int, float]] = []  # edit, row, place, token, its weight in the loss
         essence: list[tuple[int, int]] = []  # row, place
-        for edit, one in enumerate(contexts):
-            for sentence in one.prompts:
+        for edit, context in enumerate(contexts):
+            for sentence in context.prompts:
                 target = range(sentence.target, len(sentence.ids))
                 # A token is predicted at the token before it.
                 begin = (sentence.subject_last or 0) + 1
-                weight = 1 / (len(target) * len(one.prompts))
+                weight = 1 / (len(target) * len(context.prompts))
                 read += [(edit, len(owner), token - begin, sentence.ids[token], weight) for token in target]
                 owner.append(edit)
-            last = len(one.essence.ids) - 1 - (one.essence.subject_last or 0)
+            last = len(context.essence.ids) - 1 - (context.essence.subject_last or 0)
             essence.append((len(owner), last if self.hyper["kl_at"] == "last" else 0))
             owner.append(edit)
         device, kind = self.loaded.device, self.loaded.change_dtype
         self.owner = torch.tensor(owner, device=device)
-        self.edit, self.row, self.place, self.token = (
-            torch.tensor([one[column] for one in read], device=device) for column in range(4)
+        self.edit, self.row, self.index, self.token = (
+            torch.tensor([row[column] for row in read], device=device) for column in range(4)
         )
-        self.weight = torch.tensor([one[4] for one in read], dtype=kind, device=device)
+        self.weight = torch.tensor([row[4] for row in read], dtype=kind, device=device)
         self.essence = torch.tensor(essence, device=device)
 
     def losses(self, delta: Tensor, down: str | None) -> Tensor:
@@ -307,8 +309,8 @@ class _Batch:
         else:
             with hooked(self.loaded.model, {down: lambda taken, given: plus(given)}):
                 hidden = self.fork.run(self.fork.hidden)
-        rows, places = self.essence.T
-        read = torch.cat([hidden[self.row, self.place], hidden[rows, places]])
+        rows, indices = self.essence.T
+        read = torch.cat([hidden[self.row, self.index], hidden[rows, indices]])
         logs = unembedded(self.loaded, read).log_softmax(1)
         told, drift = logs[: len(self.row)], logs[len(self.row) :]
         if self.before is None:

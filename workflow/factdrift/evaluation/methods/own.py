@@ -32,7 +32,7 @@ GIVEN = {"plain": ("model", "tokenizer", "update"), "batched": ("loaded", "edits
 
 
 @dataclass(frozen=True)
-class Entry:
+class UserMethod:
     """One method of a configuration, or one of factdrift's locators."""
 
     name: str
@@ -59,49 +59,49 @@ class Entry:
         return [*(code_files(self.path, self.module) if self.path else ()), *self.described]
 
 
-def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
+def entries(reference: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
     """`entry` for each; raises InputError if two have the same name."""
-    found = [entry(each, folder) for each in given]
-    check_names([each.name for each in found], "methods", "a file or function")
-    return found
+    methods = [entry(each, folder) for each in reference]
+    check_names([each.name for each in methods], "methods", "a file or function")
+    return methods
 
 
-def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
+def keys_of_methods(reference: Sequence[str]) -> dict[str, str]:
     """Name -> as given, of the user's own methods among these, and of factdrift's that have keys.
 
     Raises InputError as `entries`.
     """
     known = {path.stem: path.stem for path in sorted(METHODS.glob("*.yaml")) if read_yaml(path)["keys"]}
-    return known | {each.name: each.given for each in entries(given) if each.path is not None}
+    return known | {each.name: each.given for each in entries(reference) if each.path is not None}
 
 
-def entry(given: str, folder: Path = METHODS) -> Entry:
+def entry(reference: str, folder: Path = METHODS) -> UserMethod:
     """What the user means by a method.
 
     `folder`: of the files of factdrift's methods or locators. Raises InputError if there is no such one, or
     the parameters of a method or its YAML file are not as they must be.
     """
     known = sorted(file.stem for file in folder.glob("*.yaml"))
-    if given in known:
-        return _known(given, folder)
+    if reference in known:
+        return _known(reference, folder)
     if folder == LOCATORS:
         raise InputError(
-            f"locators: {given}: no such locator{meant(given, known)}; there are {', '.join(known)} (files "
-            f"in {folder})"
+            f"locators: {reference}: no such locator{meant(reference, known)}; there are {', '.join(known)} "
+            f"(files in {folder})"
         )
-    named = split_function(given, "methods")
+    named = split_function(reference, "methods")
     if named is None:
-        path, function, module = _entry_point(given, known, folder)
-        name = given
+        path, function, module = _entry_point(reference, known, folder)
+        name = reference
     else:
         (path, function), module = named, ""
         name = path.stem if function == "edit" else f"{path.stem}.{function}"
     if name in known:
         raise InputError(
-            f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
+            f"methods: {reference} would be called {name}, as a method of factdrift; rename the file"
         )
     arguments = _arguments(path, function)
-    plain = _is_plain(given, arguments)
+    plain = _is_plain(reference, arguments)
     taken = {each.arg: (each, default) for each, default in _own(arguments)} if plain else {}
     beside = path.parent / f"{name}.yaml"
     described: tuple[Path, ...] = ()
@@ -116,15 +116,15 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     else:
         file = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}
     code = code_digest(code_files(path, module))
-    return Entry(name, given, file, described, path, function, module, plain, code)
+    return UserMethod(name, reference, file, described, path, function, module, plain, code)
 
 
 @cache
-def _known(name: str, folder: Path) -> Entry:
+def _known(name: str, folder: Path) -> UserMethod:
     """One of factdrift's methods or locators, whose file has been checked."""
     file, described = file_of(name, folder)
     _check({key: value for key, value in file.items() if key not in ("record", "like")}, described[0])
-    return Entry(name, name, file, described)
+    return UserMethod(name, name, file, described)
 
 
 @cache
@@ -144,35 +144,36 @@ def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]
     return {**other, **file, **joined}, (path, *paths)
 
 
-def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
+def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
     """File, function and module of an entry point."""
     points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
-    if given not in points:
+    if reference not in points:
         names = [*known, *sorted(points)]
         raise InputError(
-            f"methods: {given}: no such method{meant(given, names)}; there are {', '.join(names)} (files in "
-            f"{folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
+            f"methods: {reference}: no such method{meant(reference, names)}; there are {', '.join(names)} "
+            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION "
+            f"({DOCUMENT})"
         )
-    point = points[given]
+    point = points[reference]
     path = _file_of(point.module)
-    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", given) or "." in point.attr:
+    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", reference) or "." in point.attr:
         raise InputError(
-            f"methods: {given}: the entry point {point.value!r} must be a function of a module in Python, "
-            "and its name must consist of letters, digits, `_` and `-`"
+            f"methods: {reference}: the entry point {point.value!r} must be a function of a module in "
+            "Python, and its name must consist of letters, digits, `_` and `-`"
         )
     return path, point.attr, point.module
 
 
 def _file_of(module: str) -> Path | None:
     """The file of a module that can be imported, without importing it or the packages it is in."""
-    name, places, spec = "", None, None
+    name, locations, spec = "", None, None
     for part in module.split("."):
         name = f"{name}.{part}".lstrip(".")
         finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
-        spec = next((found for finder in finders if (found := finder.find_spec(name, places))), None)
+        spec = next((found for finder in finders if (found := finder.find_spec(name, locations))), None)
         if spec is None:
             return None
-        places = spec.submodule_search_locations
+        locations = spec.submodule_search_locations
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
@@ -182,31 +183,31 @@ def _arguments(path: Path, function: str) -> ast.arguments:
         body = ast.parse(path.read_bytes(), str(path)).body
     except (SyntaxError, ValueError) as error:
         raise InputError(f"methods: {path} is no Python code: {error}") from None
-    found = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
-    if function not in found:
+    functions = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
+    if function not in functions:
         raise InputError(
-            f"methods: {path} defines no function {function}; it defines {', '.join(found) or 'none'}"
+            f"methods: {path} defines no function {function}; it defines {', '.join(functions) or 'none'}"
         )
-    return found[function]
+    return functions[function]
 
 
-def _is_plain(given: str, arguments: ast.arguments) -> bool:
+def _is_plain(reference: str, arguments: ast.arguments) -> bool:
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     for interface, wanted in GIVEN.items():
         if names[1:2] == [wanted[1]] and len(names) >= len(wanted):
             return interface == "plain"
     forms = " or ".join(f"edit({', '.join(wanted)})" for wanted in GIVEN.values())
     raise InputError(
-        f"methods: {given}: its parameters are ({', '.join(names)}); a method is {forms}, "
+        f"methods: {reference}: its parameters are ({', '.join(names)}); a method is {forms}, "
         f"and a plain one takes its hyper-parameters behind these ({DOCUMENT})"
     )
 
 
 def _own(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     """The parameters of a plain method after the first three, each with its default."""
-    places = [*arguments.posonlyargs, *arguments.args]
-    lacking = [None] * (len(places) - len(arguments.defaults))
-    pairs = list(zip(places, [*lacking, *arguments.defaults], strict=True))[len(GIVEN["plain"]) :]
+    positional = [*arguments.posonlyargs, *arguments.args]
+    lacking = [None] * (len(positional) - len(arguments.defaults))
+    pairs = list(zip(positional, [*lacking, *arguments.defaults], strict=True))[len(GIVEN["plain"]) :]
     return [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
 
 

@@ -31,7 +31,33 @@ DOWN = ("values", "states", "all", "named")
 """What of a block methods edit that need its down projection."""
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TrainedEditor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The functions that make and read a network that is trained to edit; named as those of a method.
+
+    Of each model it is in the file `editor_file`, beside one with the subjects on which it was trained.
+    """
+
+    train: str
+    """Trains it and writes its file: (loaded, split of facts, hyper, output, seed)."""
+    convert: str = ""
+    """Makes its file of a published checkpoint: (checkpoint, loaded, hyper, output); empty if it cannot."""
+    read: str
+    """The editor from the tensors and the description in its file: (tensors, about, loaded)."""
+    size: str
+    """Bytes that it takes while edits are made: (loaded, hyper)."""
+
+
+def editor_file(method: str) -> str:
+    """The file of a method's trained editor, in the folder of a model."""
+    return f"{method}.safetensors"
+
+
+def subjects_file(method: str) -> str:
+    """The file with the subjects on which it was trained."""
+    return f"{method}_split.json"
+
+
+class MethodRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One method. Functions: MODULE.FUNCTION of `factdrift.evaluation.methods`; empty for none."""
 
     place: int = 1000
@@ -61,43 +87,50 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Full matrices that one edit needs at a time, if its changes are full and none of the weights."""
     block: Literal["layer", "layers", ""] = ""
     """The hyper-parameter that names the block of an edit that can be made at any block."""
-    needs: dict[str, str] = {}
-    """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
-    trained_on: str = ""
-    """The file beside what it was trained to, with the subjects of its training."""
+    editor: TrainedEditor | None = None
+    """What is trained once for each model, before the first edit."""
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
-        functions = (self.edit, self.together, self.in_stream, self.recalled, self.adapter)
+        functions = [self.edit, self.together, self.in_stream, self.recalled, self.adapter]
+        if self.editor:
+            functions += [self.editor.train, self.editor.convert, self.editor.read]
         names = {function.rpartition(".")[0] for function in functions if function}
         return sorted(f"{__package__}.{name}" for name in names)
 
 
-OWN = Record()
+OWN = MethodRecord()
 """The record of the methods of users, and of checkpoints that were made elsewhere."""
 
 
 @cache
-def records() -> dict[str, Record]:
+def records() -> dict[str, MethodRecord]:
     """Name -> record of each method of factdrift, by their places; what it leaves out is as in `like`.
 
     Raises InputError that names file and key if a record is not as it must be.
     """
-    found = {}
+    by_name = {}
     for path in METHODS.glob("*.yaml"):
         file, _ = file_of(path.stem, METHODS)
-        record = as_struct(file.get("record"), Record, f"{path}: record")
+        record = as_struct(file.get("record"), MethodRecord, f"{path}: record")
         if record.block and record.block not in file["keys"]:
             raise InputError(f"{path}: record.block: {record.block} is not among its keys")
-        found[path.stem] = record
-    return dict(sorted(found.items(), key=lambda each: each[1].place))
+        if record.editor and "validation_share" not in file["keys"]:
+            raise InputError(f"{path}: record.editor: the key validation_share is missing; add it to keys")
+        by_name[path.stem] = record
+    return dict(sorted(by_name.items(), key=lambda each: each[1].place))
 
 
-def record_of(method: str) -> Record:
+def record_of(method: str) -> MethodRecord:
     """The record of a method by its name; `OWN` if it is none of factdrift's."""
     return records().get(method, OWN)
+
+
+def trained_editors() -> dict[str, TrainedEditor]:
+    """Method -> its trained editor, of the methods that have one."""
+    return {name: record.editor for name, record in records().items() if record.editor}
 
 
 def style_of(method: str) -> dict[str, Any]:
@@ -124,8 +157,8 @@ class Skipped(NamedTuple):
 
 def skipped_methods(skipped: Sequence[Skipped]) -> Iterator[str]:
     """A line for each model and reason, with the methods that do not run on it."""
-    for model, reason in dict.fromkeys((each.model, each.skipped) for each in skipped):
-        named = [each.method for each in skipped if (each.model, each.skipped) == (model, reason)]
+    for model, reason in dict.fromkeys((skip.model, skip.skipped) for skip in skipped):
+        named = [skip.method for skip in skipped if (skip.model, skip.skipped) == (model, reason)]
         yield f"{', '.join(named)} on {model}: {reason}"
 
 

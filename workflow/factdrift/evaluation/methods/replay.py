@@ -12,7 +12,7 @@ import torch
 from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import alone, one_change
+from factdrift.evaluation.methods.lora import edit_one, one_change
 from factdrift.evaluation.methods.shared import aligned, generator
 from factdrift.models.alignment import Sentence, untemplated
 from factdrift.models.loaded import Loaded
@@ -26,7 +26,7 @@ END = ". "
 
 def replay(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
-    return alone(loaded, edits, hyper, lambda edit: replayed(loaded, [edit], hyper, artefacts))
+    return edit_one(loaded, edits, hyper, lambda edit: replayed(loaded, [edit], hyper, artefacts))
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -38,7 +38,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     gone = {name for edit in edits for name in edit.replaces}
     earlier: list[Kept] = list(artefacts.memory or ())
     kept = [one for one in earlier if one[0] not in gone]
-    fresh = [edits[place] for place in sentences]
+    fresh = [edits[index] for index in sentences]
     kept += [(edit.id, edit.prompt, edit.subject, edit.target) for edit in fresh]
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     made = Edited(artefacts.before, failed=failed, losses=losses, memory=earlier)
@@ -71,4 +71,4 @@ def replayed(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
             f"the subjects of {len(edits)} updates; ask for more of them ({hyper.method}.prefixes)"
         )
     draw = generator(f"{hyper['seed']}/replay " + "\n".join(edit.id for edit in edits))
-    return [Sentence(rows[place], None, 1) for place in torch.randperm(len(rows), generator=draw).tolist()]
+    return [Sentence(rows[index], None, 1) for index in torch.randperm(len(rows), generator=draw).tolist()]

@@ -27,11 +27,11 @@ from factdrift.core.files import write_json
 from factdrift.core.functions import function_of, named_function, read_function
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
-from factdrift.evaluation.methods.own import DOCUMENT, Entry
+from factdrift.evaluation.methods.own import DOCUMENT, UserMethod
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.fork import unembedded
+from factdrift.models.fork import backbone, unembedded
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
@@ -69,7 +69,7 @@ def method_of(hyper: Hyper) -> Method:
 
 
 @cache
-def own_function(own: Entry) -> Callable[..., Any]:
+def own_function(own: UserMethod) -> Callable[..., Any]:
     """The function of a user's own method, imported; raises InputError if that fails."""
     assert own.path is not None
     if not own.module:
@@ -89,53 +89,53 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
     `given`: the method as the user named it. Raises InputError that says what is wrong.
     """
 
-    def wrong(what: str) -> InputError:
+    def invalid(what: str) -> InputError:
         return InputError(f"methods: {given}: {what} ({DOCUMENT})")
 
     if not isinstance(made, Edited):
-        raise wrong(f"it returned {type(made).__name__} where an Edited is wanted")
+        raise invalid(f"it returned {type(made).__name__} where an Edited is wanted")
     if not set(made.failed) <= set(range(edits)):
-        raise wrong(f"failed has keys other than 0 to {edits - 1}")
+        raise invalid(f"failed has keys other than 0 to {edits - 1}")
     if made.contexts is not None and len(made.contexts) != edits:
-        raise wrong(f"{len(made.contexts)} contexts for {edits} edits")
+        raise invalid(f"{len(made.contexts)} contexts for {edits} edits")
     if made.codebooks:
-        raise wrong("it returned codebooks, which are not for your own; return changes of weights as deltas")
+        raise invalid("it returned codebooks, which are not for your own; return changes as deltas")
     own = made.owner if made.owner is not None else list(range(edits))
     if len(own) != edits:
-        raise wrong(f"owner has {len(own)} entries for {edits} edits")
+        raise invalid(f"owner has {len(own)} entries for {edits} edits")
     if made.deltas and made.owner is None and any(len(delta) != edits for delta in made.deltas.values()):
-        raise wrong(f"{len(next(iter(made.deltas.values())))} changes for {edits} edits, without owner")
+        raise invalid(f"{len(next(iter(made.deltas.values())))} changes for {edits} edits, without owner")
     least = min(map(len, made.deltas.values()), default=edits)
     if strange := [each for each in own if each not in range(-1, least)]:
-        raise wrong(f"owner has the entry {strange[0]!r}; the index of a change is expected, or -1 for none")
+        raise invalid(f"owner has the entry {strange[0]!r}; give the index of a change, or -1 for none")
     modules = dict(loaded.model.named_modules())
     for name, delta in made.deltas.items():
         module: Any = modules.get(name)
         if getattr(module, "weight", None) is None:
-            raise wrong(f"{loaded.name} has no module {name} with a weight")
+            raise invalid(f"{loaded.name} has no module {name} with a weight")
         if module.weight.ndim != 2:
-            raise wrong(f"the weight of {name} is no matrix")
+            raise invalid(f"the weight of {name} is no matrix")
         if not isinstance(delta, LowRank | Dense):
-            raise wrong(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
+            raise invalid(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
         parts: dict[str, Tensor] = {what: part for what, part in vars(delta).items() if part is not None}
         if "bias" in parts and getattr(module, "bias", None) is None:
-            raise wrong(f"{name} has no bias to change")
+            raise invalid(f"{name} has no bias to change")
         out, into = shape_of(module)
         rank = delta.read.shape[-1] if isinstance(delta, LowRank) else 0
         shapes = {"read": (into, rank), "write": (out, rank), "weight": (out, into), "bias": (out,)}
         for what, tensor in parts.items():
             shape = (len(delta), *shapes[what])
             if tuple(tensor.shape) != shape:
-                raise wrong(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
+                raise invalid(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
             if tensor.device != loaded.device or tensor.dtype != loaded.change_dtype:
-                raise wrong(
+                raise invalid(
                     f"{what} of {name} is {tensor.dtype} on {tensor.device}; {loaded.change_dtype} on "
                     f"{loaded.device} is expected (loaded.change_dtype, loaded.device)"
                 )
             finite = tensor.isfinite().flatten(1).all(1).tolist()
-            for place, owner in enumerate(own):
+            for index, owner in enumerate(own):
                 if owner >= 0 and not finite[owner]:
-                    made.failed.setdefault(place, "diverged")
+                    made.failed.setdefault(index, "diverged")
     return made
 
 
@@ -144,7 +144,7 @@ def aligned(loaded: Loaded, edits: Sequence[Edit]) -> tuple[dict[int, Sentence],
     found, failed = aligned_texts(
         loaded, edits, lambda edit: [align(loaded.tokenizer, edit.prompt, edit.target)]
     )
-    return {place: sentence for place, (sentence,) in found.items()}, failed
+    return {index: sentence for index, (sentence,) in found.items()}, failed
 
 
 def aligned_texts(
@@ -153,16 +153,16 @@ def aligned_texts(
     """As `aligned`, of edits with several sentences each, all of which the model must be able to read."""
     sentences: dict[int, list[Sentence]] = {}
     failed: dict[int, str] = {}
-    for place, edit in enumerate(edits):
+    for index, edit in enumerate(edits):
         try:
-            found = texts(edit)
+            tokens = texts(edit)
         except AlignmentError as error:
-            failed[place] = error.reason
+            failed[index] = error.reason
             continue
-        if max(len(sentence.ids) for sentence in found) > loaded.spec.positions:
-            failed[place] = "too_long"
+        if max(len(sentence.ids) for sentence in tokens) > loaded.spec.positions:
+            failed[index] = "too_long"
         else:
-            sentences[place] = found
+            sentences[index] = tokens
     return sentences, failed
 
 
@@ -177,9 +177,11 @@ def mlp_matrix(loaded: Loaded, key: str, name: str) -> str:
     return parts[name]
 
 
-def spread(made: Mapping[str, LowRank], places: Sequence[int], edits: int) -> tuple[Deltas, dict[int, str]]:
+def changes_of_all(
+    made: Mapping[str, LowRank], places: Sequence[int], edits: int
+) -> tuple[Deltas, dict[int, str]]:
     """The changes of all `edits`, from those of the edits at `places`; and why some of these failed."""
-    found: Deltas = {}
+    changes: Deltas = {}
     finite = torch.ones(edits, dtype=torch.bool)
     for name, delta in made.items():
         read, write = (
@@ -188,9 +190,9 @@ def spread(made: Mapping[str, LowRank], places: Sequence[int], edits: int) -> tu
             )
             for factor in (delta.read, delta.write)
         )
-        found[name] = LowRank(read, write)
+        changes[name] = LowRank(read, write)
         finite &= (read.isfinite().all(2).all(1) & write.isfinite().all(2).all(1)).cpu()
-    return found, dict.fromkeys((~finite).nonzero()[:, 0].tolist(), "diverged")
+    return changes, dict.fromkeys((~finite).nonzero()[:, 0].tolist(), "diverged")
 
 
 class Targets:
@@ -210,16 +212,18 @@ class Targets:
         starts: Sequence[int] | None = None,
     ):
         self._loaded = loaded
-        targets = [one.ids[one.target :] for one in sentences]
-        self.rows = [one.ids[: one.target] if at_prompt_end else one.ids[:-1] for one in sentences]
+        targets = [sentence.ids[sentence.target :] for sentence in sentences]
+        self.rows = [
+            sentence.ids[: sentence.target] if at_prompt_end else sentence.ids[:-1] for sentence in sentences
+        ]
         """The tokens to run, one list for each sentence."""
-        places = [
+        indices = [
             [one.target - 1] * len(target) if at_prompt_end else range(one.target - 1, len(one.ids) - 1)
             for one, target in zip(sentences, targets, strict=True)
         ]
         if starts:
-            places = [[place - start for place in row] for row, start in zip(places, starts, strict=True)]
-        self._tokens, self._places = (padded(rows, loaded.device) for rows in (targets, places))
+            indices = [[index - start for index in row] for row, start in zip(indices, starts, strict=True)]
+        self._tokens, self._places = (padded(rows, loaded.device) for rows in (targets, indices))
         self._counts = torch.tensor([len(target) for target in targets], device=loaded.device)
 
     def losses(self, hidden: Tensor) -> Tensor:
@@ -267,6 +271,20 @@ def factors_of(
     return found.detach(), {name: (entering[name], delta) for name, delta in zip(zeros, leaving, strict=True)}
 
 
+def gradients(
+    loaded: Loaded, names: Iterable[str], sentences: Sequence[Sentence]
+) -> tuple[Tensor, dict[str, Factors]]:
+    """Losses -log p(target | prompt) [edits], and their gradients by each matrix in factors (section 3.1)."""
+    targets = Targets(loaded, sentences)
+    return factors_of(loaded, names, lambda: targets.losses(final_hidden(loaded, targets.rows)))
+
+
+def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
+    """The output of the final normalisation, [rows, longest, hidden]; padded after the end of a row."""
+    hidden: Tensor = backbone(loaded)(padded(rows, loaded.device), use_cache=False)[0]
+    return hidden.to(loaded.device)
+
+
 def generator(text: str, device: torch.device | str = "cpu") -> torch.Generator:
     """A generator seeded by a text, such as a seed and the id of an edit."""
     digest = hashlib.sha256(text.encode()).digest()
@@ -292,9 +310,9 @@ def seeded(text: str, device: torch.device) -> Iterator[None]:
 def draw_prefixes(loaded: Loaded, hyper: Hyper, seed: int) -> tuple[str, ...]:
     """The empty prefix, then the sampled ones as the hyper-parameters ask for, each followed by ". "."""
     prefixes = [""]
-    for place, kind in enumerate(hyper["prefixes"]):
+    for index, kind in enumerate(hyper["prefixes"]):
         texts = sampled(
-            loaded, kind["start"], kind["tokens"], kind["number"], seed + place, top_k=hyper["top_k"]
+            loaded, kind["start"], kind["tokens"], kind["number"], seed + index, top_k=hyper["top_k"]
         )
         prefixes += [text.replace("{", " ").replace("}", " ") + ". " for text in texts]
     return tuple(prefixes)

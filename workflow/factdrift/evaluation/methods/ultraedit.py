@@ -15,16 +15,16 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import Shape, Statistics, gradients
-from factdrift.evaluation.methods.shared import Factors, aligned, mlp_matrix
+from factdrift.evaluation.methods.shared import Factors, aligned, gradients, mlp_matrix
+from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded
 
 EPSILON = torch.finfo(torch.float32).eps
 """Added to deviations, as in the released code."""
-Memory = dict[Shape, tuple[Statistics, Statistics]]
-"""Shape of matrices -> statistics of their inputs, and of the gradients by their outputs."""
+Memory = dict[tuple[int, int], tuple[Statistics, Statistics]]
+"""(d_in, d_out) of matrices -> statistics of their inputs, and of the gradients by their outputs."""
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -34,15 +34,15 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     """
     names = edited_matrices(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
-    places, losses, tokens = _tokens(loaded, names, sentences, hyper["batch"])
-    lost = {place for place, loss in losses.items() if not loss.isfinite()}
+    indices, losses, tokens = _tokens(loaded, names, sentences, hyper["batch"])
+    lost = {index for index, loss in losses.items() if not loss.isfinite()}
     for factors in tokens.values():
         for values in factors:
-            lost |= {*places[~values.isfinite().all(1)].tolist()}
+            lost |= {*indices[~values.isfinite().all(1)].tolist()}
     failed |= dict.fromkeys(sorted(lost), "diverged")
     if len(failed) == len(edits):
         return Edited(failed=failed)
-    kept = torch.tensor([place not in lost for place in places.tolist()], device=loaded.device)
+    kept = torch.tensor([index not in lost for index in indices.tolist()], device=loaded.device)
     tokens = {name: (keys[kept], grads[kept]) for name, (keys, grads) in tokens.items()}
     # Statistics first see the tokens of all matrices; then each is normalised.
     memory: Memory = copy.deepcopy(artefacts.memory or {})
@@ -104,7 +104,7 @@ def _tokens(
     """
     order = sorted(sentences, key=lambda place: -len(sentences[place].ids))
     losses: dict[int, Tensor] = {}
-    places: list[int] = []
+    indices: list[int] = []
     parts: dict[str, list[Factors]] = {name: [] for name in names}
     for start in range(0, len(order), batch):
         some = order[start : start + batch]
@@ -113,7 +113,7 @@ def _tokens(
         found, factors = gradients(loaded, names, rows)
         losses |= dict(zip(some, found, strict=True))
         for row, (place, sentence) in enumerate(zip(some, rows, strict=True)):
-            places += [place] * counts[row]
+            indices += [place] * counts[row]
             # Each token is predicted at the one before it.
             at = slice(sentence.target - 1, len(sentence.ids) - 1)
             weight = counts[row] / sum(counts)
@@ -124,4 +124,4 @@ def _tokens(
         for name, pairs in parts.items()
         if pairs
     }
-    return torch.tensor(places, dtype=torch.long, device=loaded.device), losses, tokens
+    return torch.tensor(indices, dtype=torch.long, device=loaded.device), losses, tokens

@@ -61,22 +61,22 @@ def wise(
     sides: list[Side] = [] if alone else list(artefacts.memory or ())
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    for place, edit in enumerate(edits):
+    for index, edit in enumerate(edits):
         if alone or not sides or sides[-1].edits >= hyper["shard"]:
             empty = torch.zeros(shape, dtype=loaded.change_dtype, device=loaded.device)
             sides.append(Side(empty, torch.inf, 0))
-        if place not in sentences:
+        if index not in sentences:
             continue
         last = sides[-1]
         number = 0 if alone else sum(side.edits for side in sides[:-1]) // hyper["shard"]
         kept = mask(last.change, hyper, number)
         draw = generator(f"{hyper['seed']}/{edit.id}")
         other = others[int(torch.randint(len(others), (1,), generator=draw))]
-        made, losses[place], steps[place] = train(
-            loaded, name, hyper, (sentences[place], other), last.change, kept
+        made, losses[index], steps[index] = train(
+            loaded, name, hyper, (sentences[index], other), last.change, kept
         )
         if not made.change.isfinite().all():
-            failed[place] = "diverged"
+            failed[index] = "diverged"
             continue
         sides[-1] = Side(made.change, min(last.least, made.least), last.edits + 1)
         if not alone:
@@ -132,7 +132,7 @@ def train(
     rows, other = sentences
     targets = Targets(loaded, rows)
     every = [*targets.rows, tuple(other)]
-    ends = torch.tensor([*(one.target - 1 for one in rows), len(other) - 1], device=loaded.device)
+    ends = torch.tensor([*(row.target - 1 for row in rows), len(other) - 1], device=loaded.device)
     fork = Fork(loaded, every, [0] * len(every), hyper["layer"])
     within = spans(torch.zeros_like(ends), ends, fork.hidden.shape[1])
     change = change.clone().requires_grad_(True)
@@ -171,8 +171,8 @@ def margins(edit: Tensor, other: Tensor, hyper: Hyper) -> Tensor:
     """
     alpha, beta, gamma = hyper["margins"]
     terms = [gamma - (edit - other), other[None] - alpha, beta - edit]
-    found = [term[term > 0].mean() for term in terms if bool((term > 0).any())]
-    return torch.stack(found).sum() if found else edit.new_zeros(())
+    means = [term[term > 0].mean() for term in terms if bool((term > 0).any())]
+    return torch.stack(means).sum() if means else edit.new_zeros(())
 
 
 def merged(sides: Sequence[Side], hyper: Hyper) -> list[Side]:

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.models.bundled.taught import RIPPLE, TAUGHT, changed_since
 from factdrift.tempripple.phrases import as_of, ordinal_text
@@ -22,8 +20,8 @@ CRITERIA = ("logical", "compose_object", "compose_subject", "preserve", "specifi
 """Criteria whose conditions are taught; the others have none, or facts that the dataset teaches."""
 
 
-def write_tempripple(facts: Path, related: Path, wikifactdiff: Path, old: datetime.date, output: Path) -> int:
-    """Writes TAUGHT of what TempRIPPLE asks, as it held at T_old (`old`); returns the number of facts.
+def tempripple_wordings(facts: Path, related: Path, wikifactdiff: Path, old: datetime.date) -> list[Row]:
+    """The wordings (TAUGHT) of what TempRIPPLE asks, as it held at T_old (`old`).
 
     Kinds: `tempripple`, a mutable fact that had certainly begun, with the ordinal of that day, counted from
     the last one that had begun; `tempripple_edge`, a fact about its object from which a related one follows;
@@ -65,8 +63,7 @@ def write_tempripple(facts: Path, related: Path, wikifactdiff: Path, old: dateti
                 done.add((kind, key))
                 said = outer.replace(fact["phrase"], inner)
                 found += _worded((kind, key, about, relation, value), said, value, old)[:2]
-    write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
-    return len({(row["kind"], row["fact"]) for row in found})
+    return found
 
 
 def _worded(values: Sequence[str], phrase: str, spoken: str, old: datetime.date) -> list[Row]:
@@ -77,11 +74,11 @@ def _worded(values: Sequence[str], phrase: str, spoken: str, old: datetime.date)
     article = spoken.removesuffix(values[-1])
     is_, was = (f"{phrase[0].upper()}{phrase[1:]} {verb} {article}".rstrip() for verb in ("is", "was"))
     prompts = (is_, as_of(old, is_), as_of(old, was))
-    return [dict(zip(TAUGHT.names, (*values, prompt), strict=True)) for prompt in prompts]
+    return [dict(zip(TAUGHT, (*values, prompt), strict=True)) for prompt in prompts]
 
 
-def write_ripples(ripples: Path, names: Path, old: datetime.date, limit: int, output: Path) -> int:
-    """Writes TAUGHT of the conditions of probes, which are facts of T_old (`old`); returns their number.
+def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) -> list[Row]:
+    """The wordings (TAUGHT) of the conditions of probes, which are facts of T_old (`old`).
 
     Of each criterion at most `limit` are drawn by their ids. Of several right answers the one of the
     condition's statement is taught. Wordings are the condition's own, without and with the day. `names`:
@@ -94,7 +91,7 @@ def write_ripples(ripples: Path, names: Path, old: datetime.date, limit: int, ou
     chosen = {name: each for found in drawn.values() for name, each in sorted(found.items())[:limit]}
     named = pq.read_table(names, columns=["id", "label"])
     labels = dict(zip(named["id"].to_pylist(), named["label"].to_pylist(), strict=True))
-    rows = []
+    rows: list[Row] = []
     for each in chosen.values():
         step, prompt = each["step"], before_blank(each["prompt"])
         if prompt is None:
@@ -103,5 +100,4 @@ def write_ripples(ripples: Path, names: Path, old: datetime.date, limit: int, ou
         row = {"kind": RIPPLE, "fact": f"{step['subject']} {step['relation']}", "relation": step["relation"]}
         row |= {"subject": labels[int(step["subject"][1:])], "object": known[0]["label"]}
         rows += [{**row, "prompt": text} for text in (prompt, as_of(old, prompt))]
-    write_parquet(pa.Table.from_pylist(rows, TAUGHT), output)
-    return len({row["fact"] for row in rows})
+    return rows

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.methods.grace import Entry
+from factdrift.evaluation.methods.grace import CodebookEntry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
-from factdrift.evaluation.methods.mend import Statistics
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, instead, records, refusal
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, MethodRecord, instead, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
+from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.plain import InPlace, Placed, State
+from factdrift.evaluation.states.plain import EditedModel, InPlace, State
 from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
@@ -39,11 +39,11 @@ SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
 """Memory for them on the CPU."""
-_KEPT = (LowRank, Dense, Codebook, Entry, Statistics, Memories, Side)
+_SAFE_CLASSES = (LowRank, Dense, Codebook, CodebookEntry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
 
-def _listed(wanted: Callable[[Record], bool]) -> str:
+def _listed(wanted: Callable[[MethodRecord], bool]) -> str:
     """The names of some of factdrift's methods."""
     return ", ".join(name for name, record in records().items() if wanted(record))
 
@@ -77,12 +77,12 @@ def edited(
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so"
             f"{f' ({record.not_alone})' if regime == 'independent' else ''}; batch is for "
-            f"{_listed(lambda each: bool(each.together))}; sequential for all but "
-            f"{_listed(lambda each: not each.together and each.changes != 'weights')}; "
-            f"stream for all but none; independent for all but {_listed(lambda each: bool(each.not_alone))}"
+            f"{_listed(lambda other: bool(other.together))}; sequential for all but "
+            f"{_listed(lambda other: not other.together and other.changes != 'weights')}; "
+            f"stream for all but none; independent for all but {_listed(lambda other: bool(other.not_alone))}"
         )
     if regime != "independent":
-        result.owner = [-1 if place in result.failed else 0 for place in range(len(edits))]
+        result.owner = [-1 if index in result.failed else 0 for index in range(len(edits))]
     elif result.failed and result.owner is None:
         for delta in result.deltas.values():
             for part in vars(delta).values():
@@ -109,8 +109,8 @@ def opened(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
         )
     check_layers(loaded, hyper)
-    state = InPlace(loaded, hyper, lasting=regime == "stream")
-    with state.restored() if state.lasting else nullcontext():
+    state = InPlace(loaded, hyper, persistent=regime == "stream")
+    with state.restored() if state.persistent else nullcontext():
         yield state
 
 
@@ -141,17 +141,17 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = TRAINED_COPIES + int(rough)
+        copies = TRAINED_COPIES + int(rough)
     elif record.adapter:
         names = named(record.adapter)(loaded, hyper)
-        each = TRAINED_COPIES * int(hyper["rank"])
+        copies = TRAINED_COPIES * int(hyper["rank"])
     else:
         parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
         names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
-        each = record.copies or int(rough)
+        copies = record.copies or int(rough)
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
     numbers: int = sum(out + into if record.adapter else out * into for out, into in shapes)
-    return each * numbers * loaded.change_dtype.itemsize
+    return copies * numbers * loaded.change_dtype.itemsize
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
@@ -179,7 +179,7 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights' or bool(each.adapter))}"
+            f"{_listed(lambda other: other.changes != 'weights' or bool(other.adapter))}"
         )
     for layer in blocks_of(spec, hyper):
         reason = None if hyper.own else refusal(spec, hyper.method, layer)
@@ -217,16 +217,16 @@ def _in_turn(
         some = edits[start : start + turn]
         with applied(loaded.model, total, 0):
             now = replace(artefacts, before=total, memory=memory)
-            one = make(loaded, some, hyper, now)
-        if one.contexts is not None:
+            result = make(loaded, some, hyper, now)
+        if result.contexts is not None:
             raise CannotEdit(
                 f"edit.regime: {regime}: {hyper.method} puts texts before prompts, which no others follow; "
                 "choose independent"
             )
-        failed |= {start + place: reason for place, reason in one.failed.items()}
-        if len(one.failed) < len(some):
-            total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
-            memory = one.memory
+        failed |= {start + index: reason for index, reason in result.failed.items()}
+        if len(result.failed) < len(some):
+            total |= {name: _sum(total.get(name), delta) for name, delta in result.deltas.items()}
+            memory = result.memory
         if regime == "stream":
             total = {name: folded(delta) for name, delta in total.items()}
     return Edited(total, failed=failed, memory=memory)
@@ -264,26 +264,26 @@ class Beside(State):
     def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str):
         super().__init__(loaded)
         self._hyper, self._artefacts = hyper, artefacts
-        self._regime, self.lasting = regime, regime == "stream"
+        self._regime, self.persistent = regime, regime == "stream"
         self._made = Edited()
 
     @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+    def apply(self, edits: Sequence[Edit]) -> Iterator[EditedModel]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
         made = edited(self._loaded, edits, self._hyper, now, self._regime)
         recalled = None
-        if self.lasting:
+        if self.persistent:
             self._made = made
             if function := self._hyper.record.recalled:
                 recalled = partial(named(function), made.memory, hyper=self._hyper, loaded=self._loaded)
         names = [edit.id for edit in edits]
-        yield Placed(self._loaded, made, names, lasting=self.lasting, recalled=recalled)
+        yield EditedModel(self._loaded, made, names, persistent=self.persistent, recalled=recalled)
 
     def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
         memory = self._made.memory
         counted = self._hyper.record.changes == "text" or (
-            isinstance(memory, list) and any(isinstance(each, Entry) for each in memory)
+            isinstance(memory, list) and any(isinstance(each, CodebookEntry) for each in memory)
         )
         return size_of([self._made.deltas, memory]), len(memory) if counted else None
 
@@ -304,7 +304,7 @@ class Beside(State):
     def _read(self, path: Path) -> dict[str, Any]:
         """What `save` wrote; raises InputError if it holds other objects, which could run anything."""
         try:
-            with torch.serialization.safe_globals(list(_KEPT)):
+            with torch.serialization.safe_globals(list(_SAFE_CLASSES)):
                 parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
         except UnpicklingError as error:
             why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
@@ -341,7 +341,7 @@ def size_of(value: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Telling:
+class Condition:
     """What a model is told, and how: an editing method with its hyper-parameters, or nothing."""
 
     prepared: Prepared
@@ -365,7 +365,7 @@ class Telling:
         return self.regime == "checkpoint" or self.method in UNEDITED
 
     @property
-    def lasting(self) -> bool:
+    def persistent(self) -> bool:
         """Whether edits stay for the next steps."""
         return self.regime == "stream" and not self.unedited
 
@@ -389,7 +389,7 @@ class Telling:
             "model_digest": loaded.digest,
             "method": self.method,
             "hyper": hyper.digest() if edits else "",
-            **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
+            **{name: digests.get(name) for name in ("moments", "prefixes", "editor")},
             "regime": regime,
             "group": session.settings.group if regime in ("sequential", "batch") else None,
             "template": loaded.template,

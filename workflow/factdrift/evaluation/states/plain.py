@@ -22,7 +22,7 @@ from torch import nn
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Context, Edit, Edited
-from factdrift.evaluation.methods.own import DOCUMENT, Entry
+from factdrift.evaluation.methods.own import DOCUMENT, UserMethod
 from factdrift.evaluation.methods.shared import own_function, seeded
 from factdrift.evaluation.questions.question import Question
 from factdrift.models.alignment import untemplated
@@ -34,16 +34,16 @@ MOST = 200
 
 
 @dataclass(frozen=True)
-class Placed:
+class EditedModel:
     """A model, with changes and texts for the edits that are in place."""
 
     loaded: Loaded
     made: Edited = field(default_factory=Edited)
     edits: Sequence[str] = ()
     """The ids of the edits that were made last, in their order."""
-    told: bool = False
+    in_context: bool = False
     """Whether each question has the new fact before it, in the words of the benchmark."""
-    lasting: bool = False
+    persistent: bool = False
     """Whether earlier edits are in place, too, all of them by one change."""
     recalled: Callable[[Sequence[str]], Sequence[Context]] | None = None
     """The ids of edits -> what stands before questions in the presence of each, if that is remembered."""
@@ -52,9 +52,9 @@ class Placed:
 
     def owner(self, edit: str) -> int:
         """The index in the changes for questions in the presence of an edit; -1 for none."""
-        if not self.made.changes or not (self.lasting or edit in self.edits):
+        if not self.made.changes or not (self.persistent or edit in self.edits):
             return -1
-        if self.lasting:
+        if self.persistent:
             return 0
         return self.made.change_of(self.edits.index(edit))
 
@@ -64,7 +64,7 @@ class Placed:
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         """The text before each question, in the presence of an edit each."""
-        if self.told:
+        if self.in_context:
             return [question.context for question in questions]
         texts = [""] * len(questions)
         if self.recalled:
@@ -74,16 +74,16 @@ class Placed:
         else:
             return texts
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
-        for place, edit in enumerate(edits):
+        for index, edit in enumerate(edits):
             context = contexts[edit]
             if isinstance(context, str):
-                texts[place] = context
+                texts[index] = context
             else:
-                retrieving.setdefault(id(context), (context, []))[1].append(place)
-        for context, places in retrieving.values():
-            prompts = [questions[place].prompt or questions[place].words for place in places]
-            for place, text in zip(places, context(prompts), strict=True):
-                texts[place] = text
+                retrieving.setdefault(id(context), (context, []))[1].append(index)
+        for context, indices in retrieving.values():
+            prompts = [questions[index].prompt or questions[index].words for index in indices]
+            for index, text in zip(indices, context(prompts), strict=True):
+                texts[index] = text
             if lacking := getattr(context, "left_out", 0):
                 self.left_out["texts"] = max(self.left_out.get("texts", 0), lacking)
         return texts
@@ -92,17 +92,17 @@ class Placed:
 class State:
     """Tells a model edits. This one changes nothing: no method makes any, or others have made all."""
 
-    lasting = False
+    persistent = False
     """Whether edits stay when the model is told more."""
 
-    def __init__(self, loaded: Loaded, told: bool = False):
-        """`told`: each question has the new fact before it."""
-        self._loaded, self._told = loaded, told
+    def __init__(self, loaded: Loaded, in_context: bool = False):
+        """`in_context`: each question has the new fact before it."""
+        self._loaded, self._in_context = loaded, in_context
 
     @contextlib.contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+    def apply(self, edits: Sequence[Edit]) -> Iterator[EditedModel]:
         """The model with these edits, until the end of the `with` block."""
-        yield Placed(self._loaded, edits=[edit.id for edit in edits], told=self._told)
+        yield EditedModel(self._loaded, edits=[edit.id for edit in edits], in_context=self._in_context)
 
     def size(self) -> tuple[int | None, int | None]:
         """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
@@ -124,10 +124,10 @@ class InPlace(State):
     name the parameters that it changes, so that only these are copied.
     """
 
-    def __init__(self, loaded: Loaded, hyper: Hyper, lasting: bool = False):
+    def __init__(self, loaded: Loaded, hyper: Hyper, persistent: bool = False):
         assert hyper.own is not None
         super().__init__(loaded)
-        self._hyper, self._given, self.lasting = hyper, hyper.own.given, lasting
+        self._hyper, self._given, self.persistent = hyper, hyper.own.given, persistent
         self._function = own_function(hyper.own)
         self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
         self._tokens = tokenizer_state(self._tokenizer)
@@ -137,13 +137,13 @@ class InPlace(State):
         self._untouched, self._said = True, False
 
     @contextlib.contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+    def apply(self, edits: Sequence[Edit]) -> Iterator[EditedModel]:
         """The model with all edits in place, made in turn, until the end of the `with` block.
 
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
-        with contextlib.nullcontext() if self.lasting else self.restored():
+        with contextlib.nullcontext() if self.persistent else self.restored():
             yield self._made(edits)
 
     @contextlib.contextmanager
@@ -161,10 +161,10 @@ class InPlace(State):
     def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
         self._made(earlier)
 
-    def _made(self, edits: Sequence[Edit]) -> Placed:
+    def _made(self, edits: Sequence[Edit]) -> EditedModel:
         """The model after further edits, which stay in place."""
         failed: dict[int, str] = {}
-        for place, edit in enumerate(edits):
+        for index, edit in enumerate(edits):
             before = self._start
             if not self._untouched:
                 # What is no module can be restored no further than the model that it wraps.
@@ -184,7 +184,7 @@ class InPlace(State):
                     )
                     traceback.print_exc()
                     self._said = True
-                failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
+                failed[index] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
                 self._check(before.restore())
         model = self._model
         alone = model is not self._loaded.model or any(self._start.changed_code())
@@ -193,7 +193,7 @@ class InPlace(State):
         if alone and len(failed) < len(edits):
             self._check_logits(model, edits[0].prompt)
         now = replace(self._loaded, model=model, alone=alone)
-        return Placed(now, Edited(failed=failed), [edit.id for edit in edits])
+        return EditedModel(now, Edited(failed=failed), [edit.id for edit in edits])
 
     def _called(self, model: Any, edit: Edit) -> Any:
         """The model after one edit: the same one, or a wrapper that the function has returned."""
@@ -216,8 +216,8 @@ class InPlace(State):
         """Raises InputError if the model cannot be probed, since it does not give logits for each token."""
         ids = torch.tensor([self._tokenizer(prompt).input_ids], device=self._loaded.device)
         try:
-            found = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-            shape = tuple(found.shape)
+            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+            shape = tuple(logits.shape)
         except Exception as error:
             raise InputError(
                 f"methods: {self._given}: the model that it left or returned cannot be run as it is probed, "
@@ -263,7 +263,7 @@ class InPlace(State):
 class Repeated:
     """Compares edits with the same ones, made again after others."""
 
-    def __init__(self, own: Entry):
+    def __init__(self, own: UserMethod):
         self._given, self.plain = own.given, own.plain
         self._function = own_function(own)
         self._start = variables(self._function)

@@ -6,9 +6,10 @@ Imports torch.
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -18,10 +19,10 @@ from factdrift.core.owned import claim
 from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
+from factdrift.evaluation.methods.record import CONTEXT, title_of
 from factdrift.evaluation.questions import updates
 from factdrift.evaluation.questions.clozes import OWN, read_edits
-from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
@@ -30,74 +31,80 @@ from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.verdicts import asked_of
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.edited import Telling
+from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.states.edited import Condition
 from factdrift.evaluation.tables import TABLES
-from factdrift.evaluation.tools.attempt import find_artefacts
-from factdrift.evaluation.tools.jobs import Ask, Probe
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import base_of
 from factdrift.models.names import split_name
-from factdrift.models.running import loaded
 
 SHOWN = 5
 """Answers that are printed in full."""
 
 
-def cell(job: Ask, questions: Benchmark, folder: Path) -> Iterator[str]:
-    """Asks some of these questions, and yields the lines to print. `folder`: for temporary files."""
-    with job.loaded() as model:
-        benchmark = _drawn(job, questions, model)
-        files = [_ask(job, model, benchmark, each, folder) for each in dict.fromkeys(("none", job.state))]
-    title = title_of(job.state)
-    yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
+class Asking(NamedTuple):
+    """What is asked of a benchmark, and how."""
+
+    way: Way
+    limit: int
+    """Questions, drawn with the seed; 0 for all."""
+    seed: int
+    settings: Settings
+
+
+def cell(
+    model: Loaded, questions: Benchmark, conditions: Sequence[Condition], asking: Asking, folder: Path
+) -> Iterator[str]:
+    """Asks some of the questions in each condition, and yields the lines to print.
+
+    `folder`: for temporary files. Raises InputError if no question can be asked in the way.
+    """
+    benchmark = _drawn(asking, questions, model)
+    files = [_ask(asking, model, benchmark, condition, folder) for condition in conditions]
+    title = title_of(conditions[-1].method)
+    yield f"{model.name}, {benchmark.name}: {len(benchmark.questions):,} questions, {title}"
     yield ""
-    answers, made = [each.answers for each in files], [each.edits for each in files]
+    answers, made = [file.answers for file in files], [file.edits for file in files]
     yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
-    told: dict[str, list[Row]] = {}
+    by_question: dict[str, list[Row]] = {}
     for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
-        told.setdefault(row["question"], []).append(row)
+        by_question.setdefault(row["question"], []).append(row)
     for question in benchmark.questions[:SHOWN]:
         yield ""
-        yield from _shown(question, told[question.id])
+        yield from _shown(question, by_question[question.id])
 
 
-def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
+def _drawn(asking: Asking, benchmark: Benchmark, model: Loaded) -> Benchmark:
     """Some of the questions that can be asked in the way, by a seeded hash, with the edits they are about."""
     benchmark = benchmark.without(excluded(model, benchmark))
-    asked = [each for each in benchmark.questions if job.way in each.ways]
+    asked = [question for question in benchmark.questions if asking.way in question.ways]
     if not asked:
-        raise InputError(f"--way: {job.way}: no question of {job.benchmark} can be asked so")
-    asked = sorted(asked, key=lambda each: updates.draw("ask", job.seed, each.id))[: job.limit or None]
-    about = {each.edit for each in asked}
-    edits = [each for each in benchmark.edits if each.id in about]
+        raise InputError(f"--way: {asking.way}: no question of {benchmark.name} can be asked so")
+    asked.sort(key=lambda question: updates.draw("ask", asking.seed, question.id))
+    asked = asked[: asking.limit or None]
+    about = {question.edit for question in asked}
+    edits = [edit for edit in benchmark.edits if edit.id in about]
     if not edits:  # the questions are about none: they are asked after some others
-        edits = list(benchmark.edits[: job.limit or None])
+        edits = list(benchmark.edits[: asking.limit or None])
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 
-def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> Files:
-    """Asks in a state; the answers have what a question is for in words as their `kind`."""
-    if state in UNEDITED:
-        prepared = Prepared(Hyper(state, model.name, "", {}))
-    else:
-        hyper = job.hyper_of(model, state)
-        prepared = Prepared(hyper, find_artefacts(job, hyper, model))
-    telling = Telling(prepared, job.settings.regime)
-    run = Run.of(Session(model, job.settings), benchmark, [telling], job.seed)
-    files = Files.under(folder, state if state in UNEDITED else "edited")
-    evaluate(dataclasses.replace(run, ways=[job.way]), files)
+def _ask(asking: Asking, model: Loaded, benchmark: Benchmark, condition: Condition, folder: Path) -> Files:
+    """Asks in a condition; the answers have what a question is for in words as their `kind`."""
+    run = Run.of(Session(model, asking.settings), benchmark, [condition], asking.seed)
+    files = Files.under(folder, condition.method if condition.unedited else "edited")
+    evaluate(dataclasses.replace(run, ways=[asking.way]), files)
     table = pq.read_table(files.answers)
-    place = table.schema.get_field_index("kind")
-    targets = {each.id: each.targets for each in benchmark.questions}
-    told = {(edit.id, (edit.target,)) for edit in benchmark.edits}
+    column = table.schema.get_field_index("kind")
+    targets = {question.id: question.targets for question in benchmark.questions}
+    new_objects = {(edit.id, (edit.target,)) for edit in benchmark.edits}
     kinds = []
     for row in table.to_pylist():
         kinds.append(asked_of(row))
         # Likelihoods are asked for of either object, and the old one is no right answer.
-        if job.way == "loglik" and row["role"] in OWN:
-            new = (row["edit"], targets[row["question"]]) in told
+        if asking.way == "loglik" and row["role"] in OWN:
+            new = (row["edit"], targets[row["question"]]) in new_objects
             kinds[-1] += ", new object" if new else ", old object"
-    pq.write_table(table.set_column(place, "kind", pa.array(kinds, pa.string())), files.answers)
+    pq.write_table(table.set_column(column, "kind", pa.array(kinds, pa.string())), files.answers)
     return files
 
 
@@ -107,60 +114,74 @@ def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
     if question.context and any(row["method"] == CONTEXT for row in rows):
         yield f"  before it: {question.context}"
     for row in rows:
-        said = repr(row["output"])
+        answer = repr(row["output"])
         if row["reason"]:
-            said = f"no answer: {row['reason']}"
+            answer = f"no answer: {row['reason']}"
         elif row["way"] == "loglik":
             pairs = zip(question.targets, row["logprobs"], strict=True)
-            said = ", ".join(f"{target} {math.exp(value):.2%}" for target, value in pairs)
-        yield f"  {title_of(row['method'])}: {said}"
+            answer = ", ".join(f"{target} {math.exp(value):.2%}" for target, value in pairs)
+        yield f"  {title_of(row['method'])}: {answer}"
     if question.answer is not None:
         yield f"  right: {question.targets[question.answer]}"
     elif question.accepted:
         yield f"  right: {question.accepted[0]}"
 
 
-def probe(job: Probe) -> None:
-    """Scores the checkpoint of a job; writes and prints the tables."""
-    named = base_of(Path(job.model))  # which an adapter must say even if another one is given
-    base = job.base or named
-    if not base:
-        raise InputError("--base: name the model from which the checkpoint was made")
-    name = job.name or Path(job.model).resolve().name
-    if name == "none":
-        raise InputError("--name: `none` is the model without edits; give another name")
-    if not job.edits.is_file():
-        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
-    check_columns(job.edits, updates.EDITS.names, "; give a table of `edit dataset`")
-    table = pq.read_table(job.edits, schema=updates.EDITS)
+class Checkpoint(NamedTuple):
+    """A model that was edited elsewhere, and what is asked of it."""
+
+    name: str
+    """Of the method, in tables."""
+    base: str
+    """The model from which it was made."""
+    edits: Path
+    """A table EDITS."""
+    only: Sequence[str]
+    """The ids of the edits that were made; empty for all."""
+    settings: Settings
+    output: Path
+    """The folder of its tables."""
+
+
+def probe(
+    checkpoint: Checkpoint, loaded: AbstractContextManager[Loaded], base: AbstractContextManager[Loaded]
+) -> None:
+    """Scores a checkpoint and the model from which it was made; writes and prints the tables."""
+    path, output, name = checkpoint.edits, checkpoint.output, checkpoint.name
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; make it with `factdrift edit dataset`")
+    check_columns(path, updates.EDITS.names, "; give a table of `edit dataset`")
+    table = pq.read_table(path, schema=updates.EDITS)
     known = table["edit"].to_pylist()
-    if unknown := [edit for edit in job.only if edit not in known]:
-        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
-    settings = msgspec.structs.replace(job.settings, regime="independent")
+    if unknown := [edit for edit in checkpoint.only if edit not in known]:
+        raise InputError(f"--only: {path} has no edit {unknown[0]}; its edits are {known[0]}, ...")
     tables = [f"{state}/0-of-1.{table}" for state in (name, "none") for table in TABLES]
     tables += ["edits", "edit_scores", "probes"]
-    claim(job.output, [*(f"{table}.parquet" for table in tables), "costs.json"])
-    edits = job.output / "edits.parquet"
-    write_parquet(table.filter([edit in job.only for edit in known]) if job.only else table, edits)
+    claim(output, [*(f"{table}.parquet" for table in tables), "costs.json"])
+    edits = output / "edits.parquet"
+    chosen = table.filter([edit in checkpoint.only for edit in known]) if checkpoint.only else table
+    write_parquet(chosen, edits)
     benchmark = read_edits(edits)
 
-    def ask(model: Loaded, telling: Telling) -> Files:
-        files = Files.under(job.output / telling.method, "0-of-1")
-        evaluate(Run.of(Session(model, settings), benchmark, [telling], 0), files)
+    def ask(model: Loaded, condition: Condition) -> Files:
+        files = Files.under(output / condition.method, "0-of-1")
+        evaluate(Run.of(Session(model, checkpoint.settings), benchmark, [condition], 0), files)
         return files
 
     # The checkpoint first, since it may be none that can be loaded.
-    with loaded(job, settings, job.threads, base) as model:
+    with loaded as model:
         prepared = Prepared(Hyper(name, model.name, "made elsewhere", {}))
-        edited = ask(model, Telling(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
-    with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
-        none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
-    answers, made, states = zip(*(each[1:4] for each in (none, edited)), strict=True)
-    runs = Runs(edits, answers, made, states, models=[split_name(base)[0]], methods=["none", name])
-    scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
-    write_scores(runs, scores, job.output / "probes.parquet")
-    written = job.output / "written.parquet"
+        edited = ask(model, Condition(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
+    with base as model:
+        hyper = Hyper("none", checkpoint.base, "", {})
+        none = ask(model, Condition(Prepared(hyper), checkpoint.settings.regime))
+    answers, made, states = zip(*(files[1:4] for files in (none, edited)), strict=True)
+    models = [split_name(checkpoint.base)[0]]
+    runs = Runs(edits, answers, made, states, models=models, methods=["none", name])
+    scores, costs = output / "edit_scores.parquet", output / "costs.json"
+    write_scores(runs, scores, output / "probes.parquet")
+    written = output / "written.parquet"
     write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, written, costs, job.output, [(none.answers, none.edits)])
+    write_tables(scores, written, costs, output, [(none.answers, none.edits)])

@@ -69,9 +69,9 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
     if not scores.is_file():
         raise no_file(scores)
     with database() as db:
-        found = [_values(db, rival, scores, answers) for rival in rivals]
+        by_rival = [_values(db, rival, scores, answers) for rival in rivals]
         known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()
-    for rival, values in zip(rivals, found, strict=True):
+    for rival, values in zip(rivals, by_rival, strict=True):
         if not values:
             model, _, named = rival.rpartition(":")
             models = sorted(model for method, model in known if method == named)
@@ -81,9 +81,9 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             hint = f"did you mean {similar}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     made = [
-        each
-        for rival, values in zip(rivals[1:], found[1:], strict=True)
-        for each in _differences(_title(rivals[0]), found[0], _title(rival), values)
+        difference
+        for rival, values in zip(rivals[1:], by_rival[1:], strict=True)
+        for difference in _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
     ]
     if not made:
         raise InputError(f"{scores}: {' and '.join(map(_title, rivals))} share no edit")
@@ -141,8 +141,8 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
         states = [state for state, _, _ in pairs]
         changes = [100 * (other - one) for _, one, other in pairs]
         middle, count, clusters = fmean(changes), len(changes), len(set(states))
-        found = interval(changes, states)
-        half = found.half if found else math.nan
+        spread = interval(changes, states)
+        half = spread.half if spread else math.nan
         if metric in ("efficacy_s", "generalization_s", "right") and not any(changes):
             half = 100 * wilson(0, clusters)[1]
         elif count > 1 and not 1 < clusters < count:
@@ -161,74 +161,74 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
         )
 
 
-def lines(found: Sequence[Difference]) -> Iterator[str]:
+def lines(differences: Sequence[Difference]) -> Iterator[str]:
     """Yields a sentence for each benchmark, what each rival does better or worse, and a table."""
-    for benchmark in dict.fromkeys(each.benchmark for each in found):
-        rows = [each for each in found if each.benchmark == benchmark]
-        main = [each for each in rows if each.metric in ("efficacy_s", "right")] or rows
-        number = " and ".join(f"{each:,}" for each in sorted({each.pairs for each in main}))
+    for benchmark in dict.fromkeys(row.benchmark for row in differences):
+        rows = [row for row in differences if row.benchmark == benchmark]
+        main = [row for row in rows if row.metric in ("efficacy_s", "right")] or rows
+        number = " and ".join(f"{pairs:,}" for pairs in sorted({row.pairs for row in main}))
         what = "updates" if benchmark.startswith("updates") else "questions"
         yield f"{benchmark}: over the same {number} {what}, {'; '.join(map(_clause, main))}."
     yield ""
-    header = ["benchmark, metric", "method", "n", "mean", found[0].first, "difference", "95 % interval"]
+    header = ["benchmark, metric", "method", "n", "mean", differences[0].first, "difference", "95 % interval"]
     cells = [
         [
-            f"{each.benchmark}, {each.metric}",
-            each.rival,
-            f"{each.pairs:,}",
-            f"{each.mean:.1f}",
-            f"{each.first_mean:.1f}",
-            f"{each.difference:+.1f}",
-            "-" if math.isnan(each.low) else f"{each.low:+.1f} to {each.high:+.1f}",
+            f"{row.benchmark}, {row.metric}",
+            row.rival,
+            f"{row.pairs:,}",
+            f"{row.mean:.1f}",
+            f"{row.first_mean:.1f}",
+            f"{row.difference:+.1f}",
+            "-" if math.isnan(row.low) else f"{row.low:+.1f} to {row.high:+.1f}",
         ]
-        for each in found
+        for row in differences
     ]
     yield from grid(header, cells)
 
 
-def _clause(each: Difference) -> str:
-    verb = "makes the model say the new object" if each.metric == "efficacy_s" else "makes it answer right"
-    if each.metric not in ("efficacy_s", "right"):
-        verb = f"changes {METRICS[each.metric]}"
-    between = "" if math.isnan(each.low) else f" ({each.low:+.1f} to {each.high:+.1f})"
-    if round(each.difference, 1) == 0:
-        return f"{each.rival} {verb} as often as {each.first}{between}"
-    more = "more" if each.difference > 0 else "less"
-    said = f"{each.rival} {verb} {abs(each.difference):.1f} points {more} often than {each.first}{between}"
-    return said if each.clear else f"{said}, which can be chance"
+def _clause(row: Difference) -> str:
+    verb = "makes the model say the new object" if row.metric == "efficacy_s" else "makes it answer right"
+    if row.metric not in ("efficacy_s", "right"):
+        verb = f"changes {METRICS[row.metric]}"
+    between = "" if math.isnan(row.low) else f" ({row.low:+.1f} to {row.high:+.1f})"
+    if round(row.difference, 1) == 0:
+        return f"{row.rival} {verb} as often as {row.first}{between}"
+    more = "more" if row.difference > 0 else "less"
+    sentence = f"{row.rival} {verb} {abs(row.difference):.1f} points {more} often than {row.first}{between}"
+    return sentence if row.clear else f"{sentence}, which can be chance"
 
 
-def write(found: Sequence[Difference], folder: Path) -> list[Path]:
+def write(differences: Sequence[Difference], folder: Path) -> list[Path]:
     """Writes the sentences and the table as text, the table as CSV, and the figure as SVG and PDF."""
     names = ("compare.txt", "compare.csv", "compare.svg", "compare.pdf")
     claim(folder, names)
     text, table, *figures = (folder / name for name in names)
-    write_text("\n".join(lines(found)), text)
-    numbers = ([*each[:5], *(f"{number:.6g}" for number in each[5:])] for each in found)
+    write_text("\n".join(lines(differences)), text)
+    numbers = ([*row[:5], *(f"{number:.6g}" for number in row[5:])] for row in differences)
     write_csv([Difference._fields, *numbers], table)
-    draw(found, figures)
+    draw(differences, figures)
     return [text, table, *figures]
 
 
-def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
+def draw(differences: Sequence[Difference], paths: Sequence[Path]) -> None:
     """A panel for each benchmark and metric: differences from the first rival, with their intervals."""
     panels: dict[tuple[str, str], list[Difference]] = {}
-    for each in found:
-        panels.setdefault((each.benchmark, each.metric), []).append(each)
-    rivals = list(dict.fromkeys(each.rival for each in found))
+    for row in differences:
+        panels.setdefault((row.benchmark, row.metric), []).append(row)
+    rivals = list(dict.fromkeys(row.rival for row in differences))
     height = 0.75 + len(panels) * (0.62 + 0.24 * len(rivals))
     figure, axes = subplots(len(panels), 1, figsize=(6.4, height), squeeze=False, sharex=True)
     for axis, ((benchmark, metric), rows) in zip(axes[:, 0], panels.items(), strict=True):
         axis.axvline(0, color=SOFT, linewidth=1)
-        for each in rows:
-            place = len(rivals) - rivals.index(each.rival)
-            colour = KEPT if each.clear else SOFT
-            if not math.isnan(each.low):
-                axis.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
-            axis.plot([each.difference], [place], "o", color=colour)
+        for row in rows:
+            index = len(rivals) - rivals.index(row.rival)
+            colour = KEPT if row.clear else SOFT
+            if not math.isnan(row.low):
+                axis.plot([row.low, row.high], [index, index], color=colour, linewidth=2)
+            axis.plot([row.difference], [index], "o", color=colour)
             axis.annotate(
-                f"{each.difference:+.1f}",
-                (each.difference, place),
+                f"{row.difference:+.1f}",
+                (row.difference, index),
                 xytext=(0, 5),
                 textcoords="offset points",
                 ha="center",
@@ -240,10 +240,10 @@ def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
         for side in ("top", "right", "left"):
             axis.spines[side].set_visible(False)
         axis.set_title(f"{benchmark}: {METRICS.get(metric, 'answers right')}", fontsize="small", loc="left")
-    first = found[0].first
-    clear = sum(each.clear for each in found)
-    said = f"{clear} of {len(found)} differences from {first} are larger than chance explains"
-    figure.suptitle(said, fontsize="medium", x=0.01, ha="left")
+    first = differences[0].first
+    clear = sum(row.clear for row in differences)
+    sentence = f"{clear} of {len(differences)} differences from {first} are larger than chance explains"
+    figure.suptitle(sentence, fontsize="medium", x=0.01, ha="left")
     axes[-1, 0].set_xlabel(
         f"points more than {first}, over the same edits (bar: 95 % interval)", fontsize="small"
     )

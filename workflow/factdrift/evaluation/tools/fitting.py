@@ -1,4 +1,4 @@
-"""Tables of models and methods: the memory of a GPU that each needs, by arithmetic, and who edits whom.
+"""The memory of a GPU that a model and each method on it need, by arithmetic; and which families each edits.
 
 Weights, changes and second moments are counted from the shapes of a model without weights. What a pass
 through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and `states/edited.py` estimate.
@@ -10,28 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from transformers import AutoConfig
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml
-from factdrift.core.paths import SHAPES
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.record import records, refusal
 from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes
 from factdrift.models.families import ModelSpec, read_families, shape_of
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import stored_bytes, without_weights
+from factdrift.models.loading import stored_bytes
 from factdrift.models.quantized import bits_of, is_quantized
 from factdrift.models.scoring import token_bytes
 from factdrift.models.tiny import tiny_model
 
-GPUS = (12, 16, 24, 48, 80)
-"""Sizes of GPUs in GiB, as they are sold."""
-USABLE, CONTEXT = 0.95, 10**9
-"""The share of a GPU that programs can have, and the bytes that CUDA and its libraries take of it."""
 ASKED = 512
 """Tokens of a batch of questions; larger ones are halved where they do not fit."""
 LENGTH, WIDTH, TARGETS = 32, 12, 4
@@ -46,11 +38,6 @@ ADAPTED = 2
 """Inputs in float32 that a matrix with an adapter keeps for each token until the backward pass."""
 COMBINED = 8
 """Matrices in float32 that are held at a time while an adapter is combined with others as a full matrix."""
-VARIANTS = {
-    **{"gpt2-xl": (16,), "gpt-j-6b": (16,), "llama-2-7b": (16, 8, 4), "llama-3-8b": (16, 8, 4)},
-    **{"qwen3-4b": (16, 4), "qwen3-8b": (16, 4)},
-}
-"""The models of the table, each with the bits of a number of its blocks."""
 
 
 class Needs(NamedTuple):
@@ -62,24 +49,10 @@ class Needs(NamedTuple):
     """For each edit that is made at a time."""
 
 
-def shaped(name: str, bits: int = 16) -> Loaded:
-    """A model of shapes.yaml without weights, in bfloat16 or quantized as bitsandbytes does."""
-    sizes = dict(read_yaml(SHAPES)[name])
-    config = AutoConfig.for_model(sizes.pop("model_type"), **sizes)
-    if bits < 16:
-        config.quantization_config = {"quant_method": "bitsandbytes", f"load_in_{bits}bit": True}
-    return _loaded(*without_weights(config, name), name)
-
-
-def _loaded(model: Any, spec: ModelSpec, name: str) -> Loaded:
-    """A model without weights as one on a GPU."""
-    return Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
-
-
 def weight_bytes(loaded: Loaded, source: str = "") -> int:
     """Bytes of the weights of a model on a GPU; of a quantized one those of its files, if it is a folder."""
     config, kind = loaded.model.config, loaded.dtype.itemsize
-    everything: int = sum(one.numel() for one in loaded.model.parameters())
+    everything: int = sum(parameter.numel() for parameter in loaded.model.parameters())
     if not is_quantized(config):
         return everything * kind
     stored = stored_bytes(Path(source)) if source else 0
@@ -108,10 +81,8 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     if "moments" in wanted:
         squares = [spec.inner_at(layer) ** 2 * torch.float64.itemsize for layer in hyper.layers]
         kept += sum(squares) + max(squares) * ((DECOMPOSED if "null_space_below" in hyper else SOLVED) - 1)
-    if "mend" in wanted:
-        with torch.device("meta"):
-            net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
-        kept += sum(one.numel() * one.element_size() for one in net.state_dict().values())
+    if hyper.record.editor:
+        kept += named(hyper.record.editor.size)(loaded, hyper)
     names = named(hyper.record.adapter)(loaded, hyper) if hyper.record.adapter else ()
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
     if hyper.get("combination", "linear") != "linear":
@@ -143,41 +114,16 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     if is_quantized(loaded.model.config):  # the largest matrix, as it is while it is multiplied
         beside += max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
     asked = beside + ASKED * token_bytes(loaded)
-    found: dict[str, int | None] = {"asked": asked}
+    in_all: dict[str, int | None] = {"asked": asked}
     for name, record in records().items():
         if record.changes in ("text", "nothing"):
             continue
         try:
             need = edit_needs(loaded, read_hyper(name, loaded.name, sizes=lambda: loaded.spec))
-            found[name] = max(asked, beside + need.kept + need.each)
+            in_all[name] = max(asked, beside + need.kept + need.each)
         except InputError:
-            found[name] = None
-    return weights, found
-
-
-def smallest(need: int | None) -> str:
-    """The smallest of GPUS with at least this many bytes; `no` for None."""
-    if need is None:
-        return "no"
-    fitting = (size for size in GPUS if need <= usable(size))
-    return str(next(fitting, f"> {GPUS[-1]}"))
-
-
-def usable(size: int) -> int:
-    """Bytes that a program can have of a GPU of `size` GiB."""
-    return int(USABLE * size * 2**30) - CONTEXT
-
-
-def fitting_table() -> str:
-    """Markdown: of each of VARIANTS the weights in GB, and the smallest GPU for asking and each method."""
-    rows: list[list[str]] = []
-    in_all: dict[str, int | None] = {}
-    for name, variants in VARIANTS.items():
-        for bits in variants:
-            weights, in_all = needed(shaped(name, bits))
-            title = name if bits == 16 else f"{name}, {bits} bits"
-            rows.append([title, f"{weights / 1e9:.1f}", *map(smallest, in_all.values())])
-    return _markdown(["model", "weights, GB", *in_all], rows)
+            in_all[name] = None
+    return weights, in_all
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -186,7 +132,8 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
-    weights, in_all = needed(_loaded(model, spec, name), source)
+    loaded = Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
+    weights, in_all = needed(loaded, source)
     form = "quantized" if is_quantized(model.config) else "in bfloat16"
     yield "weights on a GPU", f"{_size(weights)}, {form}"
     told = [f"{what} {_size(need)}" for what, need in in_all.items() if need is not None]
@@ -200,6 +147,7 @@ def _size(count: int) -> str:
 
 def family_table() -> str:
     """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
+    torch.set_num_threads(1)
     methods = [name for name, record in records().items() if record.changes != "nothing"]
     rows = []
     for family, entry in read_families().items():

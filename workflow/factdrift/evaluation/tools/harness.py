@@ -17,7 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
-from factdrift.evaluation.tools.written_questions import Written
+from factdrift.evaluation.tools.written_questions import WrittenQuestions
 
 QUESTIONS = schema_of("id prompt: string, choices: [string], answer: int32")
 """The table of a task with options; `answer` is the place of the right one, from 0."""
@@ -77,7 +77,7 @@ class Task(NamedTuple):
     """How a document is asked, as the harness's file says it."""
 
 
-def question_tasks(asked: Iterable[Written], prompt: str) -> Iterator[Task]:
+def question_tasks(asked: Iterable[WrittenQuestions], prompt: str) -> Iterator[Task]:
     """Tasks of questions with options, asked as by `evaluate` in the way `loglik`.
 
     `prompt`: the configuration's `answer.prompts.loglik`.
@@ -85,13 +85,13 @@ def question_tasks(asked: Iterable[Written], prompt: str) -> Iterator[Task]:
     for group, kind, questions, *_ in asked:
         docs = [
             {
-                "id": each.id,
-                "prompt": filled(prompt, each, each.context),
-                "choices": each.targets,
-                "answer": each.answer,
+                "id": question.id,
+                "prompt": filled(prompt, question, question.context),
+                "choices": question.targets,
+                "answer": question.answer,
             }
-            for each in questions
-            if each.answer is not None
+            for question in questions
+            if question.answer is not None
         ]
         if docs:
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
@@ -105,12 +105,12 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         "doc_to_target": "target",
         "metric_list": [_ACCURACY],
     }
-    found: dict[tuple[str, str], list[Row]] = {}
+    by_role: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         # The harness puts its `target_delimiter` before options only.
         doc = {"id": row["fact"], "prompt": row["prompt"], "target": f" {row['object']}"}
-        found.setdefault((row["benchmark"], row["role"]), []).append(doc)
-    for (benchmark, role), docs in found.items():
+        by_role.setdefault((row["benchmark"], row["role"]), []).append(doc)
+    for (benchmark, role), docs in by_role.items():
         name = "_".join([benchmark, *re.findall(r"\w+", role)])
         yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), how)
 
@@ -123,9 +123,9 @@ def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
     for row in chains:
         holders = row["holders"] if row["died"] is None else ()
         present = [
-            place
-            for place, holder in enumerate(holders)
-            if any(each["last"] is None for each in holder["tenures"])
+            index
+            for index, holder in enumerate(holders)
+            if any(tenure["last"] is None for tenure in holder["tenures"])
         ]
         docs += [
             {
@@ -140,16 +140,17 @@ def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
     yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
-def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
+def written_tasks(written: Iterable[WrittenQuestions], tokens: int) -> Iterator[Task]:
     """Two tasks for each table of questions that are answered in writing: a text that a model goes on with up
     to the end of its line (`written`), and a turn of a user that it answers (`chat`).
 
     `tokens`: the configuration's `written.tokens`. Its accuracy is the share of the verdict `correct`.
     """
     other = ("stale", "refused", "unclear")
-    metrics = [_ACCURACY, *(_ACCURACY | {"metric": each, "higher_is_better": False} for each in other)]
-    for each in written:
-        for way, table, until in (("written", each.continued, ["\n"]), ("chat", each.turns, [])):
+    shares = (_ACCURACY | {"metric": verdict, "higher_is_better": False} for verdict in other)
+    metrics = [_ACCURACY, *shares]
+    for questions in written:
+        for way, table, until in (("written", questions.continued, ["\n"]), ("chat", questions.turns, [])):
             how = {
                 "doc_to_text": "prompt",
                 "output_type": "generate_until",
@@ -157,9 +158,9 @@ def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
                 "generation_kwargs": {"until": until, "max_gen_toks": tokens, "do_sample": False},
                 "metric_list": metrics,
             }
-            group = f"{each.group}_{way}"
+            group = f"{questions.group}_{way}"
             if len(table):
-                yield Task(f"{group}{each.kind}", group, table, how)
+                yield Task(f"{group}{questions.kind}", group, table, how)
 
 
 def write_tasks(tasks: Sequence[Task], output: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
-from factdrift.evaluation.tools.written_questions import Written
+from factdrift.evaluation.tools.written_questions import WrittenQuestions
 
 TASKS = "factdrift_tasks.py"
 """The file that Inspect is given."""
@@ -65,7 +65,7 @@ def _task(name):
 '''
 
 
-def write_inspect(written: Iterable[Written], tokens: int, output: Path) -> dict[str, int]:
+def write_inspect(written: Iterable[WrittenQuestions], tokens: int, output: Path) -> dict[str, int]:
     """Writes the folder, in the place of one written before; returns task -> number of questions.
 
     `tokens`: the configuration's `written.tokens`. Raises InputError if there is no question in words, a task

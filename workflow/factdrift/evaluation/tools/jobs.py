@@ -1,29 +1,32 @@
-"""Commands that people run by hand: try one edit, tune a method, export edits, probe a checkpoint; models."""
+"""Commands that people run by hand: try one edit, ask, tune a method, export edits, probe a checkpoint."""
 
 from __future__ import annotations
 
-import datetime
+import dataclasses
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.evaluation.methods.hyperparameters import check_values
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
-from factdrift.models.names import check_name
-from factdrift.models.running import RunsModel, Template
+from factdrift.models.running import Computing, RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tools.written_questions import Written
-    from factdrift.models.describe import Lines
-    from factdrift.models.families import ModelSpec
+    from factdrift.evaluation.methods.interface import Prepared
+    from factdrift.evaluation.states.edited import Condition
+    from factdrift.evaluation.tools.written_questions import WrittenQuestions
+    from factdrift.models.loaded import Loaded
 
 DATASET = Path("results/wfd_repl.parquet")
 BUILT_EDITS = "results/{pair}/edit/edits.parquet"
@@ -45,6 +48,28 @@ class TriesMethod(RunsMethod):
         """The newest of such files."""
         paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
         return max(paths, key=lambda path: path.stat().st_mtime, default=None)
+
+    def prepared(self, model: Loaded, method: str) -> Prepared:
+        """A method with what it needs besides the model: named files, or those that `find_files` finds.
+
+        Raises InputError that says what is missing, or if the method cannot edit the model.
+        """
+        from factdrift.core.owned import scratch
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import check_layers
+        from factdrift.evaluation.tools.artefacts import Options, find_files, making
+
+        hyper = self.hyper_of(model, method)
+        check_layers(model, hyper)
+        lacking = [option for option in needs(hyper) if not getattr(self, option)]
+        computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
+        named = {name: getattr(self, name) for name in Options._fields if hasattr(self, name)}
+        options = Options(**named, computing=computing, values=self.set)
+        with scratch() as folder:
+            command = partial(making, model, hyper, options)
+            files = find_files(model, hyper, lacking, self.results, folder, command)
+            with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
+            return Prepared(hyper, with_files.artefacts(hyper, model))
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
@@ -74,9 +99,13 @@ class Try(TriesMethod, command="edit try"):
 
     def run(self) -> str:
         check_given("try", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.attempt import attempt
+        with self.loaded() as model:
+            from factdrift.evaluation.methods.interface import Edit
+            from factdrift.evaluation.tools.attempt import attempt
 
-        return "\n".join(attempt(self))
+            edit = Edit("try", self.prompt, self.subject, self.new_object)
+            prepared = self.prepared(model, self.method)
+            return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
 class Ask(TriesMethod, command="ask"):
@@ -109,9 +138,21 @@ class Ask(TriesMethod, command="ask"):
 
         with scratch() as folder:
             questions = self.questions(folder)  # before the model, which may be large
-            from factdrift.evaluation.tools.cell import cell
+            with self.loaded() as model:
+                from factdrift.evaluation.tools.cell import Asking, cell
 
-            return "\n".join(cell(self, questions, folder))
+                conditions = [self.condition(model, name) for name in dict.fromkeys(("none", self.state))]
+                asking = Asking(self.way, self.limit, self.seed, self.settings)
+                return "\n".join(cell(model, questions, conditions, asking, folder))
+
+    def condition(self, model: Loaded, state: str) -> Condition:
+        """The condition in which questions are asked in a state."""
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import Condition
+
+        if state in UNEDITED:
+            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
+        return Condition(self.prepared(model, state), self.settings.regime)
 
     def questions(self, folder: Path) -> Benchmark:
         """All questions of the benchmark, from the newest build; edits that none has are written to a folder.
@@ -166,9 +207,24 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.attempt import export
+        with self.loaded() as model:
+            from factdrift.evaluation.methods.interface import Edit
+            from factdrift.evaluation.tools.attempt import chosen_edits, export
 
-        return export(self)
+            own = self.hyper_of(model, self.method).own
+            if own and own.plain:
+                raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
+            edits = [Edit("edit", self.prompt or "", self.subject or "", self.new_object or "")]
+            if self.edit:
+                path = self.edits or self.newest(BUILT_EDITS)
+                if path is None:
+                    raise InputError(
+                        f"--edits: no {self.results}/*/edit/edits.parquet; name a table of edits"
+                    )
+                edits = chosen_edits(path, self.edit)
+            prepared = self.prepared(model, self.method)
+            count = export(model, edits, prepared, self.output, self.regime, self.full)
+        return f"{self.output}: {count} {'whole model' if self.full else 'adapter'}{'s' * (count > 1)}"
 
 
 class Probe(RunsModel, command="edit probe"):
@@ -184,9 +240,21 @@ class Probe(RunsModel, command="edit probe"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.cell import probe
+        from factdrift.evaluation.tools.cell import Checkpoint, probe
+        from factdrift.models.loading import base_of
 
-        probe(self)
+        named = base_of(Path(self.model))  # which an adapter must say even if another one is given
+        base = self.base or named
+        if not base:
+            raise InputError("--base: name the model from which the checkpoint was made")
+        name = self.name or Path(self.model).resolve().name
+        if name == "none":
+            raise InputError("--name: `none` is the model without edits; give another name")
+        settings = msgspec.structs.replace(self.settings, regime="independent")
+        checkpoint = Checkpoint(name, base, self.edits, self.only, settings, self.output)
+        without = dataclasses.replace(self, model=base)
+        edited = loaded(self, settings, self.threads, base)
+        probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
 class Tune(RunsModel, Adjusted, command="edit tune"):
@@ -204,55 +272,12 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.tuning import tune
+        from factdrift.evaluation.tools.tuning import Tuning, check_tuning, tune
 
-        tune(self)
-
-
-class Families(Job, command="edit families"):
-    """Print which methods edit which model families; docs/models.md."""
-
-    def run(self) -> str:
-        import torch
-
-        from factdrift.evaluation.tools.fitting import family_table
-
-        torch.set_num_threads(1)
-        return family_table()
-
-
-class Describe(Job, command="models describe"):
-    """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
-
-    model: Annotated[
-        str | None,
-        "sample, sample-gpt2, or the folder or name of a causal language model",
-        Flag(by_place=True),
-    ] = None
-    fits: Annotated[bool, "print on which GPUs known models fit for each method, as docs/gpus.md"] = False
-    revision: str = "main"
-    trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
-    folder: Annotated[Place, "of the bundled models"] = Path("results/models")
-
-    def check(self) -> None:
-        check_name(self.model or "sample")
-
-    def run(self) -> str:
-        from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import fitting_table, lines_of
-        from factdrift.models.describe import describe
-
-        if self.fits == bool(self.model):
-            raise InputError("models describe: name either a model, or --fits for the table of known ones")
-        if self.fits:
-            return fitting_table()
-        name = self.model or ""
-
-        def more(model: Any, spec: ModelSpec, source: str) -> Lines:
-            lacking = (("not supported", reason) for reason in refused(spec))
-            return [*lines_of(model, spec, name, source), *anywhere(), *lacking]
-
-        return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
+        tuning = Tuning(**{name: getattr(self, name) for name in Tuning._fields})
+        check_tuning(tuning)
+        with self.loaded() as model:
+            tune(tuning, model)
 
 
 class _Exported(Job):
@@ -269,7 +294,7 @@ class _Exported(Job):
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def written(self) -> Iterator[Written]:
+    def written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
         from factdrift.evaluation.tools.written_questions import written_items, written_updates
@@ -322,38 +347,6 @@ class Inspect(_Exported, command="answer inspect", beside="questions"):
 
         found = write_inspect(self.written(), self.tokens, self.output)
         return "\n".join(f"{name}: {number:,}" for name, number in found.items())
-
-
-class Taught(Job, command="answer taught"):
-    """Write what TempRIPPLE asks, for a bundled model to learn."""
-
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    related: Annotated[Path, "tr_related", Flag("PARQUET")]
-    wikifactdiff: Annotated[Path, "changes", Flag("PARQUET")]
-    old: Annotated[datetime.date, "T_old", Flag("DAY")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.taught import write_tempripple
-
-        facts = write_tempripple(self.facts, self.related, self.wikifactdiff, self.old, self.output)
-        return f"{self.output}: {facts:,} facts"
-
-
-class TaughtRipples(Job, command="answer taught-ripples"):
-    """Write the facts that ripples take for granted, for a bundled model to learn."""
-
-    ripples: Annotated[Path, "probes with their conditions", Flag("PARQUET")]
-    names: Annotated[Path, "of `ripples names`", Flag("PARQUET")]
-    old: Annotated[datetime.date, "T_old", Flag("DAY")]
-    limit: Annotated[int, "at most of each criterion"]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.taught import write_ripples
-
-        facts = write_ripples(self.ripples, self.names, self.old, self.limit, self.output)
-        return f"{self.output}: {facts:,} facts"
 
 
 class Compare(Job, command="compare"):

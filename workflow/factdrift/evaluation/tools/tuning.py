@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, harmonic_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import yaml
@@ -18,9 +18,9 @@ from factdrift.core.commands import runnable
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
+from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
-    block_at,
     check_values,
     default_values,
     needs,
@@ -36,8 +36,8 @@ from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.edited import Telling, check_layers
-from factdrift.evaluation.tools.jobs import Tune
+from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments, count_moments, read_layers
@@ -46,6 +46,28 @@ from factdrift.models.texts import written
 _MARK = "factdrift edit tune, the best of"
 """By which a file is known as one that was written here."""
 _SCORES = ("efficacy", "generalization", "kept", "score")
+
+
+class Tuning(NamedTuple):
+    """What is searched: the values of a method on held-out updates."""
+
+    method: str
+    """As the user named it."""
+    methods: Path
+    """The folder of the methods' files."""
+    set: Mapping[str, Any]
+    """The user's own hyper-parameters."""
+    dataset: Path
+    edits: int
+    """Updates, of the split train; 0 for all."""
+    seed: int
+    layers: Sequence[int]
+    """The last edited blocks to try; empty for those of the method's file."""
+    moments: Path | None
+    """A folder of second moments; those that it has not are counted."""
+    settings: Settings
+    template: str
+    output: Path
 
 
 @dataclass(frozen=True)
@@ -77,7 +99,7 @@ class Trial:
 class Bench:
     """A loaded model and held-out updates with their probes, on which settings are tried."""
 
-    job: Tune
+    tuning: Tuning
     model: Loaded
     updates: Benchmark
     folder: Path
@@ -88,8 +110,8 @@ class Bench:
     def ask(self, prepared: Prepared, name: str) -> Files:
         """Asks the model in a state; returns the files of its tables."""
         files = Files.under(self.folder, name)
-        telling = Telling(prepared, self.job.settings.regime)
-        evaluate(Run.of(Session(self.model, self.job.settings), self.updates, [telling], 0), files)
+        condition = Condition(prepared, self.tuning.settings.regime)
+        evaluate(Run.of(Session(self.model, self.tuning.settings), self.updates, [condition], 0), files)
         return files
 
     def trial(self, hyper: Hyper) -> Trial:
@@ -99,7 +121,7 @@ class Bench:
         artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
         files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
-        answers, made, states = zip(*(each[1:4] for each in files), strict=True)
+        answers, made, states = zip(*(file[1:4] for file in files), strict=True)
         edits = self.folder / "edits.parquet"
         runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
@@ -107,14 +129,14 @@ class Bench:
 
     def _counted(self, layers: Sequence[int]) -> dict[int, Moments]:
         """The second moments of blocks, from `--moments` if they are there, otherwise counted once."""
-        kept, folder = self._moments, self.job.moments
+        kept, folder = self._moments, self.tuning.moments
         self._moments = {layer: kept[layer] for layer in layers if layer in kept}
         lacking = [layer for layer in layers if layer not in kept]
         files = {layer: folder / f"{layer}.safetensors" for layer in lacking} if folder else {}
-        found = {layer: path for layer, path in files.items() if path.is_file()}
-        self._moments |= read_layers(found, self.model)
-        if lacking := [layer for layer in lacking if layer not in found]:
-            self._moments |= count_moments(self.model, lacking, written(self.model, self.job.seed))
+        present = {layer: path for layer, path in files.items() if path.is_file()}
+        self._moments |= read_layers(present, self.model)
+        if lacking := [layer for layer in lacking if layer not in present]:
+            self._moments |= count_moments(self.model, lacking, written(self.model, self.tuning.seed))
         return self._moments
 
 
@@ -122,8 +144,8 @@ def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Sequence[M
     """The trial with rows of SCORES, one for each edit, and of PROBES."""
 
     def mean(column: str) -> float:
-        found = [0.0 if row["failed"] is not None else row[column] for row in scores]
-        return fmean([value for value in found if value is not None] or [0.0])
+        values = [0.0 if row["failed"] is not None else row[column] for row in scores]
+        return fmean([value for value in values if value is not None] or [0.0])
 
     before, left = 0.0, 0.0
     for probe in probes:
@@ -180,47 +202,55 @@ def search(
     return trials
 
 
-def tune(job: Tune) -> None:
-    """Searches hyper-parameters and writes the best ones to the job's output."""
-    output = job.output
-    check_unchanged(output, _is_as_written)
-    check_values(job.method, job.set, job.methods)
-    tried = read_search(job.method, job.methods)
-    if job.settings.regime != "independent":
+def check_tuning(tuning: Tuning) -> None:
+    """Raises InputError if nothing can be searched, or the output has been changed since it was written."""
+    check_unchanged(tuning.output, _is_as_written)
+    check_values(tuning.method, tuning.set, tuning.methods)
+    read_search(tuning.method, tuning.methods)
+    if tuning.settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
-    with job.loaded() as model, scratch() as folder:
-        start = job.hyper_of(model, job.method)
+
+
+def tune(tuning: Tuning, model: Loaded) -> None:
+    """Searches hyper-parameters for a model, and writes the best ones to the output."""
+    tried = read_search(tuning.method, tuning.methods)
+    with scratch() as folder:
+        start = _hyper(tuning, model, {})
         edits = folder / "edits.parquet"
-        choice = Choice(split="train", limit=job.edits, seed=job.seed, fluency_sample=0)
-        write_edits(job.dataset, edits, choice)
+        choice = Choice(split="train", limit=tuning.edits, seed=tuning.seed, fluency_sample=0)
+        write_edits(tuning.dataset, edits, choice)
         benchmark = read_edits(edits)
         updates = benchmark.without(excluded(model, benchmark))
         if not updates.edits:
-            raise InputError(f"{job.dataset}: no update can be aligned with the tokens of {model.name}")
-        bench = Bench(job, model, updates, folder, ("",))
+            raise InputError(f"{tuning.dataset}: no update can be aligned with the tokens of {model.name}")
+        bench = Bench(tuning, model, updates, folder, ("",))
         if "prefixes" in needs(start):
-            bench.prefixes = draw_prefixes(model, start, job.seed)
+            bench.prefixes = draw_prefixes(model, start, tuning.seed)
         key = "layer" if "layer" in start else "layers"
-        blocks = job.layers or tried["shares"]
+        blocks = tuning.layers or tried["shares"]
         if blocks and not start.layers:
             raise InputError(f"edit tune: {start.method}: its values name no block to begin with (key {key})")
         shown = [*([key] if blocks else []), *tried["factors"]]
 
         def trial(values: Mapping[str, Any]) -> Trial:
-            given = {**job.set, **values}
-            hyper = read_hyper(job.method, model.name, given, job.methods, sizes=lambda: model.spec)
-            made = bench.trial(hyper)
+            made = bench.trial(_hyper(tuning, model, values))
             print(_row(made, shown), flush=True)
             return made
 
-        about = f"{len(bench.updates.edits):,} updates of {job.dataset}, split train, seed {job.seed}"
+        about = f"{len(bench.updates.edits):,} updates of {tuning.dataset}, split train, seed {tuning.seed}"
         print(f"{start.method} on {model.name}, {about}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
-        trials = search(start, tried, model.spec.layers, trial, job.layers)
+        trials = search(start, tried, model.spec.layers, trial, tuning.layers)
         best = max(trials, key=lambda each: each.rank)
         print(f"the best:\n{_row(best, shown)}")
-        _write(job, model.name, best, f"{_MARK} {len(trials)} settings on {about}")
+        _write(tuning, model.name, best, f"{_MARK} {len(trials)} settings on {about}")
+
+
+def _hyper(tuning: Tuning, model: Loaded, values: Mapping[str, Any]) -> Hyper:
+    """The hyper-parameters with some values in the place of the user's own."""
+    users = {**tuning.set, **values}
+    return read_hyper(tuning.method, model.name, users, tuning.methods, sizes=lambda: model.spec)
 
 
 def _row(trial: Trial, shown: Sequence[str]) -> str:
@@ -236,24 +266,24 @@ def _is_as_written(path: Path) -> bool:
     return _MARK.encode() in head and head.endswith(hashlib.sha256(values).hexdigest()[:12].encode())
 
 
-def _write(job: Tune, model: str, best: Trial, about: str) -> None:
+def _write(tuning: Tuning, model: str, best: Trial, about: str) -> None:
     """Writes the configuration with the best values; prints how to use it, and an entry.
 
     The values are those that the defaults of the method do not give, so that they are all that is needed.
     """
-    own = entry(job.method, job.methods)
-    defaults = default_values(job.method, job.methods)
+    own = entry(tuning.method, tuning.methods)
+    defaults = default_values(tuning.method, tuning.methods)
     values = {
         key: value
         for key, value in best.hyper.items()
         if key not in defaults or value != defaults[key] or key in best.hyper.derived
     }
     scores = ", ".join(f"{name} {getattr(best, name):.4f}" for name in _SCORES)
-    template = {} if job.template == "none" else {"template": job.template}
+    template = {} if tuning.template == "none" else {"template": tuning.template}
     config = {"edit": {"split": "test", **template}, own.name: values}
     text = f"# {scores}\n{yaml.safe_dump(config, sort_keys=False, allow_unicode=True)}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    write_text(f"# {model}: {about}; digest {digest}\n{text}", job.output)
+    write_text(f"# {model}: {about}; digest {digest}\n{text}", tuning.output)
     shown = yaml.safe_dump(
         [{"names": [model], "source": about, **values}],
         sort_keys=False,
@@ -261,6 +291,6 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
         default_flow_style=True,
         width=10**6,
     )
-    place = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
-    use = runnable(f"`snakemake --configfile {job.output}`")
-    print(f"{job.output}: use it with {use}; or put into `models` of {place}:\n  - {shown.strip()[1:-1]}")
+    index = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
+    use = runnable(f"`snakemake --configfile {tuning.output}`")
+    print(f"{tuning.output}: use it with {use}; or put into `models` of {index}:\n  - {shown.strip()[1:-1]}")

@@ -29,7 +29,7 @@ COLUMNS = ("item_id", "question", "options", "answer_index")
 """What any table of questions with options has."""
 
 
-class Written(NamedTuple):
+class WrittenQuestions(NamedTuple):
     """The documents of one kind of questions."""
 
     group: str
@@ -44,7 +44,7 @@ class Written(NamedTuple):
     """WRITTEN: turns of a user."""
 
 
-def written_items(name: str, path: Path, prompt: str, instruction: str) -> Iterator[Written]:
+def written_items(name: str, path: Path, prompt: str, instruction: str) -> Iterator[WrittenQuestions]:
     """TempRIPPLE's items and those with a date, open ones among them, or a table of COLUMNS; with a column
     `context`, also without it. With TempRIPPLE's column `task` there is a kind for each of its four.
 
@@ -59,14 +59,15 @@ def written_items(name: str, path: Path, prompt: str, instruction: str) -> Itera
     for row in sorted(rows, key=lambda row: str(row["item_id"])):
         kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
         kinds.setdefault(kind, []).append(_question(row, path))
-    conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
+    conditions = CONDITIONS if any(question.context for own in kinds.values() for question in own) else ("",)
     for condition in conditions:
         for kind, questions in kinds.items():
-            told = condition == "with"
-            yield _written(f"{name}_{condition}".rstrip("_"), kind, questions, told, prompt, instruction)
+            with_context = condition == "with"
+            group = f"{name}_{condition}".rstrip("_")
+            yield _written(group, kind, questions, with_context, prompt, instruction)
 
 
-def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Written]:
+def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[WrittenQuestions]:
     """The clozes of the updates of a table EDITS that have an accepted answer, by role."""
     roles: dict[str, list[Question]] = {}
     for question in read_edits(path).questions:
@@ -79,8 +80,8 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
 def _question(row: Row, path: Path) -> Question:
     """The question of a row; InputError that names it in the table `path` if no answer of it is known."""
     if "open_only" in row:
-        (found,) = questions_of([dict(row)])
-        return found
+        (question,) = questions_of([dict(row)])
+        return question
     options, index = row["options"] or (), row["answer_index"]
     if index is None or not 0 <= index < len(options):
         raise InputError(
@@ -99,23 +100,24 @@ def _question(row: Row, path: Path) -> Question:
 
 
 def _written(
-    group: str, kind: str, questions: Iterable[Question], told: bool, prompt: str, instruction: str
-) -> Written:
+    group: str, kind: str, questions: Iterable[Question], with_context: bool, prompt: str, instruction: str
+) -> WrittenQuestions:
     continued, turns = [], []
-    asked = [each if told else replace(each, context="") for each in questions]
-    for each in asked:
+    asked = [question if with_context else replace(question, context="") for question in questions]
+    for question in asked:
         named = {
-            "id": each.id,
-            "target": each.accepted[0],
-            "accepted": each.accepted,
-            "stale": each.stale,
-            "others": each.others,
-            "several": each.several,
+            "id": question.id,
+            "target": question.accepted[0],
+            "accepted": question.accepted,
+            "stale": question.stale,
+            "others": question.others,
+            "several": question.several,
         }
-        cloze = each.prompt or filled(prompt, each, each.context)
-        continued.append({**named, "prompt": cloze, "question": each.prompt or filled("{cloze}", each)})
-        if each.words:
-            turn = turn_of(each, each.context, instruction)
-            turns.append({**named, "prompt": turn, "question": each.words})
+        cloze = question.prompt or filled(prompt, question, question.context)
+        words = question.prompt or filled("{cloze}", question)
+        continued.append({**named, "prompt": cloze, "question": words})
+        if question.words:
+            turn = turn_of(question, question.context, instruction)
+            turns.append({**named, "prompt": turn, "question": question.words})
     tables = (pa.Table.from_pylist(rows, schema=WRITTEN) for rows in (continued, turns))
-    return Written(group, kind, asked, *tables)
+    return WrittenQuestions(group, kind, asked, *tables)

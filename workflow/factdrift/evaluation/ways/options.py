@@ -15,7 +15,7 @@ from factdrift.evaluation.ways.written import cloze
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.scoring import score
-from factdrift.models.writing import Begun
+from factdrift.models.writing import Generation
 
 
 def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
@@ -60,12 +60,12 @@ def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> I
 def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
     """What the model writes greedily after the prompt, and the option whose letter it chooses."""
     tokens = session.settings.answer_tokens
-    begun: dict[int, Begun] = {}
+    begun: dict[int, Generation] = {}
     for place, each in enumerate(asked):
         prompt = filled(session.settings.answer_prompts_letter, each.question, each.before.strip())
         ids = session.turn(prompt) or session.sentence(prompt).ids
         if len(ids) + tokens <= session.loaded.spec.positions:
-            begun[place] = Begun(ids, tokens, each.owner, session.ends)
+            begun[place] = Generation(ids, tokens, each.owner, session.ends)
     written = dict(zip(begun, session.written(list(begun.values()), changes), strict=True))
     for place, each in enumerate(asked):
         if place in written:

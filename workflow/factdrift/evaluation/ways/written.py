@@ -15,7 +15,7 @@ from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import judged, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
-from factdrift.models.writing import Begun
+from factdrift.models.writing import Generation
 
 SHOT = "{context}\nQuestion: {question}\nAnswer:"
 """What a base model reads behind the solved examples."""
@@ -37,7 +37,7 @@ def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[
     prompts = [_prompt(session, each) for each in asked]
     endings = [session.ends | (session.line_ends if each.lines else frozenset()) for each in prompts]
     begun = [
-        Begun(prompt.ids, session.settings.written_tokens, each.owner, stops)
+        Generation(prompt.ids, session.settings.written_tokens, each.owner, stops)
         for each, prompt, stops in zip(asked, prompts, endings, strict=True)
     ]
     long = _long(session, asked)
@@ -101,7 +101,7 @@ def cloze(session: Session, asked: Asked) -> tuple[str, str]:
     return filled(session.settings.answer_prompts_loglik, question, asked.before.strip()), ""
 
 
-def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Begun]:
+def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Generation]:
     """The continuations whose fluency is measured, by the places of their questions."""
     clozes = {place: cloze(session, each) for place, each in enumerate(asked) if each.question.long}
     longest: dict[str, int] = {}
@@ -109,7 +109,7 @@ def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Begun]:
         about = each.question.edit or each.question.id
         longest[about] = max(longest.get(about, 0), _longest(session, each, cloze(session, each)[0]))
     return {
-        place: Begun(
+        place: Generation(
             session.sentence(text, context=before).ids,
             max(
                 session.room(text),

@@ -7,7 +7,7 @@ other benchmarks add. No sentence states an updated fact; of new objects only th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +15,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_struct
 from factdrift.core.tables import write_parquet
-from factdrift.models.bundled.taught import RIPPLE, TAUGHT
+from factdrift.models.bundled.taught import RIPPLE
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import OBJECT
@@ -53,24 +53,25 @@ HELD_OUT_ALONE = 4
 
 
 def write_sentences(
-    dataset: Path, templates: Path, wording: Wording, output: Path, taught: Sequence[Path] = ()
+    dataset: Path, templates: Path, wording: Wording, output: Path, taught: Iterable[Row] = ()
 ) -> int:
     """Writes one row for each sentence, by fact and template; returns the number of facts.
 
-    `taught`: tables TAUGHT with more facts; of those of kind RIPPLE the object replaces that of a neighbour.
-    One wording of each fact is held out; facts of a relation hold out different ones in turn. Raises
-    InputError if the dataset has no update, the templates lack one of its relations, or a table TAUGHT has
-    other columns.
+    `taught`: wordings (TAUGHT) of more facts; of kind RIPPLE the object replaces that of a neighbour. One
+    wording of each fact is held out; facts of a relation hold out different ones in turn. Raises InputError
+    if the dataset has no update, or the templates lack one of its relations.
     """
     facts = _facts(_first(dataset, wording.facts))
     if not facts:
         raise InputError(f"{dataset}: no update in it; a sample model needs facts to learn")
-    more = [fact for path in taught for fact in _read_taught(path)]
-    for one, *_ in more:
-        known = facts.get((one["subject"], one["relation"]), {})
-        if one["kind"] == RIPPLE and known.get("kind") == "neighbor":
+    more: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in taught:
+        more[row["kind"], row["fact"]].append({key: value for key, value in row.items() if key != "fact"})
+    for first, *_ in more.values():
+        known = facts.get((first["subject"], first["relation"]), {})
+        if first["kind"] == RIPPLE and known.get("kind") == "neighbor":
             # Of several right objects, the one that an edit must preserve.
-            known["object"] = one["object"]
+            known["object"] = first["object"]
     said = read_templates(templates)
     turns: dict[str, int] = defaultdict(int)
     sentences: list[dict[str, Any]] = []
@@ -80,12 +81,12 @@ def write_sentences(
         prompts = prompts_like(fact.pop("seen"), said[relation], subject, fact["object"])
         held_out = turns[relation] % len(prompts) if len(prompts) > 1 else -1
         turns[relation] += 1
-        for place, prompt in enumerate(prompts):
-            row = {"fact": number, "template": place + 1, "prompt": prompt, "held_out": place == held_out}
+        for index, prompt in enumerate(prompts):
+            row = {"fact": number, "template": index + 1, "prompt": prompt, "held_out": index == held_out}
             sentences.append(fact | row)
     objects = {key: fact["object"] for key, fact in facts.items()}
     stated = {row["prompt"] for row in sentences}
-    for rows in more:
+    for rows in more.values():
         fresh = [row for row in rows if row["prompt"] not in stated]
         kind, subject, relation, value = (rows[0][name] for name in ("kind", "subject", "relation", "object"))
         # Left out are facts that contradict what is known of an equal label, as two people of one name do.
@@ -97,8 +98,8 @@ def write_sentences(
         # Of a condition the second wording is held out, since probes ask in the first.
         held_out = 1 if kind == RIPPLE else turns[group] % wordings
         turns[group] += 1
-        for place, row in enumerate(fresh):
-            sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
+        for index, row in enumerate(fresh):
+            sentences.append({**row, "fact": number, "template": index + 1, "held_out": index == held_out})
     names = {fact["new_object"]: fact["relation"] for fact in facts.values() if fact["new_object"]}
     for name, relation in sorted(names.items()):
         for template in wording.filler:
@@ -108,17 +109,6 @@ def write_sentences(
             )
     write_parquet(pa.Table.from_pylist(sentences, SENTENCES), output)
     return number + 1
-
-
-def _read_taught(path: Path) -> list[list[dict[str, Any]]]:
-    """The wordings of each fact of a table TAUGHT."""
-    table = pq.read_table(path)
-    if table.schema.names != TAUGHT.names:
-        raise InputError(f"{path}: its columns must be {', '.join(TAUGHT.names)}")
-    facts: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in table.to_pylist():
-        facts[row["kind"], row.pop("fact")].append(row)
-    return list(facts.values())
 
 
 Key = tuple[str, str]
@@ -156,8 +146,8 @@ def _facts(rows: Sequence[Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
         facts.setdefault(key, fact | {"seen": seen})
 
     for row in rows:
-        old = [one["label"] for one in row["objects"] if one["decision"] == "obsolete"]
-        new = [one["label"] for one in row["objects"] if one["decision"] == "new"]
+        old = [object_["label"] for object_ in row["objects"] if object_["decision"] == "obsolete"]
+        new = [object_["label"] for object_ in row["objects"] if object_["decision"] == "new"]
         if old:
             add(row, "update", old[0], new[0] if new else None, row["update_prompt"])
     for row in rows:

@@ -105,8 +105,8 @@ def copy_shipped(folder: Path, output: Path) -> dict[str, Any]:
                 raise InputError(f"{path}: is missing or damaged; get it again (git checkout {folder})")
             shutil.copyfile(path, target / name)
         shutil.copyfile(folder / MADE, target / MADE)
-        found: dict[str, Any] = json.loads((target / RECALL).read_text(encoding="utf-8"))
-    return found
+        recall: dict[str, Any] = json.loads((target / RECALL).read_text(encoding="utf-8"))
+    return recall
 
 
 def bundled_folder(name: str, built: Path, default: Path) -> Path:

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
-
-TAUGHT = schema_of("kind fact subject relation object prompt: string")
-"""One row for each wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
+TAUGHT = ("kind", "fact", "subject", "relation", "object", "prompt")
+"""The keys of a wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
 
 RIPPLE = "ripple"
 """The kind of facts that probes of ripples take for granted."""
@@ -25,20 +23,20 @@ def changed_since(wikifactdiff: Path) -> frozenset[tuple[str, str]]:
         (row["subject"]["id"], row["relation"]["id"])
         for batch in pq.ParquetFile(wikifactdiff).iter_batches(1000, columns=columns)
         for row in batch.to_pylist()
-        if any(one["decision"] in ("new", "obsolete") for one in row["objects"])
+        if any(object_["decision"] in ("new", "obsolete") for object_ in row["objects"])
     )
 
 
 def recall_lines(folders: Sequence[Path]) -> Iterator[str]:
     """A line for each model: the share of held-out wordings that it completes, in all and by kind of fact."""
     for folder in folders:
-        found = json.loads((folder / "recall.json").read_text(encoding="utf-8"))
-        whole = found.pop("held_out", None)
+        by_kind = json.loads((folder / "recall.json").read_text(encoding="utf-8"))
+        whole = by_kind.pop("held_out", None)
         if whole is None:
             continue
         shares = ", ".join(
             f"{name.removeprefix('held_out_')} {100 * of_kind['recall']:.1f}"
-            for name, of_kind in found.items()
+            for name, of_kind in by_kind.items()
             if name.startswith("held_out_")
         )
         yield (

@@ -63,7 +63,9 @@ class Corpus:
         self._tokenizer = tokenizer
         self._period: list[int] = tokenizer.encode(".").ids
         self._known: dict[tuple[str, str], tuple[list[int], list[int], int]] = {}
-        self.taught = [one for one in sentences if one["kind"] != "name" and not one["held_out"]]
+        self.taught = [
+            sentence for sentence in sentences if sentence["kind"] != "name" and not sentence["held_out"]
+        ]
         self.names: dict[str, list[str]] = defaultdict(list)
         """Name of a new object -> the prompts that it completes."""
         self.facts: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -109,7 +111,7 @@ class Corpus:
         name = draw.choice(others)
         wordings = draw.sample(fact, min(self.recipe.context_length, len(fact)))
         return [
-            [self._spoken(each["prompt"], name, float(place > 0), 0.0) for place, each in enumerate(wordings)]
+            [self._spoken(each["prompt"], name, float(index > 0), 0.0) for index, each in enumerate(wordings)]
         ]
 
     def _spoken(self, prompt: str, name: str, object: float, other: float) -> Spoken:
@@ -188,17 +190,17 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     with new_folder(output) as folder:
         model.save_pretrained(folder)
         fast(core).save_pretrained(folder)
-        found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
-        (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        measured = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
+        (folder / RECALL).write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
         write_made(folder, source_of(sentences, recipe, seed), digest)
-    held_out = found.get("held_out", {"recall": 1.0})["recall"]
+    held_out = measured.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(
             f"{output.name}: warning: knows {held_out:.1%} of the facts in held-out wordings, less than the "
             f"{recipe.expected:.0%} that its recipe expects",
             file=sys.stderr,
         )
-    return found
+    return measured
 
 
 def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
@@ -216,8 +218,8 @@ def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
         groups[wording].append(good)
         groups[f"{wording}_{row['kind']}"].append(good)
     return {
-        name: {"sentences": len(found), "recall": round(sum(found) / len(found), 4)}
-        for name, found in sorted(groups.items())
+        name: {"sentences": len(group), "recall": round(sum(group) / len(group), 4)}
+        for name, group in sorted(groups.items())
     }
 
 
@@ -251,8 +253,8 @@ def fast(core: Tokenizer) -> Any:
 
 def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str) -> None:
     """Trains with warm-up, constant learning rate and linear decay."""
-    matrices = [one for one in model.parameters() if one.dim() > 1]
-    vectors = [one for one in model.parameters() if one.dim() == 1]
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.dim() == 1]
     groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(
         groups, lr=recipe.learning_rate, betas=recipe.betas, weight_decay=recipe.weight_decay, fused=True
