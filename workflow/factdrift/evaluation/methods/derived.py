@@ -51,7 +51,8 @@ def rule_of(entry: Mapping[str, Any]) -> Rule:
     if "by_width" in entry:
         return ByWidth(entry["by_width"])
     if "between" in entry:
-        return Between(*entry["between"], entry.get("most"))
+        first, last = entry["between"]
+        return Between(first, last, entry.get("most"))
     return Share(entry["share"])
 
 
