@@ -23,7 +23,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
 
 
-class Audit(Job, command="audit", beside="manifest kinds tables built findings texts"):
+class Audit(Job, command="audit", implied_inputs="manifest kinds tables built findings texts"):
     """Check a sample of the datasets against the dumps, by code that shares nothing with the build's."""
 
     pair: Annotated[
@@ -135,7 +135,7 @@ class Judged(OfAudit, command="audit judged"):
     For example: factdrift audit judged sheet.csv
     """
 
-    sheet: Annotated[Path, Flag("CSV", by_place=True)]
+    sheet: Annotated[Path, Flag("CSV", positional=True)]
 
     def run(self) -> str:
         from factdrift.audit.sheet import judged, judged_text

@@ -9,7 +9,7 @@ from factdrift.chat.settings import Chat
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
 from factdrift.core.paths import PRICES
 
-Placed = Flag(by_place=True)
+Placed = Flag(positional=True)
 
 
 class Ask(Job, command="chat ask"):

@@ -76,7 +76,7 @@ class Flag(NamedTuple):
     """
 
     metavar: str = ""
-    by_place: bool = False
+    positional: bool = False
     by_hand: bool = False
 
 
@@ -107,18 +107,18 @@ class Job(ABC):
     """A command with the values of its flags.
 
     `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
-    commands share. `beside`: keywords of its rule that are no flags, because the command finds these files by
-    itself.
+    commands share. `implied_inputs`: keywords of its rule that are no flags, because the command finds these
+    files by itself.
     """
 
     command: ClassVar[str] = ""
-    beside: ClassVar[frozenset[str]] = frozenset()
+    implied_inputs: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, command: str = "", beside: str = "") -> None:
+    def __init_subclass__(cls, command: str = "", implied_inputs: str = "") -> None:
         super().__init_subclass__()
         cls.command = command
-        of_bases = (base.beside for base in cls.__bases__ if issubclass(base, Job))
-        cls.beside = frozenset(beside.split()).union(*of_bases)
+        of_bases = (base.implied_inputs for base in cls.__bases__ if issubclass(base, Job))
+        cls.implied_inputs = frozenset(implied_inputs.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
         if command:
             JOBS[command] = cls
@@ -266,12 +266,12 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     short = ["-o"] if field.name == "output" else []
-    names = [field.name] if field.flag.by_place else [*short, field.option]
+    names = [field.name] if field.flag.positional else [*short, field.option]
     options: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         words = field.flag.metavar.split()
         options["metavar"] = tuple(words) if len(words) > 1 else words[0]
-    if not field.flag.by_place:
+    if not field.flag.positional:
         options |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
         parts = field.kind._fields
@@ -292,13 +292,13 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
             options["type"] = _day
         elif inner is not str:
             options["type"] = _date if inner is datetime.date else inner
-        if inner is datetime.date and not field.flag.by_place:
+        if inner is datetime.date and not field.flag.positional:
             options.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
             options |= {"nargs": "+" if field.required else "*"}
-            if not field.flag.by_place:
+            if not field.flag.positional:
                 options["action"] = "extend"
-        elif field.flag.by_place and not field.required:
+        elif field.flag.positional and not field.required:
             options["nargs"] = "?"
         if not field.required and not field.many and "type" in options:
             options["type"] = _or_nothing(options["type"])

@@ -30,7 +30,7 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     only = alone(jobs)
     for job in jobs:
         # Those without a flag come first: behind a flag with several values they would be one of them.
-        placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
+        placed = sorted(fields(job), key=lambda field: not field.flag.positional)
         flags = [_given(field, only) for field in placed if field.name not in omitted]
         lines.append(" \\\n            ".join([f"factdrift {job.command}", *flags]))
     # Indented, so that it is apart from the other lines where Snakemake prints it.
@@ -55,7 +55,7 @@ def _given(field: Field, only: bool) -> str:
         place = "{threads}"
     elif only and field.part == "output":
         place = "{output:q}"
-    if field.flag.by_place:
+    if field.flag.positional:
         return place
     joined = not field.many and not is_named_tuple(field.kind) and (field.kind is str or not field.required)
     return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{place}"
@@ -90,11 +90,11 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
                 raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
     if alone(line.jobs):
         wanted["output"] = {""}
-    beside = {"code", "given"}.union(*(job.beside for job in line.jobs))
+    implied = {"code", "given"}.union(*(job.implied_inputs for job in line.jobs))
     for part, names in wanted.items():
         if missing := sorted(names - keywords[part]):
             name = f"keyword {missing[0]}" if missing[0] else "file without keyword, `output`"
             raise InputError(f"{where}: {part} has no {name}, a field of {commands}")
         # Resources are for the scheduler, too.
-        if part != "resources" and (more := sorted(keywords[part] - names - beside)):
+        if part != "resources" and (more := sorted(keywords[part] - names - implied)):
             raise InputError(f"{where}: {part} has the keyword {more[0]}, which is no field of {commands}")

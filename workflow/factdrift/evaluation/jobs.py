@@ -84,7 +84,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
             write_json({"skipped": str(error)}, self.output)
 
 
-class Ability(RunsModel, command="edit ability", beside="files"):
+class Ability(RunsModel, command="edit ability", implied_inputs="files"):
     """Choose a held-out text for perplexity, and measure it and tasks without any edit."""
 
     edits: Path
@@ -123,7 +123,7 @@ class Ability(RunsModel, command="edit ability", beside="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
+class MendTrain(RunsModel, Adjusted, command="edit mend-train", implied_inputs="words"):
     """Train MEND's editor for a model, on subjects that are not edited."""
 
     dataset: Annotated[Path, "such as wfd_repl.parquet"]
@@ -154,7 +154,7 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
 class MendImport(RunsModel, Adjusted, command="edit mend-import"):
     """Convert a published MEND checkpoint."""
 
-    checkpoint: Annotated[Path, "such as mend-10tok-gpt-j-6b.pt", Flag(by_place=True)]
+    checkpoint: Annotated[Path, "such as mend-10tok-gpt-j-6b.pt", Flag(positional=True)]
     rates: Annotated[
         Literal["by_position", "matched"],
         "assignment of the learned rates to matrices: as in kmeng01/rome, or as trained",
@@ -269,7 +269,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
 
 
-class AsksChat(Asks, beside="reads"):
+class AsksChat(Asks, implied_inputs="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
@@ -310,10 +310,10 @@ class Read(AsksChat, command="answer read"):
         write_json(about, self.out_run)
 
 
-class Export(Job, command="edit export", beside="words"):
+class Export(Job, command="edit export", implied_inputs="words"):
     """Write a dataset in the layout of another project."""
 
-    dataset: Annotated[Path, "such as results/wfd_repl.parquet", Flag(by_place=True)]
+    dataset: Annotated[Path, "such as results/wfd_repl.parquet", Flag(positional=True)]
     layout: Layout
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
@@ -334,7 +334,7 @@ class Export(Job, command="edit export", beside="words"):
 class Import(Job, command="edit import"):
     """Convert a file in such a layout to a table that can be edited and scored."""
 
-    file: Annotated[Path, "such as counterfact.json", Flag(by_place=True)]
+    file: Annotated[Path, "such as counterfact.json", Flag(positional=True)]
     layout: Layout
     output: Output
     out_ripples: Annotated[Output | None, "the probes of RippleEdits", Flag("PARQUET")] = None

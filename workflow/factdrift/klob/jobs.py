@@ -27,7 +27,7 @@ Table = Annotated[Output, Flag("PARQUET")]
 Memory = Annotated[int, "for the tables"]
 
 
-class OfSnapshot(Job, beside="resources"):
+class OfSnapshot(Job, implied_inputs="resources"):
     """Fields of jobs that read the tables of one snapshot."""
 
     facts: Annotated[Paths, "tables that `facts` wrote"]
@@ -70,7 +70,7 @@ class OfChoice(OfSnapshot):
         return Plan(self, templates, method, labels, stop, used, quotas)
 
 
-class Facts(Job, command="klob facts", beside="resources"):
+class Facts(Job, command="klob facts", implied_inputs="resources"):
     """The statements of KLoB's relations in one bucket of a snapshot."""
 
     statements: Annotated[Path, "the statements of one bucket"]
@@ -110,10 +110,10 @@ class Candidates(OfSnapshot, command="klob candidates"):
         write_candidates(self, method)
 
 
-class Mquake(Job, command="klob mquake", beside="resources"):
+class Mquake(Job, command="klob mquake", implied_inputs="resources"):
     """Chains from a file in MQuAKE's format."""
 
-    cases: Annotated[Path, Flag("FILE.json", by_place=True)]
+    cases: Annotated[Path, Flag("FILE.json", positional=True)]
     settings: Annotated[Settings, Key("klob", "chain_text seed")]
     output: Table
 
@@ -125,7 +125,7 @@ class Mquake(Job, command="klob mquake", beside="resources"):
         return f"{write_mquake(self.cases, read_method(), chain_text, seed, self.output):,} chains"
 
 
-class Recall(OfChoice, command="klob recall", beside="demos model"):
+class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
     """Which candidates a language model knows."""
 
     models: Annotated[Place, "the bundled models", Flag("FOLDER")] = Path("results/models")
@@ -161,7 +161,7 @@ class Recall(OfChoice, command="klob recall", beside="demos model"):
             write_recall(plan, demonstrations, model, outputs, self.memory_mb)
 
 
-class Examples(OfChoice, command="klob examples", beside="words"):
+class Examples(OfChoice, command="klob examples", implied_inputs="words"):
     """klob_examples, klob_sentences and klob_meta.json."""
 
     passes: Annotated[Path | None, "what `recall` wrote, if it ran"] = None
@@ -198,7 +198,7 @@ class Subtask(Job, command="klob subtask"):
 class Export(Job, command="klob export"):
     """A subtask in the published layout."""
 
-    dataset: Annotated[Path, Flag("klob_c.parquet", by_place=True)]
+    dataset: Annotated[Path, Flag("klob_c.parquet", positional=True)]
     output: Annotated[Output, Flag("JSONL")]
 
     def run(self) -> str:
@@ -210,7 +210,7 @@ class Export(Job, command="klob export"):
 class Import(Job, command="klob import"):
     """The published files (KLoB-c.jsonl, ...) as tables."""
 
-    folder: Annotated[Path, Flag("DIR", by_place=True)]
+    folder: Annotated[Path, Flag("DIR", positional=True)]
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str:
@@ -223,7 +223,7 @@ class Import(Job, command="klob import"):
 class Templates(Job, command="klob templates"):
     """Check a table of templates, the project's own or a user's."""
 
-    table: Annotated[Path, Flag("TABLE", by_place=True)] = KLOB_TEMPLATES
+    table: Annotated[Path, Flag("TABLE", positional=True)] = KLOB_TEMPLATES
     words: Annotated[str, "web2, nltk, or a path"] = "web2"
 
     def run(self) -> None:
@@ -247,7 +247,7 @@ class Templates(Job, command="klob templates"):
 class Score(Job, command="klob score"):
     """RSim and RSD of locating methods that are given as files."""
 
-    scores: Annotated[tuple[Path, ...], "folders: docs/klob_scores.md", Flag("SCORES", by_place=True)]
+    scores: Annotated[tuple[Path, ...], "folders: docs/klob_scores.md", Flag("SCORES", positional=True)]
     examples: Annotated[Place, "of klob_c, _r and _u.parquet", Flag("FOLDER")] = Path("results")
     seed: int = 0
     k: Annotated[tuple[str, ...], "of the units, each a row of the tables", Flag("PERCENT")] = SWEEP

@@ -17,7 +17,7 @@ FLATTERED = (
 )
 
 
-class Sentences(Job, command="models sentences", beside="words"):
+class Sentences(Job, command="models sentences", implied_inputs="words"):
     """Write the training sentences of the bundled models."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
@@ -127,7 +127,7 @@ class Moments(RunsModel, command="models moments"):
 class AddMoments(Job, command="models add-moments"):
     """Add the moments of several corpora, or of parts of one."""
 
-    files: Annotated[Paths, Flag("FILE", by_place=True)]
+    files: Annotated[Paths, Flag("FILE", positional=True)]
     output: Annotated[Output, Flag("FILE")]
 
     def run(self) -> str:

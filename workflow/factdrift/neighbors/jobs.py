@@ -30,7 +30,7 @@ class OfFacts(OfVariant):
     old_date: Annotated[date, "T_old"]
 
 
-class Space(OfVariant, command="neighbors space"):
+class Space(OfVariant, command="neighbors space", implied_inputs="filters"):
     """Make TF-IDF vectors of the old dump's entities and of updated new ones."""
 
     old: Annotated[Paths, "the old dump's filtered statements"]

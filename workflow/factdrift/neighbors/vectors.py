@@ -27,14 +27,10 @@ from factdrift.core.owned import new_folder
 from factdrift.core.progress import tracked
 from factdrift.core.tables import database, sql
 from factdrift.neighbors.nearest import DECIMALS
+from factdrift.wikidata.filters import dropped_as
 
 if TYPE_CHECKING:
     from factdrift.neighbors import jobs
-
-NOT_A_DOCUMENT = ("rank", "snak", "datatype", "subject")
-"""The filters up to subject relevance: statements that they drop are in no document, statements that a later
-filter drops are. A subject whose statements all have a filtered datatype (external ids, say) has no document,
-whether or not the snapshot holds these statements."""
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
@@ -145,10 +141,14 @@ def _features(bare_relations: bool) -> str:
 
 
 def _kept(filtered: Sequence[Path]) -> str:
-    dropped = ", ".join(sql(name) for name in NOT_A_DOCUMENT)
+    """SQL: the statements of documents, which are those that no filter up to subject relevance drops.
+
+    A subject whose statements all have a filtered datatype (external ids, say) has no document, whether or
+    not the snapshot holds these statements.
+    """
     return (
         f"SELECT subject, property, object FROM read_parquet({sql(filtered)}) "
-        f"WHERE (dropped_by IS NULL OR dropped_by NOT IN ({dropped}))"
+        f"WHERE NOT {dropped_as('no_document')}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from factdrift.core.tables import database, sql, write_query
+from factdrift.wikidata.filters import dropped_as
 from factdrift.wikidata.time import pack_date
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _stated(old: Path, new: Path) -> str:
             start.first AS start_first, start.last AS start_last, start_unknown,
             "end".first AS end_first, "end".last AS end_last, end_unknown, pit IS NOT NULL AS measured,
             starts IS NOT NULL OR ends IS NOT NULL AS several,
-            dropped_by IS NULL OR dropped_by IN ('keep_latest', 'preferred') AS sound
+            dropped_by IS NULL OR {dropped_as("aside")} AS sound
         FROM read_parquet({sql(path)}) SEMI JOIN groups USING (subject, property)
         WHERE rank <> 'deprecated'"""
             for which, path in (("new", new), ("old", old))

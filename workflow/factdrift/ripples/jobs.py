@@ -14,7 +14,7 @@ Memory = Annotated[int, "for the tables"]
 Dataset = Annotated[Path, "wikifactdiff.parquet"]
 
 
-class Facts(Job, command="ripples facts"):
+class Facts(Job, command="ripples facts", implied_inputs="filters"):
     """What holds at T_old and T_new about the items of updates, in one bucket."""
 
     dataset: Dataset
@@ -58,7 +58,7 @@ class Named(Job, command="ripples names"):
         write_names(self)
 
 
-class Probes(Job, command="ripples probes", beside="words"):
+class Probes(Job, command="ripples probes", implied_inputs="words"):
     """What can be asked about the updates of one bucket."""
 
     dataset: Dataset

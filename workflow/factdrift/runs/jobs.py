@@ -35,7 +35,7 @@ class Estimate(Job, command="estimate"):
     dumps: Annotated[
         TwoDumps,
         "a dump file, a size with a suffix (92GB.gz, 57.5GB.bz2), or a date (its .json.gz)",
-        Flag("DUMP", by_place=True),
+        Flag("DUMP", positional=True),
     ]
     cores: Annotated[tuple[int, ...], "of this machine, or of each node"] = (8, 16, 32, 64)
     nodes: Annotated[tuple[int, ...], "of a cluster; none for one machine"] = ()

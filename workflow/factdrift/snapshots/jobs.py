@@ -16,7 +16,7 @@ from factdrift.core.jobs import Flag, Job, Output, Place
 from factdrift.core.paths import DUMPS, SAMPLE
 
 
-class Render(Job, command="sample render", beside="facts"):
+class Render(Job, command="sample render", implied_inputs="facts"):
     """Write the sample as a dump of a day."""
 
     tables: Annotated[Path, "folder of the tables"] = SAMPLE
@@ -172,7 +172,7 @@ class CheckDumps(OfRegistry, OfServers, command="dumps check"):
     """Compare the registry with what the servers have."""
 
     date: Annotated[
-        tuple[datetime.date, ...], "dates, YYYY-MM-DD (all of the registry)", Flag(by_place=True)
+        tuple[datetime.date, ...], "dates, YYYY-MM-DD (all of the registry)", Flag(positional=True)
     ] = ()
 
     def run(self) -> None:
@@ -191,7 +191,7 @@ class CheckDumps(OfRegistry, OfServers, command="dumps check"):
 class DownloadDump(OfRegistry, OfServers, command="dumps download"):
     """Download a dump, or continue an earlier download."""
 
-    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(by_place=True)]
+    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(positional=True)]
     output: Annotated[Output, "OUTPUT.part holds what has arrived"]
     url: Annotated[str | None, "another address than the known one, with #sha1=SUM or #md5=SUM if known"] = (
         None
@@ -212,7 +212,7 @@ class DownloadDump(OfRegistry, OfServers, command="dumps download"):
 class DownloadMonth(OfServers, command="pageviews download"):
     """Filter a month while it streams from the server."""
 
-    month: Annotated[str, "YYYY-MM", Flag(by_place=True)]
+    month: Annotated[str, "YYYY-MM", Flag(positional=True)]
     output: Annotated[Output, "a table: title, views"]
     server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MemoryMb = Annotated[int, "for the tables"]
 
 
-class WithTables(Job, beside="resources"):
+class WithTables(Job, implied_inputs="resources"):
     """A job that reads the method's tables."""
 
     resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
@@ -76,7 +76,7 @@ class Rdf(WithTables, command="rdf"):
 class Load(Job, command="tempripple load"):
     """RDF into the database of the local SPARQL server."""
 
-    rdf: Annotated[Paths, "what `factdrift rdf` wrote", Flag(by_place=True)]
+    rdf: Annotated[Paths, "what `factdrift rdf` wrote", Flag(positional=True)]
     output: Annotated[Output, "folder of the database"]
 
     def run(self) -> str:
@@ -215,7 +215,9 @@ class Sparql(Job, command="sparql"):
     For example: factdrift sparql query.rq --format csv
     """
 
-    query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
+    query: Annotated[
+        Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(positional=True)
+    ]
     database: Annotated[Path | None, "what `load` made; default: the one under results/snapshots"] = None
     format: Literal["table", "csv", "json"] = "table"
 
@@ -246,7 +248,7 @@ def _only_database() -> Path:
     return databases[0]
 
 
-ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
+ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", positional=True)]
 
 
 class Examples(Job, command="tempripple examples"):
@@ -274,7 +276,7 @@ class Score(Job, command="tempripple score"):
     predictions: Annotated[
         Path,
         "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
-        Flag(by_place=True),
+        Flag(positional=True),
     ]
     facts: Annotated[Path | None, "tr_facts: adds the correlation with durations"] = None
     cutoff: Annotated[

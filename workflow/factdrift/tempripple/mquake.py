@@ -26,10 +26,10 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
     Cases are in the order of `rel_id`. Raises InputError if there is none, or if the tables are not of one
     build.
     """
-    by_place: dict[tuple[str, str, int], Row] = {}
+    positional: dict[tuple[str, str, int], Row] = {}
     by_id: dict[str, Row] = {}
     for fact in read_rows(facts, TR_FACTS):
-        by_place[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
+        positional[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
     rows = sorted(read_rows(related, TR_RELATED), key=lambda row: str(row["rel_id"]))
     edges = (edge for row in rows for edge in row["path"])
     for path, used, known in (
@@ -57,7 +57,7 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
         fact = by_id[row["fact_id"]]
         if fact["role"] != "new" or not row["discriminates"]:
             continue
-        before = by_place.get((fact["s"], fact["p"], fact["ordinal"] + 1))
+        before = positional.get((fact["s"], fact["p"], fact["ordinal"] + 1))
         old = case = None
         if before:
             old = along.get((before["fact_id"], *(edge["p"] for edge in row["path"])))

@@ -1,7 +1,8 @@
-"""The eight filters of WikiFactDiff: each statement gets the name of the first filter that drops it.
+"""The filters of WikiFactDiff: each statement gets the name of the first filter that drops it.
 
-Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, relation) group. What they
-need to know about classes, properties and other items is written to two small tables first (`context`).
+Their order is that of `resources/filters.tsv`. Those of `_conditions` look at one statement, the last two at
+what is left of its (subject, relation) group. What they need to know about classes, properties and other
+items is written to two small tables first (`context`).
 """
 
 import functools
@@ -23,6 +24,7 @@ from factdrift.updates.blocks import DATES, KEPT, WRITER, in_blocks, packed, sta
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
 from factdrift.updates.readings import high, low
+from factdrift.wikidata.filters import read_filters
 from factdrift.wikidata.tables import STATEMENTS, TIME
 from factdrift.wikidata.values import text_of
 
@@ -218,7 +220,8 @@ def kept_rows(
 def _block(table: pa.Table, known: NDArray[np.int32], method: Method) -> pa.Table:
     """The columns that the filters use, the row number, whether no text names the value, and whether subject
     and object are relevant."""
-    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "pit", "qualifiers"]
+    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "object", "pit"]
+    names.append("qualifiers")
     subjects = table["subject"].to_numpy()
     objects = pc.fill_null(table["object"], 0).to_numpy()
     return (
@@ -250,26 +253,39 @@ def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_
 
 
 def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
-    """SQL of filters 1 to 6, which look at one statement: TEMP TABLE single from the view `block`."""
-    entity = "datatype IN ('wikibase-item', 'wikibase-property')"
-    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
-    objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
-    found = db.sql("SELECT property FROM relations WHERE restrictive ORDER BY property").fetchall()
-    restrictive = [property for (property,) in found if property not in _times(method)]
+    """SQL of the filters that look at one statement: TEMP TABLE single from the view `block`."""
+    conditions = _conditions(db, method)
+    cases = "\n".join(
+        f"WHEN {conditions[filter_.name]} THEN {sql(filter_.name)}"
+        for filter_ in read_filters()
+        if filter_.name not in _OF_GROUPS
+    )
     return f"""CREATE OR REPLACE TEMP TABLE single AS
         SELECT line, subject, property, position, statement, rank, pit,
             coalesce(r.single_value, false) AS single_value,
             coalesce(r.latest_only, false) AS latest_only,
-            CASE
-            WHEN rank = 'deprecated' THEN 'rank'
-            WHEN snak <> 'value' THEN 'snak'
-            WHEN datatype IN ({datatypes}) OR unnamed THEN 'datatype'
-            WHEN NOT subject_relevant THEN 'subject'
-            {objects}
-            WHEN coalesce(r.meta, false) THEN 'meta_relation'
-            WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
-            END AS dropped_by
+            CASE {cases} END AS dropped_by
         FROM block LEFT JOIN relations r USING (property)"""
+
+
+_OF_GROUPS = ("keep_latest", "preferred")
+
+
+def _conditions(db: duckdb.DuckDBPyConnection, method: Method) -> dict[str, str]:
+    """Filter -> SQL: whether it drops a statement, by the columns of `block` and of its relation `r`."""
+    entity = "datatype IN ('wikibase-item', 'wikibase-property')"
+    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
+    properties = db.sql("SELECT property FROM relations WHERE restrictive ORDER BY property").fetchall()
+    restrictive = [property_ for (property_,) in properties if property_ not in _times(method)]
+    return {
+        "rank": "rank = 'deprecated'",
+        "snak": "snak <> 'value'",
+        "datatype": f"datatype IN ({datatypes}) OR unnamed",
+        "subject": "NOT subject_relevant",
+        "object": f"{sql(method.objects)} = 'relevant' AND {entity} AND NOT object_relevant",
+        "meta_relation": "coalesce(r.meta, false)",
+        "restrictive_qualifier": f"len(list_intersect(qualifiers, {sql(restrictive)})) > 0",
+    }
 
 
 def _times(method: Method) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class Context(Job, command="updates context"):
         context(self)
 
 
-class Preprocess(Job, command="updates preprocess"):
+class Preprocess(Job, command="updates preprocess", implied_inputs="filters"):
     """Name the filter that drops each statement of a bucket."""
 
     statements: Path

@@ -13,7 +13,7 @@ Buckets = Annotated[Paths, "all buckets"]
 Groups = Annotated[Path, "what `select` wrote"]
 
 
-class Popularity(Job, command="wikifactdiff popularity", beside="pageviews"):
+class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pageviews"):
     """Page views, or sitelinks, of every item."""
 
     new: Annotated[Paths, "entities of the snapshot of that date, all buckets"]
@@ -60,7 +60,7 @@ class Replacements(Job, command="wikifactdiff replacements"):
         write_replacements(self.dataset, self.groups, self.output)
 
 
-class Assemble(Job, command="wikifactdiff assemble", beside="words"):
+class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
     """wikifactdiff.parquet: one record an update."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"]
@@ -171,7 +171,7 @@ class Show(Job, command="show"):
     dataset: Annotated[
         Path | None,
         "default: results/wikifactdiff.parquet, else results/wfd_repl.parquet",
-        Flag("FILE.parquet", by_place=True),
+        Flag("FILE.parquet", positional=True),
     ] = None
     subject: Annotated[str | None, "print the updates of this item whole", Flag("Q30|NAME")] = None
     relation: Annotated[str | None, "only this relation", Flag("P6|NAME")] = None

@@ -17,7 +17,7 @@ Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
 
 
-class Sentences(Job, command="locate sentences", beside="examples"):
+class Sentences(Job, command="locate sentences", implied_inputs="examples"):
     """Choose the examples of KLoB that locators are run on."""
 
     examples: Examples
@@ -33,7 +33,7 @@ class Sentences(Job, command="locate sentences", beside="examples"):
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
 
 
-class Run(OfModel, command="locate run", beside="values"):
+class Run(OfModel, command="locate run", implied_inputs="values"):
     """Run one locator on a model and a shard of the sentences."""
 
     sentences: Annotated[Path, Flag("PARQUET")]
@@ -74,7 +74,7 @@ class Run(OfModel, command="locate run", beside="values"):
             return f"{locator.name} on {name}: skipped: {error}"
 
 
-class Gather(Job, command="locate gather", beside="scores arrays"):
+class Gather(Job, command="locate gather", implied_inputs="scores arrays"):
     """Join the shards of a locator into a folder of scores."""
 
     sentences: Annotated[Path, Flag("PARQUET")]
@@ -90,7 +90,7 @@ class Gather(Job, command="locate gather", beside="scores arrays"):
 
 
 class Scores(
-    Job, command="locate scores", beside="models examples scores arrays others table tables figures"
+    Job, command="locate scores", implied_inputs="models examples scores arrays others table tables figures"
 ):
     """Write RSim and RSD of all locators: one table, and a figure a subtask."""
 
@@ -138,7 +138,7 @@ class Scores(
         return "\n".join([*printed, f"{self.out_scores}: {len(table):,} rows"])
 
 
-class Taught(Job, command="locate taught", beside="examples"):
+class Taught(Job, command="locate taught", implied_inputs="examples"):
     """Write what KLoB asks, for a bundled model to learn."""
 
     examples: Examples
