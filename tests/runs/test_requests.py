@@ -7,9 +7,9 @@ import pytest
 from support.workflow import ROOT, rules_of
 
 from factdrift.cli import main
-from factdrift.runs.estimate import Dump, Parts, first_requests, read_costs
+from factdrift.runs.estimate import CostParts, Dump, first_requests, read_costs
 
-PARTS = Parts(64, 64, 28)
+PARTS = CostParts(64, 64, 28)
 WHOLE = [Dump(92e9, "gzip"), Dump(120e9, "gzip")]
 COMMAND = re.compile(r'\n\s*(?:factdrift |job\(")([\w-]+(?: \w[\w-]*)?)')
 

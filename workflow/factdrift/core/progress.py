@@ -12,8 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -87,27 +86,21 @@ def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str
     progress.say()
 
 
-@dataclass(frozen=True)
-class Said:
-    """A parsed line of progress: unit -> amount, and the share of the total if that is known."""
+class ProgressLine(NamedTuple):
+    """What a line of progress is about, and the share of it that is done; None if the total is unknown."""
 
     what: str
-    amounts: dict[str, float]
     share: float | None
 
 
 _LINE = re.compile(
-    r"(?P<what>.+): (?P<done>[\d,.]+)(?: of [\d,.]+)? (?P<unit>\S+)(?: \((?P<share>\d+)%\))?"
-    r"(?:, (?P<done_beside>[\d,.]+) (?P<beside>\S+))?; [\d,.]+ \S+/s"
+    r"(?P<what>.+): [\d,.]+(?: of [\d,.]+)? \S+(?: \((?P<share>\d+)%\))?(?:, [\d,.]+ \S+)?; [\d,.]+ \S+/s"
 )
 
 
-def read_line(line: str) -> Said | None:
+def read_line(line: str) -> ProgressLine | None:
     """Parses a line that `Progress.say` printed; None for any other line."""
     match = _LINE.match(line)
     if not match:
         return None
-    amounts = {match["unit"]: float(match["done"].replace(",", ""))}
-    if match["beside"]:
-        amounts[match["beside"]] = float(match["done_beside"].replace(",", ""))
-    return Said(match["what"], amounts, int(match["share"]) / 100 if match["share"] else None)
+    return ProgressLine(match["what"], int(match["share"]) / 100 if match["share"] else None)
