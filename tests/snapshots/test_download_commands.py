@@ -4,7 +4,7 @@ import bz2
 
 import pyarrow.parquet as pq
 import pytest
-from support.downloads import BODY, PATH, SHA1, listed
+from support.downloads import BODY, PATH, SHA1
 
 from factdrift.cli import main
 from factdrift.snapshots.registry import COLUMNS
@@ -49,27 +49,6 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
     assert "wikidata-20230227-all.json.gz" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("row", "said", "fault"),
-    [
-        ({"size": len(BODY), "sha1": SHA1}, f"300,000 bytes, sha1 {SHA1}", ""),
-        ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a", "2021-01-04"),
-        (None, "", "not available: 2021-01-04"),
-    ],
-)
-def test_check_reports_what_servers_have_without_fetching_it(server, registry, capsys, row, said, fault):
-    listed(server)
-    if row is None:
-        server.files.clear()
-    dates = ["2021-01-04"] if fault else []  # or all of the registry
-    assert main(["dumps", "check", *dates, *registry(**row or {}), *CONTACT]) == bool(fault)
-    printed = capsys.readouterr()
-    assert said in printed.out
-    assert fault in printed.err
-    assert f"{MIRROR}  does not exist" in printed.out
-    assert not server.gets(PATH)
-
-
 @pytest.mark.parametrize("by", ["registry", "address"])
 def test_download(server, registry, tmp_path, monkeypatch, by):
     monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
@@ -93,7 +72,7 @@ def test_nothing_is_downloaded_into_a_folder_or_without_a_contact(tmp_path, caps
 
 
 def test_a_limit_that_no_request_can_keep_is_named(server, registry, capsys):
-    assert main(["dumps", "check", *registry(), *CONTACT, "--tries", "0"]) == 1
+    assert main(["dumps", "download", "2021-01-04", "-o", "a", *registry(), *CONTACT, "--tries", "0"]) == 1
     assert "factdrift: --tries 0: must be " in capsys.readouterr().err
     assert not server.asked
 
@@ -110,7 +89,7 @@ def test_a_month_of_page_views(server, tmp_path):
 
 def test_wrong_dates_are_named(capsys):
     with pytest.raises(SystemExit):
-        main(["dumps", "check", "soon"])
+        main(["dumps", "download", "soon", "-o", "a"])
     assert "write it as 202" in capsys.readouterr().err
     assert main(["pageviews", "download", "2022-13", "-o", "a"]) == 1
     assert "'2022-13' is no month; write it as 2022-03" in capsys.readouterr().err

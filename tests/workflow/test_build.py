@@ -11,8 +11,6 @@ from support.digests import Check, Product
 from support.rows import Row, rows
 from support.workflow import ROOT, snakemake
 
-from factdrift.cli import main
-
 TALLIES = ("scenarios", "decisions", "splits")
 
 
@@ -117,15 +115,3 @@ def test_digests_of_the_sample(built: Path, digests: Check) -> None:
     chosen += [f"{pair}/{name}/0-of-1.parquet" for name in ("updates", "untouched")]
     manifest = Product("results/manifest.json", without=["versions", "dumps", "snapshots", "configuration"])
     digests("sample", built, [*chosen, manifest])
-
-
-def test_the_command_counts_made_up_ids(
-    built: Path, replacements: list[Row], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(built)
-    assert main(["sample", "check"]) == 0
-    said = capsys.readouterr().out
-    whole = set(re.findall(r"'(Q9\d{8})'", str(replacements)))
-    assert re.search(rf"wfd_repl\.parquet: [\d,]+ items, {len(whole)} with an id made up", said)
-    by_part = re.findall(r"^\w+ +\d{4}-\d\d-\d\d +[\d,]+ +([\d,]+) ", said, re.MULTILINE)
-    assert sum(int(number.replace(",", "")) for number in by_part) < 600

@@ -61,4 +61,4 @@ def test_every_rule_says_in_a_line_what_it_does() -> None:
     """The docstring, which progress shows while the rule runs and `snakemake --list` prints."""
     for path in sorted((ROOT / "rules").glob("*.smk")):
         for name, body in rules_of(path.read_text(encoding="utf-8")).items():
-            assert re.match(r'.*:\n    """[A-Z`].{10,110}\.\n?', body), (path.name, name)
+            assert re.match(r'\s*"""[A-Z`].{10,110}\.\n?', body), (path.name, name)

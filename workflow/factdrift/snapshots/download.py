@@ -215,9 +215,7 @@ class _Part:
     def _begin(self, url: str, head: Head, known: int | None) -> None:
         """Raises InputError for a file of another size than is known, or one too large for the disk."""
         if known is not None and head.size is not None and head.size != known:
-            raise InputError(
-                f"{url}: has {head.size:,} bytes, but {known:,} are published; see `factdrift dumps check`"
-            )
+            raise InputError(f"{url}: has {head.size:,} bytes, but {known:,} are published; try again later")
         self.size = head.size if head.size is not None else known
         if self.size is not None:
             needed = self.size - os.fstat(self.file.fileno()).st_size

@@ -1,6 +1,6 @@
 """Jobs that write the dump of a day: from the sample, from a newer dump, from Wikidata's API, or downloaded.
 
-And those that list and check what can be downloaded, and download page views.
+And those that list what can be downloaded, and download page views.
 """
 
 import dataclasses
@@ -43,23 +43,6 @@ class Render(Job, command="sample render", implied_inputs="facts"):
             write_json(account(parts, day), self.account, indent=2)
         if text := warning(parts, day):
             print(f"{self.output}: {text}", file=sys.stderr)
-
-
-class Check(Job, command="sample check"):
-    """Read and check the tables; count checked facts and made-up ids."""
-
-    tables: Annotated[Path, "folder of the tables"] = SAMPLE
-    results: Annotated[Place, "folder whose Parquet files are looked at too"] = Path("results")
-
-    def run(self) -> None:
-        from factdrift.snapshots.sample.account import made_up_ids, read_parts, report
-        from factdrift.snapshots.sample.tables import read_sample
-
-        read_sample(self.tables)
-        print("\n".join(report(read_parts(self.tables))))
-        for path in sorted(self.results.glob("*.parquet")):
-            items, made_up = made_up_ids(path)
-            print(f"{path}: {items:,} items, {made_up:,} with an id made up")
 
 
 class Checksum(Job, command="snapshots checksum"):
@@ -168,26 +151,6 @@ class ListDumps(OfRegistry, command="dumps list"):
         )
 
 
-class CheckDumps(OfRegistry, OfServers, command="dumps check"):
-    """Compare the registry with what the servers have."""
-
-    date: Annotated[
-        tuple[datetime.date, ...], "dates, YYYY-MM-DD (all of the registry)", Flag(positional=True)
-    ] = ()
-
-    def run(self) -> None:
-        from factdrift.snapshots.registry import find_dump, read_registry
-
-        client = self.client()
-        faulty = [
-            date
-            for date in [day.isoformat() for day in self.date] or read_registry(self.registry)
-            if not _holds(find_dump(date, self.registry), client)
-        ]
-        if faulty:
-            raise InputError(f"not as listed, or not available: {', '.join(faulty)}; see the lines above")
-
-
 class DownloadDump(OfRegistry, OfServers, command="dumps download"):
     """Download a dump, or continue an earlier download."""
 
@@ -245,32 +208,3 @@ def _on_disk(results: Path) -> dict[str, list[str]]:
             begun = "incomplete, " if file.suffix == ".part" else ""
             found.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
     return found
-
-
-def _holds(dump: Any, client: Any) -> bool:
-    """Whether an address has the dump and none contradicts the registry; prints what each server says."""
-    from factdrift.snapshots.download import published
-    from factdrift.snapshots.fetch import Missing
-
-    some, right = False, True
-    for url in dump.urls:
-        try:
-            size = client.head(url).size
-        except Missing:
-            print(f"{dump.date}  {url}  does not exist")
-            continue
-        announced, digests = published(client, url)
-        faults = [
-            f"{name} {actual}, listed {listed}"
-            for name, actual, listed in (
-                ("bytes", size, dump.size),
-                ("bytes in the index", announced, size if dump.size is None else dump.size),
-                *((kind, digest, dump.digests.get(kind)) for kind, digest in digests.items()),
-            )
-            if None not in (actual, listed) and actual != listed
-        ]
-        says = [f"{size:,} bytes" if size is not None else "size unknown"]
-        says += [f"{kind} {digest}" for kind, digest in digests.items()] or ["no published checksum"]
-        print(f"{dump.date}  {url}  {', '.join(says)}{''.join(f'  DIFFERS: {fault}' for fault in faults)}")
-        some, right = True, right and not faults
-    return some and right

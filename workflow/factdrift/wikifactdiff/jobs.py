@@ -32,32 +32,26 @@ class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pagevie
 
 
 class Select(Job, command="wikifactdiff select"):
-    """The groups of WFD_repl."""
+    """The groups of WFD_repl; with --dataset and --groups their records, wfd_repl.parquet."""
 
-    updates: Annotated[Paths, "labelled triples, all buckets"]
+    updates: Annotated[Paths, "labelled triples, all buckets"] = ()
+    dataset: Annotated[Path | None, "the assembled wikifactdiff.parquet"] = None
+    groups: Annotated[Path | None, "what `select` wrote of the updates"] = None
     undersample: Annotated[dict[str, int], Key("undersample")]
     seed: Annotated[int, Key("seed")]
     output: Output
 
     def run(self) -> None:
         from factdrift.wikidata.ids import property_number
-        from factdrift.wikifactdiff.replacements import select_replacements
+        from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
 
-        factors = {property_number(relation): factor for relation, factor in self.undersample.items()}
-        select_replacements(self.updates, self.output, factors, self.seed)
-
-
-class Replacements(Job, command="wikifactdiff replacements"):
-    """wfd_repl.parquet: the selected groups' records."""
-
-    dataset: Annotated[Path, "the assembled wikifactdiff.parquet"]
-    groups: Groups
-    output: Output
-
-    def run(self) -> None:
-        from factdrift.wikifactdiff.replacements import write_replacements
-
-        write_replacements(self.dataset, self.groups, self.output)
+        if self.dataset is not None and self.groups is not None and not self.updates:
+            write_replacements(self.dataset, self.groups, self.output)
+        elif self.updates and self.dataset is None and self.groups is None:
+            factors = {property_number(relation): factor for relation, factor in self.undersample.items()}
+            select_replacements(self.updates, self.output, factors, self.seed)
+        else:
+            raise InputError("give either --updates, or --dataset and --groups")
 
 
 class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):

@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import incomplete
-from factdrift.core.tables import database, sql
 from factdrift.snapshots.sample.model import LAUNCH, day_text
 from factdrift.snapshots.sample.rows import read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
@@ -98,22 +97,3 @@ def warning(parts: Sequence[Part], date: str) -> str:
     """One line for the terminal where a date lies beyond the end of some parts; else empty."""
     sentence = incomplete(account(parts, date), date)
     return f"warning: the {sentence}" if sentence else ""
-
-
-def report(parts: Iterable[Part]) -> Iterator[str]:
-    """Yields a table of the parts as text."""
-    yield f"{'part':10} {'complete until':14} {'items':>6} {'ids made up':>11}  facts"
-    for part in parts:
-        facts = ", ".join(f"{number:,} {name}" for name, number in part.checks.items())
-        yield f"{part.name:10} {part.complete_until:14} {part.items:6,} {part.made_up_ids:11,}  {facts}"
-
-
-def made_up_ids(path: Path) -> tuple[int, int]:
-    """How many items a Parquet file of the results names (at any depth), and how many with a made-up id."""
-    with database() as db:
-        ((items, made_up),) = db.sql(
-            f"""SELECT count(DISTINCT id), count(DISTINCT id) FILTER (id[2:]::BIGINT >= {MADE_UP_ITEMS})
-            FROM (SELECT unnest(regexp_extract_all(to_json(one)::VARCHAR, '"(Q[1-9][0-9]*)"', 1)) AS id
-                FROM read_parquet({sql(path)}) AS one)"""
-        ).fetchall()
-    return items, made_up
