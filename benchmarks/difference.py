@@ -94,9 +94,9 @@ def make(
 def settings() -> Any:
     """SETTINGS as the jobs take them."""
     from factdrift.core.keys import read_settings
-    from factdrift.updates.method import PART, Method
+    from factdrift.updates.method import PART, UpdateSettings
 
-    return read_settings(json.dumps(SETTINGS), Method, PART)
+    return read_settings(json.dumps(SETTINGS), UpdateSettings, PART)
 
 
 def dump(path: Path) -> Any:

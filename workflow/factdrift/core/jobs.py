@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -57,6 +58,9 @@ from factdrift.core.keys import (
 )
 from factdrift.core.outputs import check_outputs
 from factdrift.core.switches import switches
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class Key(NamedTuple):
@@ -100,6 +104,9 @@ LIST_OF_FILES = ".files"
 begin with # are comments."""
 
 
+AnyRecord = TypeVar("AnyRecord", bound="DataclassInstance")
+
+
 @dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
 )
@@ -125,6 +132,10 @@ class Job(ABC):
 
     def check(self) -> None:  # noqa: B027 (most commands have nothing to check)
         """Raises InputError for a name that is not known, before `run` imports or reads anything large."""
+
+    def fill(self, record: type[AnyRecord]) -> AnyRecord:
+        """A record of the stage's own with the values of the fields that it shares with this job by name."""
+        return record(**{field.name: getattr(self, field.name) for field in dataclasses.fields(record)})
 
     @abstractmethod
     def run(self) -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -25,12 +25,9 @@ from scipy import sparse
 
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import tracked
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import sql
 from factdrift.neighbors.nearest import DECIMALS
 from factdrift.wikidata.filters import dropped_as
-
-if TYPE_CHECKING:
-    from factdrift.neighbors import jobs
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
@@ -191,32 +188,40 @@ def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.
     return pick @ vectors
 
 
-def make_space(job: jobs.Space, documents: int = DOCUMENTS) -> int:
+def make_space(
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    old: Sequence[Path],
+    new: Sequence[Path],
+    bare_relations: bool,
+    output: Path,
+    documents: int = DOCUMENTS,
+) -> int:
     """Writes the folder of a space, with the subjects of the updates that only the new dump has.
 
-    Returns the number of the old dump's entities, `documents` of which are read at once.
+    `old`, `new`: the filtered statements of the dumps; `bare_relations`: see `read_documents`. Returns the
+    number of the old dump's entities, `documents` of which are read at once.
     """
-    bare_relations = job.variant == "reference"
-    with database(job.memory_mb, job.threads) as db, new_folder(job.output) as folder:
-        counts = count_documents(db, job.old, bare_relations, documents)
+    with new_folder(output) as folder:
+        counts = count_documents(db, old, bare_relations, documents)
         np.save(folder / "having.npy", counts.having)
         features = int(counts.having.sum(dtype=np.int64))
 
         def vectors() -> Iterator[sparse.csr_array]:
             for first in range(0, len(counts.subjects), documents):
                 part = counts.subjects[first : first + documents]
-                known, *found = read_documents(db, job.old, bare_relations, part)
-                yield counts.vectors(len(known), *found)
+                known, *rest = read_documents(db, old, bare_relations, part)
+                yield counts.vectors(len(known), *rest)
 
         parts = -(-len(counts.subjects) // documents)
         _write(folder, "known", counts.subjects, tracked(vectors(), "vectors", parts, "parts"), features)
         updated = db.sql(
-            f"""SELECT DISTINCT subject FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
+            f"""SELECT DISTINCT subject FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
             ORDER BY subject"""
         ).fetchnumpy()["subject"]
         absent = np.setdiff1d(updated, counts.subjects)
-        subjects, *found = read_documents(db, job.new, bare_relations, absent)
-        added = counts.vectors(len(subjects), *found)
+        subjects, *rest = read_documents(db, new, bare_relations, absent)
+        added = counts.vectors(len(subjects), *rest)
         _write(folder, "added", subjects, [added], added.nnz)
     return len(counts.subjects)
 

@@ -7,7 +7,6 @@ the share that the dumps are of one.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -246,9 +245,9 @@ def estimate(
             stages[command] = Stage(count, count * cpu, turns * cpu, memory, at_once * memory, count * output)
     wait, own, submissions = _of_snakemake(stages, lanes, isinstance(cores, Cluster))
     # A server sends one at a time; dumps of one server have one speed.
-    queues: Counter[float] = Counter()
+    queues: dict[float, float] = {}
     for dump in dumps:
-        queues[dump.speed] += dump.to_come / dump.speed
+        queues[dump.speed] = queues.get(dump.speed, 0.0) + dump.to_come / dump.speed
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,

@@ -15,7 +15,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.switches import Variant
 from factdrift.core.tables import rows_of, sql
-from factdrift.updates.method import Method
+from factdrift.updates.method import UpdateSettings
 from factdrift.wikidata.time import YEAR
 from factdrift.words.templates import BLANK
 
@@ -63,7 +63,7 @@ SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity"
 """The kinds of groups that reach the dataset."""
 
 
-def steps(rules: list[Rule], asked: str, method: Method) -> list[str]:
+def steps(rules: list[Rule], asked: str, method: UpdateSettings) -> list[str]:
     """SQL that makes TEMP TABLE final from TEMP TABLE facts, one row each, with what is decided about it.
 
     `asked`: the condition under which a triple is one of those to which `only` restricts the dataset.
@@ -89,7 +89,7 @@ _AFTER_THE_RULES = """line, subject, property, change, datatype, object, key,
 """The columns that the steps after the rules need; copying others would take most of their time."""
 
 
-def _second_pass(method: Method) -> str:
+def _second_pass(method: UpdateSettings) -> str:
     """SQL: of two triples of a functional relation, one new and one removed, the removed one is obsolete.
 
     A triple that is obsolete by a rule keeps that rule's name.
@@ -103,7 +103,7 @@ def _second_pass(method: Method) -> str:
         FROM (SELECT *, {replaced} AS replaced FROM ruled WINDOW grp AS (PARTITION BY subject, property))"""
 
 
-def _without_undecided(method: Method) -> str:
+def _without_undecided(method: UpdateSettings) -> str:
     """SQL: groups with any unknown go, then triples to ignore, then groups that cannot be asked about.
 
     `no_label`: the subject or an object has no name, or the subject's name holds the blank of a cloze test.

@@ -5,7 +5,7 @@ statement stands in `updates/filters.py` only.
 """
 
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
@@ -31,11 +31,10 @@ def read_filters() -> tuple[Filter, ...]:
     """The filters, first those that are asked first. Raises InputError for a role that is none."""
     filters = []
     for row in read_tsv(FILTERS):
-        if row["role"] not in get_args(Role):
-            raise InputError(
-                f"{FILTERS}: {row['name']}: {row['role']!r} is none of the roles {get_args(Role)}"
-            )
-        filters.append(Filter(int(row["number"] or 0), row["name"], row["role"], row["meaning"]))
+        role: Any = row["role"]
+        if role not in get_args(Role):
+            raise InputError(f"{FILTERS}: {row['name']}: {role!r} is none of the roles {get_args(Role)}")
+        filters.append(Filter(int(row["number"] or 0), row["name"], role, row["meaning"]))
     return tuple(filters)
 
 

@@ -26,9 +26,12 @@ class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pagevie
     output: Output
 
     def run(self) -> None:
+        from factdrift.core.tables import database
         from factdrift.wikifactdiff.popularity import popularity
 
-        popularity(self)
+        pageviews = None if self.pageviews == "none" else Path(self.pageviews)
+        with database(self.memory_mb, self.threads) as db:
+            popularity(db, self.new, self.old, pageviews, self.date, self.months, self.output)
 
 
 class Select(Job, command="wikifactdiff select"):
@@ -83,9 +86,18 @@ class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.assemble import assemble
+        from factdrift.core.tables import database
+        from factdrift.wikifactdiff.assemble import Choice, Tables, assemble
 
-        assemble(self)
+        without_updates = (
+            f"no update between {self.old_date} and {self.new_date} reaches the dataset; {self.funnel} "
+            "counts, for each relation, the triples that each filter or rule dropped; choose other dates, or "
+            "widen 'only'"
+        )
+        if self.may_be_empty:
+            without_updates = ""
+        with database(self.memory_mb, self.threads) as db:
+            assemble(db, self.fill(Tables), self.fill(Choice), without_updates, self.output)
 
 
 class Stats(Job, command="wikifactdiff stats"):
@@ -113,7 +125,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
     def run(self) -> None:
         from factdrift.wikifactdiff.accounts import write_funnel
 
-        write_funnel(self)
+        write_funnel(self.report, self.updates, self.untouched, self.groups, self.output)
 
 
 class Export(Job, command="wikifactdiff export"):
@@ -150,9 +162,23 @@ class Manifest(Job, command="wikifactdiff manifest"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.accounts import write_manifest
+        from factdrift.wikifactdiff.accounts import DumpAccounts, write_manifest
 
-        write_manifest(self)
+        if len(self.samples) != len(self.sample_dates):
+            raise InputError(
+                f"--samples: {len(self.samples)} files, but --sample-dates: {len(self.sample_dates)}"
+            )
+        write_manifest(
+            {
+                self.old_date: DumpAccounts(self.dumps.old, self.snapshots.old),
+                self.new_date: DumpAccounts(self.dumps.new, self.snapshots.new),
+            },
+            dict(zip(self.sample_dates, self.samples, strict=True)),
+            self.configuration,
+            self.tables,
+            self.funnel,
+            self.output,
+        )
 
 
 class Show(Job, command="show"):
