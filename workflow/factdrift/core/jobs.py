@@ -204,11 +204,11 @@ def _field(name: str, hint: Any, default: Any) -> Field:
             hint, *inner = get_args(hint)
             notes = [*inner, *notes]
         else:
-            (hint,) = (each for each in get_args(hint) if each is not type(None))
+            (hint,) = (choice for choice in get_args(hint) if choice is not type(None))
             optional = True
 
     def note(kind: type[Any], otherwise: Any) -> Any:
-        return next((each for each in reversed(notes) if type(each) is kind), otherwise)
+        return next((of for of in reversed(notes) if type(of) is kind), otherwise)
 
     part = note(Role, Role("input" if has_paths(hint) else "params")).part
     key, only = note(Key, Key(""))
@@ -263,13 +263,13 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
     def with_truth(words: Any = None, namespace: Any = None) -> Any:
         # A rule gives True or False; by hand the flag alone is enough, whatever else follows it.
-        given: list[str] = []
+        joined: list[str] = []
         for word in words:
-            if given and given[-1] in switches_ and word.lower() in ("true", "false"):
-                given[-1] += f"={word}"
+            if joined and joined[-1] in switches_ and word.lower() in ("true", "false"):
+                joined[-1] += f"={word}"
             else:
-                given.append(word)
-        return parse([f"{word}=True" if word in switches_ else word for word in given], namespace)
+                joined.append(word)
+        return parse([f"{word}=True" if word in switches_ else word for word in joined], namespace)
 
     verb.parse_known_args = with_truth  # type: ignore[method-assign, assignment]
     return verb
@@ -320,7 +320,7 @@ def _help(field: Field) -> str | None:
     """The help of a flag with its default, if it has one; that of a key comes from the schema."""
     values = field.default if isinstance(field.default, tuple) else (field.default,)
     nothing = (dataclasses.MISSING, None, False)
-    default = " ".join(str(value) for value in values if not any(value is each for each in nothing))
+    default = " ".join(str(value) for value in values if not any(value is none for none in nothing))
     shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
 

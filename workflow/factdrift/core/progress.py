@@ -34,16 +34,16 @@ class Progress:
         self.what, self.total, self.unit, self.beside = what, total, unit, beside
         self.done = self.before = before
         self.done_beside = 0.0
-        self.started = self._said = time.monotonic()
+        self.started = self._printed = time.monotonic()
 
     def advance(self, amount: float = 1, note: str = "", beside: float = 0) -> None:
         self.done += amount
         self.done_beside += beside
-        if time.monotonic() - self._said >= EVERY:
+        if time.monotonic() - self._printed >= EVERY:
             self.say(note)
 
     def say(self, note: str = "") -> None:
-        now = self._said = time.monotonic()
+        now = self._printed = time.monotonic()
         seconds = max(now - self.started, 1e-9)
         rate = (self.done - self.before) / seconds
         done = f"{figure(self.done)} {self.unit}"

@@ -75,12 +75,17 @@ class Limits(NamedTuple):
 
 
 def write_holding(
-    db: duckdb.DuckDBPyConnection, updates: Sequence[Path], old: Path, naming: Naming, held: str, output: Path
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    old: Path,
+    naming: Naming,
+    condition: str,
+    output: Path,
 ) -> int:
     """Writes a triple of W_old for each subject of a bucket and updated relation; returns their number.
 
-    `old`: the bucket's filtered statements; `held`: the condition that they held at T_old (`holds`). Columns:
-    neighbor (the subject), relation, statement, object, datatype, json, key, pit. Facts are left out whose
+    `old`: the bucket's filtered statements; `condition`: that they held at T_old (`holds`). Columns: neighbor
+    (the subject), relation, statement, object, datatype, json, key, pit. Facts are left out whose
     subject or object has no label, or whose subject's label holds the blank of a cloze test: nobody could ask
     for them.
     """
@@ -93,7 +98,7 @@ def write_holding(
         SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
         FROM read_parquet({sql(old)})
         WHERE dropped_by IS NULL AND property IN (FROM updated)
-            AND {held}
+            AND {condition}
             AND subject IN (FROM askable)
             -- Properties (negative numbers) always have a label.
             AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))

@@ -59,10 +59,10 @@ class Holding(OfFacts, command="neighbors holding"):
     def run(self) -> str:
         from factdrift.neighbors.facts import Dates, Naming, holds, write_holding
 
-        held = holds(self.old_date, Dates(self.variant, self.dates))
+        condition = holds(self.old_date, Dates(self.variant, self.dates))
         naming = Naming(self.entities, self.labels)
         with self.database() as db:
-            facts = write_holding(db, self.updates, self.old, naming, held, self.output)
+            facts = write_holding(db, self.updates, self.old, naming, condition, self.output)
         return f"{facts:,} facts that may be taken"
 
 
@@ -127,11 +127,14 @@ class SharedObjects(OfFacts, command="neighbors shared-objects"):
 
     def run(self) -> str:
         from factdrift.neighbors.facts import Dates, Limits, Naming, holds
-        from factdrift.neighbors.other_facts import Held, create_shared_objects, write_shared_objects
+        from factdrift.neighbors.other_facts import DayStatements, create_shared_objects, write_shared_objects
         from factdrift.neighbors.vectors import open_space
 
         dates, limits = Dates(self.variant, self.dates), Limits(self.candidates, self.facts)
-        sides = Held(self.old, holds(self.old_date, dates)), Held(self.new, holds(self.new_date, dates))
+        sides = (
+            DayStatements(self.old, holds(self.old_date, dates)),
+            DayStatements(self.new, holds(self.new_date, dates)),
+        )
         vectors = open_space(self.space)
         with self.database() as db:
             create_shared_objects(db, self.updates, *sides, Naming(self.entities, self.labels))

@@ -81,14 +81,14 @@ def _draw(group: Group, ends: NDArray[np.int32], seed: int, number: int) -> list
             break
         digest = hashlib.sha256(f"{seed}:{group.subject}:{group.property}:{step}".encode()).digest()
         other = step + int.from_bytes(digest[:16]) % (len(ends) - step)
-        place = moved.get(other, other)
+        index = moved.get(other, other)
         moved[other] = moved.get(step, step)
-        if avoided.isdisjoint(ends[place].tolist()):
-            taken.append(place)
+        if avoided.isdisjoint(ends[index].tolist()):
+            taken.append(index)
     return taken
 
 
-class Held(NamedTuple):
+class DayStatements(NamedTuple):
     """The filtered statements of a dump, and the condition that one holds on its day (`facts.holds`)."""
 
     filtered: Sequence[Path]
@@ -96,7 +96,11 @@ class Held(NamedTuple):
 
 
 def create_shared_objects(
-    db: duckdb.DuckDBPyConnection, updates: Sequence[Path], old: Held, new: Held, naming: Naming
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    old: DayStatements,
+    new: DayStatements,
+    naming: Naming,
 ) -> None:
     """TEMP TABLEs of the replacements of one item by another, and of the facts that have either of the two.
 

@@ -113,15 +113,15 @@ def read_documents(
         return subjects, np.empty(0, np.int64), np.empty(0, np.int64)
     db.register("wanted_subjects", {"subject": subjects})
     # The tables are sorted by subject, so the bounds skip whole row groups.
-    found = db.sql(
+    values = db.sql(
         f"""WITH kept AS (
             {_kept(filtered)} AND subject BETWEEN {subjects[0]} AND {subjects[-1]}
                 AND subject IN (SELECT subject FROM wanted_subjects)
         ) {_features(bare_relations)}"""
     ).fetchnumpy()
     db.unregister("wanted_subjects")
-    known, rows = np.unique(found["subject"], return_inverse=True)
-    return known, rows, found["code"]
+    known, rows = np.unique(values["subject"], return_inverse=True)
+    return known, rows, values["code"]
 
 
 def _features(bare_relations: bool) -> str:
@@ -170,19 +170,19 @@ class Space(NamedTuple):
 
     def similarities(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.float64]:
         """[n] The rounded cosines of pairs of entities."""
-        found = np.empty(len(left))
+        values = np.empty(len(left))
         for start in range(0, len(left), _PAIRS):
             block = slice(start, start + _PAIRS)
             products = self.of(left[block]).multiply(self.of(right[block]))
-            found[block] = np.round(np.asarray(products.sum(axis=1)).ravel(), DECIMALS)
-        return found
+            values[block] = np.round(np.asarray(products.sum(axis=1)).ravel(), DECIMALS)
+        return values
 
 
 def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
     """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
-    places = np.flatnonzero(np.isin(wanted, ids))
+    positions = np.flatnonzero(np.isin(wanted, ids))
     pick = sparse.csr_array(
-        (np.ones(len(places)), (places, np.searchsorted(ids, wanted[places]))),
+        (np.ones(len(positions)), (positions, np.searchsorted(ids, wanted[positions]))),
         shape=(len(wanted), len(ids)),
     )
     return pick @ vectors

@@ -118,7 +118,7 @@ def read_submissions() -> dict[str, Submission]:
 
 def width_of(group: str) -> int:
     """How many jobs of a group need no other one and are needed by the same: both dumps' of a bucket."""
-    numbers = [int(each.jobs_each) for each in read_submissions().values() if each.group == group]
+    numbers = [int(sent.jobs_each) for sent in read_submissions().values() if sent.group == group]
     return max(numbers) // min(numbers)
 
 
@@ -285,8 +285,8 @@ def job_figures(
     if command == SEARCH:
         # Of 10^9 pairs of an updated subject and an item.
         quantities = read_quantities()
-        held = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
-        cpu += held * held * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
+        kept_items = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
+        cpu += kept_items * kept_items * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
     return cpu, cost.memory(share), cost.output_mb_gb * own
 
 

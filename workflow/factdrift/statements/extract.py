@@ -136,7 +136,7 @@ def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
             reading = _Reading(folder, choice, files)
             early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
             account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
-            place = {
+            header = {
                 "dump": identity(dump),
                 "shard": choice.shard,
                 "shards": choice.shards,
@@ -146,7 +146,7 @@ def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
                 "languages": sorted(choice.languages),
                 "share": asdict(account),
             }
-            report = reading.end(place, account.needless)
+            report = reading.end(header, account.needless)
     finally:
         if collecting:
             gc.enable()
@@ -161,13 +161,13 @@ def _read(dump: Path, choice: Choice, reading: "_Reading", needless: "NeedlessIt
     progress = Progress(f"{dump.name}, shard {shard} of {shards}", share.size / 1e6, "MB", beside="entities")
     begins = 0 if not account.divided else shard * SHARD_LINES
     where = f", after byte {account.first} of the file" if account.divided and shard else ""
-    said = passed = 0
+    reported = passed = 0
     for number, offset, text in share.lines(needless):
-        if offset - said >= 1 << 20:
-            seen = account.needless + reading.counts["lines"] - progress.done_beside
+        if offset - reported >= 1 << 20:
+            entities = account.needless + reading.counts["lines"] - progress.done_beside
             note = f"{reading.counts['bad_lines']} bad lines"
-            progress.advance((share.passed - passed) / 1e6, note, seen)
-            said, passed = offset, share.passed
+            progress.advance((share.passed - passed) / 1e6, note, entities)
+            reported, passed = offset, share.passed
         try:
             reading.line(begins + number, text)
         except UNREADABLE as error:
@@ -176,12 +176,12 @@ def _read(dump: Path, choice: Choice, reading: "_Reading", needless: "NeedlessIt
             begun, last = _FIRST_ID.match(text), last_named(text)
             is_torn = begun is not None and last is not None and begun[1] != last
             reading.bad_line(number, offset, len(text), problem, is_torn)
-            said_of = f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}"
-            print(said_of, file=sys.stderr, flush=True)
+            message = f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}"
+            print(message, file=sys.stderr, flush=True)
     for fault in account.faults:
         reading.bad_line(*fault)
-        place = f"line {fault.line} (byte {fault.offset}{where})"
-        print(f"{dump}, {place}: {fault.problem}", file=sys.stderr)
+        position = f"line {fault.line} (byte {fault.offset}{where})"
+        print(f"{dump}, {position}: {fault.problem}", file=sys.stderr)
     reading.counts["bad_lines"] += account.faulty - len(account.faults)
     reading.counts["bad_bytes"] += account.faulty_bytes - sum(fault.bytes for fault in account.faults)
     progress.done, progress.done_beside = share.size / 1e6, account.needless + reading.counts["lines"]
@@ -204,7 +204,7 @@ class _Reading:
         # By file: to hash a schema for each row would take a twentieth of the time.
         self._tables = {kind.file: ShardTable(folder, kind, choice.buckets, files) for kind in kinds}
         self._statements = [StatementColumns(self._oddities) for _ in range(choice.buckets)]
-        self._held: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
+        self._batches: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
         self._objects = self._rows = 0  # statements kept as Python objects, and in either form
         self._properties: list[Row] = []
 
@@ -273,13 +273,13 @@ class _Reading:
         """Converts statements to Arrow columns, which take a fifth of the memory; writes them if enough."""
         for bucket, columns in enumerate(self._statements):
             if len(columns):
-                self._held[bucket].append(columns.rows())
+                self._batches[bucket].append(columns.rows())
                 self._statements[bucket] = StatementColumns(self._oddities)
         self._rows += self._objects
         self._objects = 0
         if at_end or self._rows >= BUFFERED_ROWS:
-            self._tables[OF_STATEMENTS.file].write(self._held)
-            self._held = [[] for _ in self._held]
+            self._tables[OF_STATEMENTS.file].write(self._batches)
+            self._batches = [[] for _ in self._batches]
             self._rows = 0
 
     def end(self, report: dict[str, Any], needless: int) -> dict[str, Any]:
@@ -321,10 +321,10 @@ class NeedlessItems:
         hits = [start - 1] * len(self._needles)  # the next occurrence of each needle
         passed = 0
         while start < stop:
-            for place, needle in enumerate(self._needles):
-                if hits[place] < start:
+            for position, needle in enumerate(self._needles):
+                if hits[position] < start:
                     hit = find(data, needle, start, stop)
-                    hits[place] = stop if hit < 0 else hit
+                    hits[position] = stop if hit < 0 else hit
             nearest = min(hits)
             end = data.find(b"\n", start, nearest)
             item = _ITEM.match(data, start, end) if plain and end >= 0 else None

@@ -146,7 +146,7 @@ def gather_snapshot(
         query = "SELECT * EXCLUDE (line) FROM properties ORDER BY id"
         properties = _write(connection, query, PROPERTIES, files.properties)
         classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, files.classes)
-    found = sum(report["properties"] + report["items"] for report in reports)
+    listed = sum(report["properties"] + report["items"] for report in reports)
     summary = {
         "dump": reports[0]["dump"],
         "newest": counts["newest"],
@@ -160,7 +160,7 @@ def gather_snapshot(
         "lexemes": totals["lexemes"],
         "other": totals["other"],
         "rejected": totals["rejected"],
-        "duplicates": found - properties - counts["items"],
+        "duplicates": listed - properties - counts["items"],
         "bad_lines": totals["bad_lines"],
         "bad_bytes": totals["bad_bytes"],
         "first_bad_lines": bad[:BAD_LINES_NAMED],
@@ -294,8 +294,8 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     reports.sort(key=lambda report: report["shard"])
     for key in ("dump", "shards", "buckets", "scope", "names", "languages"):
         if any(report[key] != reports[0][key] for report in reports):
-            found = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
-            raise InputError(f"--shard-dirs: the shards differ in {key}: {found}; remove them and run again")
+            listed = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
+            raise InputError(f"--shard-dirs: the shards differ in {key}: {listed}; remove them and run again")
     shards = [report["shard"] for report in reports]
     if shards != list(range(reports[0]["shards"])):
         raise InputError(
@@ -324,11 +324,11 @@ def _check_bad_lines(
 
     Lines that begin as one entity and end as another say that text is missing, no matter how many they are.
     """
-    found = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
+    listed = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
     if totals["torn_lines"] and max_bad_lines < 1:
         raise DamagedDump(
             f"{dump}: {totals['torn_lines']:,} lines begin as one entity and end as another, so what was "
-            f"between them is missing. First bad lines: {found}. Download the dump again and compare its "
+            f"between them is missing. First bad lines: {listed}. Download the dump again and compare its "
             "checksum, or set `max_bad_lines: 1` in the configuration to use what is left"
         )
     few = totals["bad_lines"] <= max_bad_lines * totals["lines"]
@@ -337,7 +337,7 @@ def _check_bad_lines(
     raise DamagedDump(
         f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines ({totals['bad_bytes']:,} of "
         f"{text_bytes:,} bytes) cannot be used, more than the share {max_bad_lines:g} that `max_bad_lines` "
-        f"allows. First: {found}. Download the dump again, or set `max_bad_lines` higher in the "
+        f"allows. First: {listed}. Download the dump again, or set `max_bad_lines` higher in the "
         "configuration to skip them"
     )
 
@@ -353,7 +353,7 @@ def _warnings(
             f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
         )
     jumps = suspicious([share["course"] for share in shares])
-    for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
+    for part, jump, missing in sorted(jumps, key=lambda entry: -entry[2])[:WARNINGS_NAMED]:
         line = sum(share["line_ends"] for share in shares[:part]) + jump.line
         yield (
             f"the numbers of the items jump from Q{jump.before} to Q{jump.after} before line {line:,}: some "

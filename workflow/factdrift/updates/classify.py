@@ -130,10 +130,10 @@ def classify(
         db.execute(f"INSERT INTO newborn VALUES ({NEW_ENTITY})")
         specimens = _specimens(sorted({number for number, _, _ in tally}), method)
         table = pa.Table.from_pylist(specimens, schema_of(*JOINED, "subject_gone: bool"))
-        found = decided(table, steps(rules, "true", method)).to_pylist()
+        decisions = decided(table, steps(rules, "true", method)).to_pylist()
     fates: dict[int, tuple[str, str, str]] = {}
-    for specimen, each in zip(specimens, found, strict=True):
-        fate = (each["rule"], each["label"], each["dropped_by"])
+    for specimen, decision in zip(specimens, decisions, strict=True):
+        fate = (decision["rule"], decision["label"], decision["dropped_by"])
         same = fates.setdefault(specimen["property"], fate) == fate
         if not same or fate[2] not in ("unchanged", "unknown"):
             raise InputError(
@@ -308,7 +308,7 @@ def _specimens(properties: Sequence[int], method: UpdateSettings) -> list[dict[s
             "property": property_,
             "change": "F0",
             "object": NEW_ENTITY if is_new else None,
-            "key": str(place),
+            "key": str(copy),
             "time": inside if is_inside else None,
             "new_start_unknown": False,
             "new_end_unknown": False,
@@ -316,5 +316,5 @@ def _specimens(properties: Sequence[int], method: UpdateSettings) -> list[dict[s
         }
         for property_ in properties
         for number, (is_inside, is_new, size) in enumerate(_SPECIMENS)
-        for place in range(size)
+        for copy in range(size)
     ]

@@ -197,8 +197,8 @@ def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Update
         source = np.arange(table.num_rows)
         source[rows] = table.num_rows + np.arange(len(rows))
         both = pa.chunked_array([*table[name].chunks, *dates.cast(TIME).chunks], TIME)
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, table.schema.field(name), both.take(pa.array(source)))
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, table.schema.field(name), both.take(pa.array(source)))
     return table
 
 
@@ -207,7 +207,7 @@ def writer(schema: pa.Schema) -> dict[str, Any]:
     empty = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), empty)
     leaves = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
-    paths = [leaves.column(place).path for place in range(len(leaves))]
+    paths = [leaves.column(index).path for index in range(len(leaves))]
     return {"use_dictionary": [path for path in paths if path not in _SELDOM_TWICE]}
 
 

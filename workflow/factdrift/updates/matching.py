@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import fetched
-from factdrift.updates.blocks import Lines, Lookup, place
+from factdrift.updates.blocks import Lines, Lookup, cell
 from factdrift.updates.dumps import Dump
 from factdrift.updates.method import UpdateSettings
 from factdrift.updates.readings import high, low
@@ -199,7 +199,7 @@ def _by_identity(
 
     Equal rows keep their original order.
     """
-    cells = place(subjects, relations).astype(np.uint64)
+    cells = cell(subjects, relations).astype(np.uint64)
     keys = values ^ (cells * np.uint64(0x9E3779B97F4A7C15))
     keys ^= keys >> np.uint64(32)
     # Sorting numbers is several times as fast as argsort: the row number replaces the lowest bits.

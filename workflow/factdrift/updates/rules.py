@@ -113,7 +113,7 @@ def _without_undecided(method: UpdateSettings) -> str:
     leak = "WHEN bool_or(dropped_by IS NULL AND leaks AND label <> 'static') OVER grp THEN 'leak'"
     names = "list_prepend(coalesce(object_name, text), coalesce(aliases, []))"
     subject, name = _words("subject_name"), _words("name")
-    held = f"list_filter({names}, lambda name: {name} <> '  ' AND contains({subject}, {name}))"
+    leaking = f"list_filter({names}, lambda name: {name} <> '  ' AND contains({subject}, {name}))"
     return f"""
         WITH decided AS (
             SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
@@ -125,7 +125,7 @@ def _without_undecided(method: UpdateSettings) -> str:
             FROM decided d
             LEFT JOIN names s ON s.id = d.subject LEFT JOIN names o ON o.id = d.object
         ), compared AS (
-            SELECT * EXCLUDE (aliases), len({held}) > 0 AS leaks FROM named
+            SELECT * EXCLUDE (aliases), len({leaking}) > 0 AS leaks FROM named
         )
         SELECT * EXCLUDE (dropped_by, subject_name, text), coalesce(dropped_by, CASE
             WHEN bool_or(dropped_by IS NULL AND (subject_name IS NULL OR contains(subject_name, {sql(BLANK)})
@@ -163,7 +163,7 @@ _SCENARIO = """CASE
 _REPLACED = "news = 1 AND obsoletes = 1 AND statics = 0"
 
 # Amounts in two units (currencies, say) are no update of one another. A canonical amount ends with its unit.
-_ONE_UNIT = "len(list_distinct(list_filter(units, lambda unit: unit IS NOT NULL))) <= 1"
+_SAME_UNIT = "len(list_distinct(list_filter(units, lambda unit: unit IS NOT NULL))) <= 1"
 
 
 def _tally(source: str) -> str:
@@ -208,7 +208,7 @@ def _end() -> list[str]:
         f"CREATE OR REPLACE TEMP TABLE resolved AS {resolved}",
         f"""CREATE OR REPLACE TEMP TABLE final AS
         SELECT *, {_SCENARIO.format(replaced="is_replace", archive="obsoletes > 0")} AS scenario FROM (
-            SELECT *, dropped_by IS NULL AND {_REPLACED} AND {_ONE_UNIT} AS is_replace
+            SELECT *, dropped_by IS NULL AND {_REPLACED} AND {_SAME_UNIT} AS is_replace
             FROM {_tally("resolved")})""",
     ]
 

@@ -223,8 +223,8 @@ def create_wording(
     )
     points = db.sql(f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL").to_arrow_table()["pit"]
     times = [Time(**pit) for pit in points.to_pylist()]
-    said = [written_date(time) if time.precision >= YEAR else None for time in times]
-    dates = pa.table({"pit": points, "text": pa.array(said, pa.string())})
+    written = [written_date(time) if time.precision >= YEAR else None for time in times]
+    dates = pa.table({"pit": points, "text": pa.array(written, pa.string())})
     db.register("dates", dates.filter(dates["text"].is_valid()))
 
 
@@ -286,7 +286,7 @@ def _create_neighborhood(
     db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int, unique_names: bool
 ) -> None:
     """TEMP TABLE `name` (subject, property, facts): the facts of each group as a list, sorted by rank."""
-    place = chance(name, seed, "f.subject", "f.property", "f.rank_no")
+    draw = chance(name, seed, "f.subject", "f.property", "f.rank_no")
     db.execute(
         f"""CREATE TEMP TABLE {name} AS
         SELECT f.subject, f.property, list({{
@@ -296,7 +296,7 @@ def _create_neighborhood(
             'popularity': p.popularity,
             'objects': [{{
                 'object': {{{_object("f.object", "o", "l")}}},
-                'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER],
+                'prompt': cloze(t.sentences[1 + floor({draw} * len(t.sentences))::INTEGER],
                     {_prompted("[coalesce(o.label, l.label)]", unique_names)}, s.used, u.article, d.text),
                 'raw': coalesce(l.raw, entity_id(f.object)),
                 'statement': f.statement,
