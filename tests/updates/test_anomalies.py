@@ -1,4 +1,4 @@
-"""What of the last steps random worlds do not show: names, leaks, restrictions, files; see test_against_oracle."""
+"""What random worlds do not show of the last steps (spec section 5); for the rest see test_against_oracle."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from factdrift.core.unusable import Input, reason
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
     "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, download"),
+    "dumps": ("snapshots.jobs", "Wikidata's dumps: download"),
     "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),

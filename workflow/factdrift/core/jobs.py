@@ -134,8 +134,9 @@ class Job(ABC):
         """Raises InputError for a name that is not known, before `run` imports or reads anything large."""
 
     def fill(self, record: type[AnyRecord]) -> AnyRecord:
-        """A record of the stage's own with the values of the fields that it shares with this job by name."""
-        return record(**{field.name: getattr(self, field.name) for field in dataclasses.fields(record)})
+        """A record of the stage's own, with this job's values of the fields that both have."""
+        names = (field.name for field in dataclasses.fields(record))
+        return record(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
     @abstractmethod
     def run(self) -> str | None:

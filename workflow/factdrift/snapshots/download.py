@@ -56,7 +56,7 @@ def download(dump: Dump, output: Path, client: Client) -> None:
     raise InputError(
         f"no dump of {dump.date} at {' or '.join(dump.urls)}. Wikimedia begins a dump on Mondays (near: "
         f"{before}, {after}) and keeps it for about ten weeks, and some dumps are not archived: try another "
-        "date (`factdrift dumps list`), or give an address or a file in the configuration "
+        "date (resources/dumps.tsv has some), or give an address or a file in the configuration "
         "(`dumps: {DATE: URL or PATH}`)"
     )
 

@@ -18,7 +18,6 @@ class Extract(Job, command="statements extract"):
         Literal["held", "all"],
         "items without full statements that still get a row: classes and units (held) or every one (all)",
     ] = "all"
-    parse_all: Annotated[bool, "parse also lines that could be skipped by their bytes (for tests)"] = False
     languages: Annotated[
         tuple[str, ...], "languages other than English whose terms are kept", Flag("CODE")
     ] = ()
