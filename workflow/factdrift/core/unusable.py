@@ -9,7 +9,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,7 +114,7 @@ def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
         suspects = [source for source in lacking if beside and beside <= _columns(source.path)] or lacking
         fault = f"no column {column}"
     elif of_library or of_value:
-        fault = f"not of the form that is needed ({_first_line(error)})"
+        fault = f"not of the form that is needed ({type(error).__name__}: {text.partition(chr(10))[0]})"
     else:
         return None
     if not suspects:
@@ -171,23 +171,11 @@ def _fault(path: Path) -> str:
 
 def _columns(path: Path) -> set[str]:
     """The columns of a table, and the fields of their structs; none of what is no table."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
-
-    def names(fields: Iterator[pa.Field]) -> Iterator[str]:
-        for field in fields:
-            yield field.name
-            kind = field.type.value_type if pa.types.is_list(field.type) else field.type
-            if pa.types.is_struct(kind):
-                yield from names(iter(kind))
 
     if path.suffix != ".parquet" or not path.is_file():
         return set()
-    return set(names(iter(pq.read_schema(path))))
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
+    return set(re.findall(r"(\w+): ", pq.read_schema(path).to_string(show_schema_metadata=False)))
 
 
 def _code_line(error: Exception) -> str:

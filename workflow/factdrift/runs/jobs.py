@@ -13,7 +13,6 @@ from factdrift.runs.estimate import (
     CostParts,
     Dump,
     estimate,
-    first_requests,
     in_gb,
     in_hours,
 )
@@ -27,7 +26,7 @@ class TwoDumps(NamedTuple):
 
 
 class Estimate(Job, command="estimate"):
-    """Estimate what a build of two dumps needs, and what its jobs ask a cluster for.
+    """Estimate what a build of two dumps needs.
 
     For example: factdrift estimate 92GB.gz 120GB.gz --cores 32
     """
@@ -43,21 +42,13 @@ class Estimate(Job, command="estimate"):
     shards: int = 64
     buckets: int = 64
     blocks: Annotated[int, "of the nearest-facts search"] = 28
-    all: Annotated[bool, "also by command, and what each job asks a cluster for"] = False
 
     def run(self) -> str:
         parts = CostParts(self.shards, self.buckets, self.blocks)
         if not self.cores or min(*self.cores, *self.nodes, *parts) < 1:
             raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
         dumps = [_dump(text) for text in self.dumps]
-        lines = [*_by_cores(dumps, self.cores, self.nodes, self.scope, parts), ""]
-        if not self.all:
-            return "\n".join([*lines, "With --all, by command, and what each job asks a cluster for."])
-        lines.append(
-            "What each job asks a cluster for (mem_mb, minutes, disk_mb) is that of its first attempt; every "
-            "further one asks for twice as much:"
-        )
-        return "\n".join([*lines, "", *_by_command(dumps, self.scope, parts)])
+        return "\n".join(_by_cores(dumps, self.cores, self.nodes, self.scope, parts))
 
 
 class Unlock(Job, command="unlock"):
@@ -97,23 +88,6 @@ def _by_cores(
             )
     if needs.download:
         yield f"\nAfter {in_gb(needs.download)} of downloads, {in_hours(needs.download_seconds)}."
-
-
-def _by_command(dumps: Sequence[Dump], scope: str, parts: CostParts) -> Iterator[str]:
-    """A Markdown table of a whole build: one row per command, whose costs may not have been measured."""
-    yield (
-        "| command | jobs | CPU minutes | GB of memory, one job | GB of output | mem_mb | minutes | disk_mb |"
-    )
-    yield "|---" + 7 * "|--:" + "|"
-    stages = estimate(dumps, 1, scope, parts).stages
-    for command, asked in first_requests(dumps, scope, parts).items():
-        figures = " | | | "
-        if stage := stages.get(command):
-            figures = (
-                f"{stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
-                f"| {stage.output / 1e3:,.2f}"
-            )
-        yield f"| {command} | {figures} | {asked.mem_mb:,} | {asked.runtime:,} | {asked.disk_mb:,} |"
 
 
 def _dump(text: str) -> Dump:
