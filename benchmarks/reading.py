@@ -174,10 +174,9 @@ def plain_json(dump: Path, folder: Path) -> None:
 
 
 def write_shard(dump: Path, folder: Path, **options: Any) -> None:
-    from factdrift.statements.jobs import Extract
+    from factdrift.statements.extract import Choice, extract
 
-    shared = {"buckets": BUCKETS, "scope": "enwiki", "names": "held"}
-    Extract(dump=dump, output=folder, **shared, **options).run()
+    extract(dump, Choice(buckets=BUCKETS, scope="enwiki", names="held", **options), folder)
 
 
 def ours(dump: Path, folder: Path) -> None:

@@ -32,7 +32,7 @@ from synthesis.events import VARIANTS
 from watch import Stage, Watch
 
 from factdrift.runs.begin import dump_of
-from factdrift.runs.estimate import Estimate, Parts, estimate
+from factdrift.runs.estimate import CostParts, Estimate, estimate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -155,9 +155,9 @@ def _outputs(directory: Path) -> dict[str, Outputs]:
 def _expected(dumps: list[Path], cores: int, settings: dict[str, Any]) -> Estimate:
     """What `factdrift estimate` counts for these dumps."""
     scope = settings.get("scope", "enwiki")
-    known = [dump_of(dump, scope) for dump in dumps]
+    known = [dump_of(dump) for dump in dumps]
     blocks = settings.get("neighbors", {}).get("blocks", 1)
-    return estimate(known, cores, scope, Parts(settings["shards"], settings["buckets"], blocks))
+    return estimate(known, cores, scope, CostParts(settings["shards"], settings["buckets"], blocks))
 
 
 def _children_cpu() -> float:

@@ -230,7 +230,7 @@ def _one_wrong(
             text = value if is_option and word.startswith("--") else word
             new = str(folder / "out" / Path(text).name) if text else ""
             words.append(f"{current}={new}" if word.startswith("--") else new)
-        elif not changed and word == str(right) and (current == field.option or field.flag.by_place):
+        elif not changed and word == str(right) and (current == field.option or field.flag.positional):
             changed = True
             words.append(str(wrong))
         elif not changed and word == f"{field.option}={right}":
@@ -254,11 +254,11 @@ def _all_wrong(command: str, inputs: Sequence[Field], kind: str, folder: Path) -
             values = [str(wrong)] * (len(getattr(field.kind, "_fields", "1")))
         elif field.part == "output":
             values = [str(folder / "out" / field.name)] if field.required else []
-        elif field.required or field.flag.by_place:
+        elif field.required or field.flag.positional:
             values = [_least(field)]
         else:
             continue
-        if field.flag.by_place:
+        if field.flag.positional:
             places += values
         elif values:
             words += [field.option, *values]

@@ -10,6 +10,7 @@ rule neighbor_space:
         updates=every("results/{pair}/updates/{bucket}.parquet"),
         old=every("results/{pair}/filtered/old/{bucket}.parquet"),
         new=every("results/{pair}/filtered/new/{bucket}.parquet"),
+        filters=resource("filters.tsv"),
     output:
         directory("results/{pair}/neighbors/space"),
     log:

@@ -11,6 +11,7 @@ rule ripple_facts:
         old="results/{pair}/filtered/old/{bucket}.parquet",
         new="results/{pair}/filtered/new/{bucket}.parquet",
         entities=side("entities/{bucket}.parquet", "new"),
+        filters=resource("filters.tsv"),
     output:
         output="results/{pair}/ripples/facts/{bucket}.parquet",
         out_stated="results/{pair}/ripples/stated/{bucket}.parquet",

@@ -50,6 +50,11 @@ def summarise_idle():
     atexit.register(summarise, "Files that are up to date")
 
 
+def words_of(rule):
+    """What a rule does, for people: its message, or else the first line of its docstring."""
+    return (rule.message or rule.docstring or rule.name).strip().partition("\n")[0].rstrip(".")
+
+
 def targets():
     """What can be asked for, by each name under which someone may look for it: rules without files, products."""
     named = {
@@ -73,7 +78,7 @@ onstart:
 
     jobs = list(workflow.dag.needrun_jobs())
     planned = [
-        Job(job.rule.name, job.shellcmd, Path(job.log[0]), Path(job.benchmark))
+        Job(job.rule.name, words_of(job.rule), job.shellcmd, Path(job.log[0]), Path(job.benchmark))
         for job in jobs
         if job.is_shell and job.log and job.benchmark
     ]

@@ -32,7 +32,7 @@ rule extract_shard:
         names=names(config),
         languages=sorted(set(config["languages"]) - {"en"}),
     shell:
-        job("statements extract", without="parse_all")
+        job("statements extract")
 
 
 rule gather_snapshot:

@@ -17,6 +17,7 @@ rule stream_chains:
             *of_intervals("filtered/old/{bucket}.parquet")[:1],
             *of_intervals("filtered/new/{bucket}.parquet"),
         ],
+        filters=resource("filters.tsv"),
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",

@@ -32,6 +32,7 @@ rule preprocess:
         statements=side("statements/{bucket}.parquet"),
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
+        filters=resource("filters.tsv"),
     output:
         output="results/{pair}/filtered/{which}/{bucket}.parquet",
         kept="results/{pair}/kept/{which}/{bucket}.parquet",

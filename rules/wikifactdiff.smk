@@ -52,7 +52,7 @@ rule select_replacements:
     group:
         together("dataset")
     shell:
-        job("wikifactdiff select")
+        job("wikifactdiff select", without="dataset groups")
 
 
 rule funnel:
@@ -135,7 +135,7 @@ rule replacements:
     group:
         together("dataset")
     shell:
-        job("wikifactdiff replacements")
+        job("wikifactdiff select", without="updates undersample seed")
 
 
 rule statistics:

@@ -132,7 +132,7 @@ def test_a_table_of_another_kind_is_named_with_its_column(
         ("none.parquet", "--dataset: none.parquet has no columns"),
         ("folder", "--dataset: folder is a folder; give a file"),
     ):
-        line = ["wikifactdiff", "replacements", "--dataset", file, "--groups", "a.parquet", "-o", "o"]
+        line = ["wikifactdiff", "select", "--dataset", file, "--groups", "a.parquet", "-o", "o"]
         assert main(line) == 1
         assert capsys.readouterr().err.startswith(f"factdrift: {said}")
     line = ["wikifactdiff", "export", "--dataset", "b.parquet", "-o", "o"]  # rows are read one by one

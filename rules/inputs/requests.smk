@@ -1,10 +1,10 @@
 """What jobs ask a cluster for, which of them share a submission, and whether any is submitted at all."""
 
 from factdrift.core.settings import derived_from, scope
-from factdrift.runs.begin import Source, known_dumps
+from factdrift.runs.begin import Input, known_dumps
 from factdrift.runs.estimate import (
     ALONE,
-    Parts,
+    CostParts,
     first_requests,
     read_quantities,
     read_submissions,
@@ -20,7 +20,7 @@ def dump_sources():
     ]
     dumps = [remote_dump(config, date) for date in read]
     return [
-        Source(date, Path(dump_file(date)), dump is not None, dump and dump.size)
+        Input(date, Path(dump_file(date)), dump is not None, dump and dump.size)
         for date, dump in zip(read, dumps, strict=True)
     ]
 
@@ -30,7 +30,7 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
-REQUESTS = first_requests(DUMPS, scope(config), Parts(SHARDS, BUCKETS, config["neighbors"]["blocks"]))
+REQUESTS = first_requests(DUMPS, scope(config), CostParts(SHARDS, BUCKETS, config["neighbors"]["blocks"]))
 
 SUBMISSIONS, LANES = read_submissions(), round(read_quantities()["submission_lanes"])
 

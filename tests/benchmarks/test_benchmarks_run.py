@@ -228,7 +228,7 @@ def test_whole_workflow(tmp_path: Path, patched: Callable[..., str]) -> None:
     assert list(slope.values())[:4] == ["slope", "", "0.50", "1.00"]
     jobs = {row["command"]: int(row["jobs"]) for row in commands}
     assert (jobs["statements extract"], jobs["updates classify"]) == (4, 3)
-    assert jobs["wikifactdiff replacements"] == 1
+    assert jobs["wikifactdiff select"] == 2
     with pytest.raises(SystemExit, match=r"not a pair that benchmarks/synthesize\.py wrote"):
         measure(tmp_path, 1, {})
 

@@ -18,14 +18,12 @@ from synthesis.check import Comparison, compare
 from synthesis.events import LABELS, SCENARIOS, VARIANTS, read_events
 
 from factdrift.snapshots.compression import php_json
+from factdrift.wikidata.filters import read_filters
 
 OLD, NEW = "2021-01-04", "2023-02-27"
 PAIR = f"{OLD}_{NEW}"
 ENTITIES = 3000
-FILTERS = {
-    *("rank", "snak", "datatype", "subject", "object", "meta_relation", "restrictive_qualifier"),
-    *("keep_latest", "preferred"),
-}
+FILTERS = {filter_.name for filter_ in read_filters()}
 
 
 def make(directory: Path, *options: str, entities: int = ENTITIES) -> Path:

@@ -33,7 +33,7 @@ class Shared(Job):
     threads: int = 1
 
 
-class Toy(Shared, command="toy do", beside="words"):
+class Toy(Shared, command="toy do", implied_inputs="words"):
     """Does nothing, in 100 % of all cases.
 
     factdrift toy do --sides a b ...

@@ -16,10 +16,11 @@ class Neighbors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def test_defaults_are_those_of_the_schema(tmp_path: Path):
-    assert read_settings("{}", Neighbors, "neighbors") == Neighbors(500, 10, 10)
+    defaults = {name: default_of(f"neighbors.{name}") for name in ("entities", "facts", "random")}
+    assert read_settings("{}", Neighbors, "neighbors") == Neighbors(**defaults)
     path = tmp_path / "settings.json"
     path.write_text('{"facts": 3}')
-    assert read_settings(f"@{path}", Neighbors, "neighbors") == Neighbors(500, 3, 10)
+    assert read_settings(f"@{path}", Neighbors, "neighbors") == Neighbors(**defaults | {"facts": 3})
 
 
 class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

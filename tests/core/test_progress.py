@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.core.progress import Progress, Said, figure, read_line
+from factdrift.core.progress import Progress, ProgressLine, read_line
 
 
 def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
@@ -18,7 +18,7 @@ def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
         "a.json.gz: 1,230 of 2,460 MB (50%), 310,000 entities; 100.0 MB/s, 31,000.0 entities/s; "
         "12 s left; 2 bad lines\n"
     )
-    assert read_line(line) == Said("a.json.gz", {"MB": 1230.0, "entities": 310_000.0}, 0.5)
+    assert read_line(line) == ProgressLine("a.json.gz", 0.5)
 
 
 @given(
@@ -37,10 +37,8 @@ def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_besid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.print", lambda line, **_: said.append(line))
         progress.say(note)
-    amounts = {unit: done, beside: done_beside} if beside else {unit: done}
     found = read_line(said[0])
     assert found is not None
-    assert found.amounts == {name: float(figure(amount).replace(",", "")) for name, amount in amounts.items()}
     assert found.share == (None if total is None else round(done / total * 100) / 100) or found.what != what
 
 

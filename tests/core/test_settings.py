@@ -26,11 +26,11 @@ from factdrift.core.settings import (
 )
 from factdrift.core.switches import switches
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.updates.method import PART, Method
+from factdrift.updates.method import PART, UpdateSettings
 
 
 def settings_in(config):
-    return read_settings(settings_of(config, Method, PART), Method, PART)
+    return read_settings(settings_of(config, UpdateSettings, PART), UpdateSettings, PART)
 
 
 def test_dates_are_read_however_yaml_gives_them():
@@ -135,7 +135,7 @@ def test_which_items_get_a_row():
 def test_a_method_needs_no_more_than_its_dates():
     days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
     paper, reference = (settings_in(configured(variant=variant)) for variant in ("paper", "reference"))
-    assert read_settings(json.dumps(days), Method, PART) == paper
+    assert read_settings(json.dumps(days), UpdateSettings, PART) == paper
     assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
     for key, value, message in (
         ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
@@ -143,7 +143,7 @@ def test_a_method_needs_no_more_than_its_dates():
         ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
-            read_settings(json.dumps(days | {key: value}), Method, PART)
+            read_settings(json.dumps(days | {key: value}), UpdateSettings, PART)
 
 
 def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from factdrift.tempripple.sources import DATE
 from factdrift.updates.rules import DROPS
 from factdrift.verbalize.candidates import RULES
 from factdrift.verbalize.sentences import KINDS, REASONS, STEPS, UNUSED
+from factdrift.wikidata.filters import read_filters
 from factdrift.wikidata.tables import TIME
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
@@ -82,6 +83,9 @@ def test_meanings_are_those_of_the_code() -> None:
     for page, meanings in (("../diff-builds", CHANGES), ("ripple_dropped", RIPPLE_REASONS)):
         explained = rows(page)
         assert [name for name, meaning in meanings.items() if [f"`{name}`", meaning] not in explained] == []
+    numbered = [[f"`{each.name}`", str(each.number or ""), each.meaning] for each in read_filters()]
+    table = rows("filtered")
+    assert table[table.index(["filter", "number", "drops"]) + 2 :] == numbered
     (dataset,) = (row for row in rows("audit") if row[0] == "`dataset`")
     assert set(re.findall(r"`(\w+)`", " ".join(dataset[1:]))) == set(AUDITED)
 

@@ -15,7 +15,7 @@ from support.tables import written
 
 from factdrift.core.tables import database
 from factdrift.neighbors.facts import NEIGHBORS, gather
-from factdrift.neighbors.jobs import Holding, Search, Space
+from factdrift.neighbors.jobs import Holding, Search
 from factdrift.neighbors.vectors import DOCUMENTS, count_documents, make_space, read_documents
 
 from .conftest import FILTERED, LABELS, UPDATES, Row, day, statement, update
@@ -57,8 +57,9 @@ def run(
         for k in reversed(range(buckets))
     ]
     space, output = folder / "space", folder / "neighbors.parquet"
-    job = Space(updates=updated, old=parts, new=of_new, output=space, variant=of_facts["variant"])
-    make_space(job, documents=2 if buckets > 1 else DOCUMENTS)
+    with database() as db:
+        bare = of_facts["variant"] == "reference"
+        make_space(db, updated, parts, of_new, bare, space, documents=2 if buckets > 1 else DOCUMENTS)
     holding = [folder / f"holding{k}.parquet" for k in range(buckets)]
     entities = [table("entities", LABELS, named)]
     for part, held in zip(parts, holding, strict=True):

@@ -14,7 +14,6 @@ from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.jobs import SharedObjects
-from factdrift.neighbors.other_facts import write_shared_objects
 
 from .conftest import LABELS, Row, day, in_space, statement, update
 
@@ -45,11 +44,11 @@ def run(
         out_new=outputs[1],
         **{"candidates": 500, "facts": 10, "seed": 0} | options,
     )
-    counts = write_shared_objects(job)
+    counts = job.run()
     obsolete, new = (pq.read_table(path) for path in outputs)
     assert obsolete.schema.equals(NEIGHBORS)
     assert new.schema.equals(NEIGHBORS)
-    assert counts == (len(obsolete), len(new))
+    assert counts == f"{len(obsolete)} facts with an obsolete object, {len(new)} with a new one"
     return obsolete.to_pylist(), new.to_pylist()
 
 

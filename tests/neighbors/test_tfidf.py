@@ -65,7 +65,7 @@ def test_equals_scikit_learn(bags, others):
 def test_does_not_depend_on_blocks(bags, blocks):
     corpus = vectors(fitted(bags), bags)
     whole = nearest(corpus, corpus, 4)
-    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "held": blocks}
+    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "in_memory": blocks}
     single = nearest(corpus, corpus, 4, **small)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()

@@ -1,41 +1,32 @@
 """The estimate of a run: computed from tables of costs, printed, and an error if the disk is too small."""
 
 import csv
-import gzip
 import math
 import re
-import sys
 from pathlib import Path
 
 import pytest
-from support.dumps import decompressed
-from support.dumps import lines as dump_lines
 from support.workflow import ROOT, snakemake
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
-from factdrift.runs import begin as beginning
-from factdrift.runs.begin import Source, begin, check_disk, known_dumps, pace_of, report
+from factdrift.runs.begin import Input, begin, check_disk, known_dumps, report
 from factdrift.runs.estimate import (
     SPLITS,
     Cluster,
     Cost,
+    CostParts,
     Dump,
     Machine,
-    Pace,
-    Parts,
     estimate,
     read_costs,
     read_quantities,
-    slowness,
 )
 from factdrift.runs.stages import Job
-from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.sizes import dump_bytes
 
-EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]
 WHOLE = {
     **{"dumps": {"2021-01-04": "d.json.gz"}, "variant": "paper", "scope": "enwiki"},
@@ -66,7 +57,7 @@ def small(monkeypatch):
 
 
 def test_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, parts=Parts(5, 8, 2))
+    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, parts=CostParts(5, 8, 2))
     assert found.text == 50e9
     # 25 GB of text a dump: 5 GB a shard, and bzip2 for 40 of the 50 GB.
     extract = found.stages["statements extract"]
@@ -88,64 +79,36 @@ def test_counted_by_hand(small):
     assert (found.largest, found.memory, found.at_once) == ("updates difference", 600e6, 2400e6)
 
 
-def test_pieces_of_a_dump_say_how_much_text_it_has_and_how_slow_the_machine_is(small):
-    pace = Pace(5, 3 * 2)  # the table has 2 s a GB
-    guessed = estimate([Dump(100e9, "gzip")] * 2, 8)
-    half = estimate([Dump(200e9, "gzip", pace=pace)] * 2, 8)
-    assert (guessed.text, guessed.measured, half.measured) == (half.text, False, True)
-    for command, stage in half.stages.items():
-        assert stage.cpu == pytest.approx(3 * guessed.stages[command].cpu)
-        assert (stage.memory, stage.output) == (
-            guessed.stages[command].memory,
-            guessed.stages[command].output,
-        )
-    unpacked = Pace(5, 3 * (2 + 15))
-    assert slowness([Dump(1, "bzip2", pace=unpacked), Dump(1, "gzip")], "all") == pytest.approx(3)
-    assert slowness([Dump(1, "gzip")], "all") == 1
-    sent = estimate([Dump(200e9, "gzip", pace=pace)] * 2, Cluster(1, 8))
-    for found, share in ((guessed, "half"), (half, "quarter"), (sent, "half")):
-        assert f"give or take a {share};" in report(found, Machine(8, math.inf, 1e15), ".")[0]
-
-
 def test_only_the_jobs_that_are_to_run_count(small):
-    whole = estimate(DUMPS, 4, parts=Parts(5, 8, 2))
-    rest = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 2, "klob count": 7})
+    whole = estimate(DUMPS, 4, parts=CostParts(5, 8, 2))
+    rest = estimate(DUMPS, 4, parts=CostParts(5, 8, 2), jobs={"updates difference": 2, "klob count": 7})
     assert list(rest.stages) == ["updates difference"]
     assert rest.stages["updates difference"].cpu * 4 == whole.stages["updates difference"].cpu
     assert rest.disk < whole.disk
     # Of five dates, which have four differences of eight buckets.
-    stream = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 32})
+    stream = estimate(DUMPS, 4, parts=CostParts(5, 8, 2), jobs={"updates difference": 32})
     assert stream.stages["updates difference"].cpu == 4 * whole.stages["updates difference"].cpu
 
 
 def test_a_cluster_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), parts=Parts(6, 8, 2))
+    dumps, parts = [Dump(1e9, "gzip")] * 2, CostParts(6, 8, 2)
+    found, alone = estimate(dumps, Cluster(2, 5), parts=parts), estimate(dumps, 10, parts=parts)
+    assert found.stages == alone.stages
     # Submissions: 12 shards in six of 2, two snapshots, the differences of 8 buckets in two, two searches.
     assert found.submissions == 6 + 2 + 2 + 2
-    # Each of the four groups takes one turn, on one core of twenty. Its jobs run one by one, each under a
-    # Snakemake (5 s) besides that of the submission, until they are looked for: after 30, 70, 120, ... s.
-    alone = {name: stage.cpu / stage.jobs for name, stage in found.stages.items()}
-    parts = {
-        "statements extract": 2,
-        "statements snapshot": 1,
-        "updates difference": 4,
-        "neighbors search": 1,
-    }
-    turns = [number * alone[name] + 5 * (1 + number) for name, number in parts.items()]
-    looked = [next(at for at in (30, 70, 120, 180) if at >= turn) for turn in turns]
-    assert len(set(looked)) > 1
-    assert found.seconds == pytest.approx(5 + sum(looked) + 2 * 12 + 30)
-    starts = 1 + 6 * (1 + 2) + 2 * (1 + 1) + 2 * (1 + 4) + 2 * (1 + 1)
-    assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * starts)
+    # Snakemake starts at first, in each submission and for each of 24 jobs; four groups are looked for.
+    work = sum(stage.seconds for stage in found.stages.values())
+    starts = 12 + 24
+    assert found.seconds == pytest.approx(work + 5 + starts * 5 / 10 + 4 * 30 + 12 * 2)
+    assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 + starts * 5)
+    # The jobs of a group that need each other are one submission.
+    assert (
+        estimate(dumps, Cluster(1, 4), jobs={"wikifactdiff stats": 9, "updates difference": 5}).submissions
+        == 2
+    )
 
 
-def test_the_searches_of_a_machine_share_their_space_and_no_job_exceeds_what_a_rule_grants():
-    found = estimate(DUMPS, 8)
-    search, space = found.stages["neighbors search"], found.stages["neighbors space"]
-    assert search.at_once == pytest.approx(8 * search.memory + space.output)
-    # Nodes that have no search do not hold it.
-    search = estimate(DUMPS, Cluster(sys.maxsize, 8)).stages["neighbors search"]
-    assert search.at_once == pytest.approx(28 * (search.memory + space.output))
+def test_no_job_is_said_to_take_more_than_a_rule_grants():
     for command, stage in estimate([Dump(1e15, "gzip")] * 2, 8).stages.items():
         assert stage.memory <= read_costs("enwiki")[command].most_mb
 
@@ -223,8 +186,8 @@ def test_the_command_prints_a_table_and_pages_have_it(tmp_path, capsys):
     assert "soon: neither a file nor a size" in capsys.readouterr().err
 
 
-def source(path: Path, remote: bool = False, size: int | None = None) -> Source:
-    return Source("2021-01-04", path, remote, size)
+def source(path: Path, remote: bool = False, size: int | None = None) -> Input:
+    return Input("2021-01-04", path, remote, size)
 
 
 def holes(path: Path) -> Path:
@@ -233,32 +196,6 @@ def holes(path: Path) -> Path:
         file.write(bytes.fromhex("1f8b08"))
         file.truncate(8 << 40)
     return path
-
-
-def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, monkeypatch, capfd):
-    lines = [text for _, _, text in dump_lines(EXCERPT)]
-    path = tmp_path / "dump.json.gz"
-    with dump_writer(path, member_size=50_000) as writer:
-        for line in lines:
-            writer.write(line)
-    size = path.stat().st_size
-    # In pieces so small that no member begins in most of them, larger ones are read.
-    monkeypatch.setattr("factdrift.runs.begin.PIECES", (100, size // 12))
-    pace = pace_of(path, "enwiki")
-    assert pace.text_per_byte == pytest.approx(len(decompressed(path)) / size, rel=0.2)
-    assert 0 < pace.cpu_s_gb < math.inf
-    assert beginning.dump_of(path, "all").pace.text_per_byte == pace.text_per_byte
-    assert capfd.readouterr() == ("", "")
-    whole = tmp_path / "whole.json.gz"
-    whole.write_bytes(gzip.compress(decompressed(path), mtime=0))
-    assert pace_of(whole, "enwiki") is None
-    content = bytearray(path.read_bytes())
-    content[1000::7] = bytes(len(content[1000::7]))
-    path.write_bytes(content)
-    assert pace_of(path, "enwiki") is None
-    assert pace_of(holes(tmp_path / "empty.json"), "enwiki") is None
-    monkeypatch.undo()
-    assert pace_of(EXCERPT, "enwiki") is None
 
 
 @pytest.fixture
@@ -271,7 +208,10 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
     def said(sources, count=1, slots=2, here=True, before=(), **config):
         config = WHOLE | {"check_disk": False} | config
         lines = [shell] * count + [*before]
-        planned = [Job("gather_statements", line, tmp_path / "log", tmp_path / "benchmark") for line in lines]
+        planned = [
+            Job("gather_statements", "Gathers", line, tmp_path / "log", tmp_path / "benchmark")
+            for line in lines
+        ]
         begin(planned, known_dumps(sources, config), config, slots, here).end()
         return capsys.readouterr().err
 
@@ -281,18 +221,18 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("dumps", [None, "sample", {"2021-01-04": {"entities": "a"}, "2023-02-27": "derive"}])
 def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_at_the_beginning, dumps):
     dates = ["2021-01-04", "2023-02-27"] if dumps else []
-    sources = [Source(date, holes(tmp_path / date), False, None) for date in dates]
+    sources = [Input(date, holes(tmp_path / date), False, None) for date in dates]
     assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
 def test_what_is_to_be_downloaded_counts_once_and_without_what_has_arrived(tmp_path):
     pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
-    old, new = (Source(date, path, True, 1000) for date, path in pair.items())
+    old, new = (Input(date, path, True, 1000) for date, path in pair.items())
     for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
         dumps = known_dumps(sources, {"dumps": "wikidata"})
         assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
     old.path.with_name(f"{old.path.name}.part").write_bytes(b"x" * 300)
-    packed = Source("2022-01-03", tmp_path / "b.json.bz2", True, None)
+    packed = Input("2022-01-03", tmp_path / "b.json.bz2", True, None)
     dumps = known_dumps([old, packed], {"dumps": "wikidata"})
     assert dumps[0].to_come == 700
     assert 0.5 < dumps[1].bytes / dump_bytes("2022-01-03") < 0.8

@@ -3,13 +3,11 @@
 import itertools
 import re
 
-import pytest
 from support.workflow import ROOT, rules_of
 
-from factdrift.cli import main
-from factdrift.runs.estimate import Dump, Parts, first_requests, read_costs
+from factdrift.runs.estimate import CostParts, Dump, first_requests, read_costs
 
-PARTS = Parts(64, 64, 28)
+PARTS = CostParts(64, 64, 28)
 WHOLE = [Dump(92e9, "gzip"), Dump(120e9, "gzip")]
 COMMAND = re.compile(r'\n\s*(?:factdrift |job\(")([\w-]+(?: \w[\w-]*)?)')
 
@@ -45,13 +43,3 @@ def test_every_job_asks_for_memory_time_and_scratch() -> None:
                 used.add(command[1].rstrip())
             assert "mem_mb=" not in body, name
     assert used == asked.keys()
-
-
-def test_the_table_has_a_row_for_each_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["estimate", "92GB.gz", "120GB.gz", "--all"]) == 0
-    lines = capsys.readouterr().out.partition("\n\n")[2].splitlines()
-    asked = first_requests(WHOLE, "enwiki", PARTS)
-    assert len(lines) == 4 + len(asked)
-    one = asked["neighbors search"]
-    (line,) = (line for line in lines if line.startswith("| neighbors search | 28 | "))
-    assert line.endswith(f"| {one.mem_mb:,} | {one.runtime:,} | {one.disk_mb:,} |")

@@ -1,4 +1,4 @@
-"""The commands of `factdrift statements`, called with the values that tests vary."""
+"""The functions of the stage `statements`, called with the values that tests vary."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.statements import extract as extracting
-from factdrift.statements import gather as gathering
-from factdrift.statements.jobs import Extract, Gather, Snapshot
+from factdrift.statements import gather
+from factdrift.statements.extract import Choice
+from factdrift.statements.extract import extract as extract_shard
+
+gather_bucket = gather.gather_bucket
 
 
 def extract(
@@ -21,26 +23,14 @@ def extract(
     names: Any = "all",
     **more: Any,
 ) -> dict[str, Any]:
-    given = {"dump": dump, "scope": scope, "names": names, "output": output, **more}
-    return extracting.extract(Extract(shard=shard, shards=shards, buckets=buckets, **given))
+    choice = Choice(shard=shard, shards=shards, buckets=buckets, scope=scope, names=names, **more)
+    return extract_shard(dump, choice, output)
 
 
 def gather_snapshot(
-    shard_dirs: Sequence[Path],
-    dump: Path,
-    max_bad_lines: float,
-    properties: Path,
-    classes: Path,
-    json: Path,
-    together: Path | None = None,
+    shard_dirs: Sequence[Path], dump: Path, max_bad_lines: float, *files: Path
 ) -> dict[str, Any]:
-    outputs = {"properties": properties, "classes": classes, "json": json, "together": together}
-    job = Snapshot(shard_dirs=tuple(shard_dirs), dump=dump, max_bad_lines=max_bad_lines, **outputs)
-    return gathering.gather_snapshot(job)
-
-
-def gather_bucket(
-    shard_dirs: Sequence[Path], bucket: int, properties: Path, statements: Path, entities: Path, **more: Any
-) -> None:
-    line = {"shard_dirs": tuple(shard_dirs), "bucket": bucket, "properties": properties}
-    Gather(**line, statements=statements, entities=entities, **more).run()
+    """`files`: properties, classes, counts, and where the folders of the shards are moved to, if at all."""
+    return gather.gather_snapshot(
+        shard_dirs, dump, max_bad_lines, gather.SnapshotFiles(*files[:3]), *files[3:]
+    )

@@ -24,7 +24,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
-from factdrift.updates.method import PART, Method
+from factdrift.updates.method import PART, UpdateSettings
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
 from support.configured import configured
@@ -359,14 +359,14 @@ def dump(directory: Path, which: str) -> Dump:
     return Dump(directory / which / "filtered.parquet", directory / which / "kept.parquet")
 
 
-def method(variant: str = "paper", **switches: Any) -> Method:
+def method(variant: str = "paper", **switches: Any) -> UpdateSettings:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
     return _method(json.dumps({"variant": variant, **switches}))
 
 
 @cache
-def _method(chosen: str) -> Method:
+def _method(chosen: str) -> UpdateSettings:
     switches = json.loads(chosen)
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config = configured(snapshots=days, **switches)
-    return read_settings(settings_of(config, Method, PART), Method, PART)
+    return read_settings(settings_of(config, UpdateSettings, PART), UpdateSettings, PART)

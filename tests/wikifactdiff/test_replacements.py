@@ -75,3 +75,11 @@ def test_no_replacement(build, tmp_path):
 def test_undersampling_is_checked(text, capsys):
     assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
     assert "factdrift: --undersample: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--dataset", "d"], ["--updates", "u", "--dataset", "d", "--groups", "g"]]
+)
+def test_a_selection_is_of_updates_or_of_records(given, capsys):
+    assert main(["wikifactdiff", "select", *given, "-o", "o"]) == 1
+    assert "give either --updates, or --dataset and --groups" in capsys.readouterr().err

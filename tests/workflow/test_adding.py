@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,21 +170,26 @@ TARGETS = [
 ]
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the checkout, from which workflow and package are taken, with everything added."""
-    copy = tmp_path / "checkout"
+def copied(copy: Path, places: list[Place]) -> Path:
+    """Makes a copy of the checkout with these texts in their places."""
     for name in ("config", "profiles", "resources", "rules", "workflow"):
         shutil.copytree(ROOT / name, copy / name)
     for name in ("docs", "envs", "CITATION.cff"):
         (copy / name).symlink_to(ROOT / name)
     shutil.copy2(ROOT / "Snakefile", copy)
-    for place in ADDED:
+    for place in places:
         path = copy / place.file
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         assert text.count(place.behind) == 1 or not place.behind, place
         before, behind, after = text.partition(place.behind) if place.behind else (text, "", "")
         path.write_text(before + behind + place.text + after, encoding="utf-8")
+    return copy
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the checkout, from which workflow and package are taken, with everything added."""
+    copy = copied(tmp_path / "checkout", ADDED)
     monkeypatch.setenv("PYTHONPATH", str(copy / "workflow"), prepend=os.pathsep)
     monkeypatch.setattr("support.workflow.ROOT", copy)
     return copy
@@ -277,3 +284,53 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     factdrift("edit", "export", tmp_path / "dataset.parquet", *layout, tmp_path / "pairs.json")
     factdrift("edit", "import", tmp_path / "pairs.json", *layout, tmp_path / "pairs.parquet")
     assert len(pq.read_table(tmp_path / "pairs.parquet")) == len(rows)
+
+
+FILTER = [
+    Place(
+        "resources/filters.tsv",
+        "\titself\t\tstatements whose subject is their object\n",
+        "4\tobject\t\tobjects that would not pass as subjects\n",
+    ),
+    Place(
+        "workflow/factdrift/updates/filters.py",
+        '        "itself": "object = subject",\n',
+        '        "meta_relation": "coalesce(r.meta, false)",\n',
+    ),
+    Place(
+        "workflow/factdrift/audit/filters.py",
+        "        elif statement.object == statement.subject:\n            reason = 'itself'\n",
+        '            reason = "object"\n',
+    ),
+]
+"""What the page's section about a filter adds."""
+
+AGREE = """
+import tempfile
+from pathlib import Path
+from support import oracle_dumps
+from support.worlds import Fact, World, method
+from factdrift.audit import filters
+from factdrift.pages import meanings
+
+facts = [Fact(1, 1000, 1, id="a"), Fact(1, 1000, 7, id="b"), Fact(1, 1000, 1, id="c", rank="deprecated")]
+world = World(new=facts)
+built = world.filtered(Path(tempfile.mkdtemp()), "new")
+how = method()
+how = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
+old, new = (oracle_dumps.read(world.tables(which), how) for which in ("old", "new"))
+audited = filters.filtered(new, old, new, how.t_new, how)
+assert {row["statement"]: row["dropped_by"] for row in built} == audited, (built, audited)
+assert audited == {"a": "itself", "b": None, "c": "rank"}, audited
+assert meanings()["filter itself"] == "statements whose subject is their object"
+"""
+
+
+def test_a_filter_takes_three_places(tmp_path: Path) -> None:
+    """Its row, its condition and the audit's; whoever reads dropped statements goes by the row."""
+    copy = copied(tmp_path / "checkout", FILTER)
+    assert len(FILTER) == 3
+    paths = os.pathsep.join([str(copy / "workflow"), str(ROOT / "tests")])
+    subprocess.run(
+        [sys.executable, "-c", AGREE], cwd=tmp_path, env=forked.quiet(PYTHONPATH=paths), check=True
+    )

@@ -55,3 +55,10 @@ def test_every_job_writes_to_its_log_and_prints_its_error() -> None:
     # The shell writes a list of names, since Python would take longer to begin; its errors go both ways, too.
     assert "2> >(tee {log:q} >&2)" in rules.pop("every_bucket")
     assert [name for name, body in rules.items() if not re.search(r"shell:\s+job\(", body)] == []
+
+
+def test_every_rule_says_in_a_line_what_it_does() -> None:
+    """The docstring, which progress shows while the rule runs and `snakemake --list` prints."""
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        for name, body in rules_of(path.read_text(encoding="utf-8")).items():
+            assert re.match(r'\s*"""[A-Z`].{10,110}\.\n?', body), (path.name, name)

@@ -26,7 +26,7 @@ from factdrift.core.unusable import Input, reason
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
     "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, download"),
+    "dumps": ("snapshots.jobs", "Wikidata's dumps: download"),
     "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
@@ -196,8 +196,8 @@ def job_of(command: str) -> type[Job]:
 
 def _import(command: str) -> None:
     """Imports the modules that declare a command, or the verbs of a stage."""
-    for place in COMMANDS[command][0].split():
-        importlib.import_module(f"factdrift.{place}")
+    for module in COMMANDS[command][0].split():
+        importlib.import_module(f"factdrift.{module}")
 
 
 def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
@@ -207,12 +207,12 @@ def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
     )
     paths = [
         (name, Input(f"--{name.rstrip('_').replace('_', '-')}", path))
-        for name, given in vars(options).items()
-        for path in (given if isinstance(given, list) else [given])
+        for name, value in vars(options).items()
+        for path in (value if isinstance(value, list) else [value])
         if isinstance(path, Path)
     ]
-    inputs = [given for name, given in paths if name not in written]
-    return reason(error, [given for _, given in paths], inputs)
+    inputs = [value for name, value in paths if name not in written]
+    return reason(error, [value for _, value in paths], inputs)
 
 
 def _is_closed(stream: TextIO) -> bool:

@@ -25,7 +25,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
 
 
-class Audit(Job, command="audit", beside="manifest kinds tables built findings texts"):
+class Audit(Job, command="audit", implied_inputs="manifest kinds tables built findings texts"):
     """Check a sample of the datasets against the dumps, by code that shares nothing with the build's."""
 
     pair: Annotated[

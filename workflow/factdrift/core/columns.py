@@ -11,7 +11,7 @@ Row = dict[str, Any]
 """A row of a table: column -> value."""
 
 
-def schema_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.Schema:
+def schema_of(*columns: str | pa.Field | tuple[str, pa.DataType]) -> pa.Schema:
     """The schema with the columns that texts say, and with fields, in their order.
 
     In a text commas separate parts: names, a colon, and their type as pyarrow calls it; in brackets, a list
@@ -22,19 +22,19 @@ def schema_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.Schema:
     def typed(name: str) -> pa.DataType:
         return pa.list_(typed(name[1:-1])) if name.startswith("[") else pa.type_for_alias(name)
 
-    found = []
-    for each in given:
-        if isinstance(each, str):
-            for part in each.split(","):
+    fields = []
+    for column in columns:
+        if isinstance(column, str):
+            for part in column.split(","):
                 names, _, kind = part.partition(":")
-                found += [pa.field(name, typed(kind.strip())) for name in names.split()]
+                fields += [pa.field(name, typed(kind.strip())) for name in names.split()]
         else:
-            found.append(pa.field(*each) if isinstance(each, tuple) else each)
-    return pa.schema(found)
+            fields.append(pa.field(*column) if isinstance(column, tuple) else column)
+    return pa.schema(fields)
 
 
-def struct_of(*given: str | pa.Field | tuple[str, pa.DataType]) -> pa.StructType:
+def struct_of(*columns: str | pa.Field | tuple[str, pa.DataType]) -> pa.StructType:
     """The type of a value with these columns."""
     import pyarrow as pa
 
-    return pa.struct(list(schema_of(*given)))
+    return pa.struct(list(schema_of(*columns)))

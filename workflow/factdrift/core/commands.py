@@ -15,4 +15,4 @@ def program(name: str) -> str:
 
 def runnable(text: str) -> str:
     """A text with programs as `program` has them in its commands, which are between backquotes."""
-    return re.sub(r"`(snakemake|factdrift)(?= )", lambda found: f"`{program(found[1])}", text)
+    return re.sub(r"`(snakemake|factdrift)(?= )", lambda match: f"`{program(match[1])}", text)

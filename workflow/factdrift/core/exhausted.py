@@ -15,12 +15,12 @@ _LARGEST = (32 << 20) - (1 << 16)
 """Bytes of the largest block for which glibc gives up returning blocks of its size to the system."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_SAID_OF_DISK = re.compile(
+_DISK_MESSAGES = re.compile(
     # Errors of DuckDB and of NumPy's arrays have no error number.
     r"No space left on device|Disk quota exceeded|max_temp_directory_size|^\d+ requested and \d+ written$",
     re.MULTILINE,
 )
-_SAID_OF_MEMORY = re.compile(
+_MEMORY_MESSAGES = re.compile(
     # Messages of the dynamic linker, of threads, of DuckDB (which has a limit of its own), Arrow and PyTorch.
     r"failed to map segment from shared object|[Cc]annot allocate memory|can't start new thread"
     r"|Out of Memory Error|malloc of size \d+ failed|std::bad_alloc|can't allocate memory"
@@ -29,7 +29,7 @@ _SAID_OF_MEMORY = re.compile(
 
 def is_full(error: BaseException) -> bool:
     """Whether an error says that a disk, or the user's share of it, is full."""
-    return getattr(error, "errno", None) in _FULL or bool(_SAID_OF_DISK.search(str(error)))
+    return getattr(error, "errno", None) in _FULL or bool(_DISK_MESSAGES.search(str(error)))
 
 
 def full(error: BaseException) -> str:
@@ -76,7 +76,7 @@ def is_exhausted(error: BaseException | None) -> bool:
     """Whether an error, or one that caused it, says that memory is exhausted."""
     while error is not None:
         exhausted = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-        if exhausted or _SAID_OF_MEMORY.search(str(error)):
+        if exhausted or _MEMORY_MESSAGES.search(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

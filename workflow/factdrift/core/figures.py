@@ -35,9 +35,9 @@ _STYLE: Mapping[Any, Any] = {
 }
 
 
-def series(place: int) -> dict[str, Any]:
+def series(position: int) -> dict[str, Any]:
     """Colour and dashes of a curve by its place, the same in every figure; 24 places can be told apart."""
-    return {"color": SERIES[place % 8], "linestyle": ("-", "--", ":")[place // 8 % 3]}
+    return {"color": SERIES[position % 8], "linestyle": ("-", "--", ":")[position // 8 % 3]}
 
 
 def subplots(*shape: int, **options: Any) -> tuple[Any, Any]:
@@ -61,15 +61,15 @@ def parts(
         line * size[1] + 0.2 + 0.17 * (text.count("\n") + 1) for line, text in zip(lines, texts, strict=True)
     ]
     figure = _pyplot().figure(figsize=(wide, sum(heights)), layout="constrained")
-    found = []
+    parts_axes = []
     below = figure.subfigures(len(texts), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, text, line, number in zip(below, texts, lines, panels, strict=True):
         part.suptitle(text, x=0.01, ha="left", fontsize="large", weight="bold")
         axes = list(part.subplots(line, columns, squeeze=False, **options).flat)
         for axis in axes[number:]:
             axis.set_visible(False)
-        found.append(axes[:number])
-    return figure, found
+        parts_axes.append(axes[:number])
+    return figure, parts_axes
 
 
 def name_ends(axis: Any, ends: Iterable[tuple[str, float, str]], height: float) -> None:
@@ -83,16 +83,16 @@ def name_ends(axis: Any, ends: Iterable[tuple[str, float, str]], height: float) 
         for name, y, colour in ends
     )
     gap = min(0.135 / max(height - 0.7, 0.5), 1 / max(len(named) - 1, 1))
-    places = [min(max(y, 0), 1) for y, *_ in named]
-    for number in range(1, len(places)):
-        places[number] = max(places[number], places[number - 1] + gap)
+    positions = [min(max(y, 0), 1) for y, *_ in named]
+    for number in range(1, len(positions)):
+        positions[number] = max(positions[number], positions[number - 1] + gap)
     top = 1.0
-    for number in reversed(range(len(places))):
-        places[number] = min(places[number], top)
-        top = places[number] - gap
-    for place, (_, name, colour) in zip(places, named, strict=True):
+    for number in reversed(range(len(positions))):
+        positions[number] = min(positions[number], top)
+        top = positions[number] - gap
+    for position, (_, name, colour) in zip(positions, named, strict=True):
         written: dict[str, Any] = {"xycoords": "axes fraction", "va": "center", "fontsize": "small"}
-        axis.annotate(name, (1.02, place), color=colour, annotation_clip=False, **written)
+        axis.annotate(name, (1.02, position), color=colour, annotation_clip=False, **written)
 
 
 def mark(axis: Any, y: float) -> None:

@@ -69,20 +69,20 @@ def closure(name: str) -> frozenset[str]:
 @cache
 def _pieces(module: str, name: str) -> dict[str, bytes]:
     """Name -> digest of each piece of a job's code: a module, or `module:name` of what it uses of its own."""
-    definitions = {name: each for each in _statements(module) for name in each.defines}
+    definitions = {name: piece for piece in _statements(module) for name in piece.defines}
     used, modules = set[str](), set[str]()
     waiting = [name]
     while waiting:
-        each = waiting.pop()
-        if each in definitions and each not in used:
-            used.add(each)
-            modules |= _modules(definitions[each].imports)
-            waiting += definitions[each].uses
-    whole = {each for start in modules for each in closure(start)} - {module}
+        piece = waiting.pop()
+        if piece in definitions and piece not in used:
+            used.add(piece)
+            modules |= _modules(definitions[piece].imports)
+            waiting += definitions[piece].uses
+    whole = {piece for start in modules for piece in closure(start)} - {module}
     # Of an import only the modules count.
-    own = {each: definitions[each].text for each in used}
-    parts = {f"{module}:{each}": _hashed(text) for each, text in own.items() if text[:6] != "Import"}
-    return parts | {each: _digest(each) for each in whole}
+    own = {piece: definitions[piece].text for piece in used}
+    parts = {f"{module}:{piece}": _hashed(text) for piece, text in own.items() if text[:6] != "Import"}
+    return parts | {piece: _digest(piece) for piece in whole}
 
 
 @cache
@@ -107,8 +107,8 @@ def _module(name: str) -> str | None:
 
 def _path(module: str) -> Path | None:
     """The file of a module or of a package's `__init__`; None if there is none."""
-    place = PACKAGE.joinpath(*module.split(".")[1:])
-    files = (place.with_suffix(".py"), place / "__init__.py")
+    stem = PACKAGE.joinpath(*module.split(".")[1:])
+    files = (stem.with_suffix(".py"), stem / "__init__.py")
     return next((file for file in files if file.is_file()), None)
 
 

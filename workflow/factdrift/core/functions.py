@@ -61,10 +61,10 @@ def code_files(path: Path, module: str = "") -> list[Path]:
                 continue
             # Importing a.b.c also runs a and a.b; c may be a name that a.b defines.
             for depth in range(1, len(parts) + 1):
-                place = root.joinpath(*parts[:depth])
+                target = root.joinpath(*parts[:depth])
                 for other, its in (
-                    (place / "__init__.py", parts[:depth]),
-                    (place.with_suffix(".py"), parts[: depth - 1]),
+                    (target / "__init__.py", parts[:depth]),
+                    (target.with_suffix(".py"), parts[: depth - 1]),
                 ):
                     if other.is_file() and other not in files:
                         files.append(other)
@@ -121,12 +121,12 @@ def named_function(package: str, name: str) -> Callable[..., Any]:
     module, _, function = name.rpartition(".")
     whole = f"{package}.{module}"
     try:
-        found = importlib.import_module(whole)
+        imported = importlib.import_module(whole)
     except ModuleNotFoundError as error:
         if error.name and whole.startswith(error.name):
             raise InputError(f"record: {name}: there is no module {whole}; correct the name") from None
         raise
-    return function_of(found, function, whole, "record")
+    return function_of(imported, function, whole, "record")
 
 
 def function_of(module: Any, function: str, where: str, key: str) -> Callable[..., Any]:

@@ -73,9 +73,9 @@ def geometric(values: Sequence[float]) -> Interval | None:
     """
     if any(math.isinf(value) for value in values):
         return Interval(math.inf, math.nan, len(values))
-    if found := interval([math.log(value) for value in values]):
-        mean = math.exp(found.mean)
-        return Interval(mean, mean * found.half, found.n)
+    if of_logs := interval([math.log(value) for value in values]):
+        mean = math.exp(of_logs.mean)
+        return Interval(mean, mean * of_logs.half, of_logs.n)
     return None
 
 

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -58,6 +59,9 @@ from factdrift.core.keys import (
 from factdrift.core.outputs import check_outputs
 from factdrift.core.switches import switches
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 class Key(NamedTuple):
     """The key of the configuration that a field holds; of a struct, the part that holds its keys.
@@ -76,7 +80,7 @@ class Flag(NamedTuple):
     """
 
     metavar: str = ""
-    by_place: bool = False
+    positional: bool = False
     by_hand: bool = False
 
 
@@ -100,6 +104,9 @@ LIST_OF_FILES = ".files"
 begin with # are comments."""
 
 
+AnyRecord = TypeVar("AnyRecord", bound="DataclassInstance")
+
+
 @dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
 )
@@ -107,24 +114,29 @@ class Job(ABC):
     """A command with the values of its flags.
 
     `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
-    commands share. `beside`: keywords of its rule that are no flags, because the command finds these files by
-    itself.
+    commands share. `implied_inputs`: keywords of its rule that are no flags, because the command finds these
+    files by itself.
     """
 
     command: ClassVar[str] = ""
-    beside: ClassVar[frozenset[str]] = frozenset()
+    implied_inputs: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, command: str = "", beside: str = "") -> None:
+    def __init_subclass__(cls, command: str = "", implied_inputs: str = "") -> None:
         super().__init_subclass__()
         cls.command = command
-        of_bases = (base.beside for base in cls.__bases__ if issubclass(base, Job))
-        cls.beside = frozenset(beside.split()).union(*of_bases)
+        of_bases = (base.implied_inputs for base in cls.__bases__ if issubclass(base, Job))
+        cls.implied_inputs = frozenset(implied_inputs.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
         if command:
             JOBS[command] = cls
 
     def check(self) -> None:  # noqa: B027 (most commands have nothing to check)
         """Raises InputError for a name that is not known, before `run` imports or reads anything large."""
+
+    def fill(self, record: type[AnyRecord]) -> AnyRecord:
+        """A record of the stage's own, with this job's values of the fields that both have."""
+        names = (field.name for field in dataclasses.fields(record))
+        return record(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
     @abstractmethod
     def run(self) -> str | None:
@@ -193,11 +205,11 @@ def _field(name: str, hint: Any, default: Any) -> Field:
             hint, *inner = get_args(hint)
             notes = [*inner, *notes]
         else:
-            (hint,) = (each for each in get_args(hint) if each is not type(None))
+            (hint,) = (choice for choice in get_args(hint) if choice is not type(None))
             optional = True
 
     def note(kind: type[Any], otherwise: Any) -> Any:
-        return next((each for each in reversed(notes) if type(each) is kind), otherwise)
+        return next((of for of in reversed(notes) if type(of) is kind), otherwise)
 
     part = note(Role, Role("input" if has_paths(hint) else "params")).part
     key, only = note(Key, Key(""))
@@ -252,13 +264,13 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
     def with_truth(words: Any = None, namespace: Any = None) -> Any:
         # A rule gives True or False; by hand the flag alone is enough, whatever else follows it.
-        given: list[str] = []
+        joined: list[str] = []
         for word in words:
-            if given and given[-1] in switches_ and word.lower() in ("true", "false"):
-                given[-1] += f"={word}"
+            if joined and joined[-1] in switches_ and word.lower() in ("true", "false"):
+                joined[-1] += f"={word}"
             else:
-                given.append(word)
-        return parse([f"{word}=True" if word in switches_ else word for word in given], namespace)
+                joined.append(word)
+        return parse([f"{word}=True" if word in switches_ else word for word in joined], namespace)
 
     verb.parse_known_args = with_truth  # type: ignore[method-assign, assignment]
     return verb
@@ -266,12 +278,12 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     short = ["-o"] if field.name == "output" else []
-    names = [field.name] if field.flag.by_place else [*short, field.option]
+    names = [field.name] if field.flag.positional else [*short, field.option]
     options: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         words = field.flag.metavar.split()
         options["metavar"] = tuple(words) if len(words) > 1 else words[0]
-    if not field.flag.by_place:
+    if not field.flag.positional:
         options |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
         parts = field.kind._fields
@@ -292,13 +304,13 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
             options["type"] = _day
         elif inner is not str:
             options["type"] = _date if inner is datetime.date else inner
-        if inner is datetime.date and not field.flag.by_place:
+        if inner is datetime.date and not field.flag.positional:
             options.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
             options |= {"nargs": "+" if field.required else "*"}
-            if not field.flag.by_place:
+            if not field.flag.positional:
                 options["action"] = "extend"
-        elif field.flag.by_place and not field.required:
+        elif field.flag.positional and not field.required:
             options["nargs"] = "?"
         if not field.required and not field.many and "type" in options:
             options["type"] = _or_nothing(options["type"])
@@ -309,7 +321,7 @@ def _help(field: Field) -> str | None:
     """The help of a flag with its default, if it has one; that of a key comes from the schema."""
     values = field.default if isinstance(field.default, tuple) else (field.default,)
     nothing = (dataclasses.MISSING, None, False)
-    default = " ".join(str(value) for value in values if not any(value is each for each in nothing))
+    default = " ".join(str(value) for value in values if not any(value is none for none in nothing))
     shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
 

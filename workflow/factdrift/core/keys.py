@@ -42,7 +42,7 @@ def read_settings(text: str, kind: type[Settings], part: str, option: str = "--s
         _check_limits(settings, part)
     except ValueError as error:
         raise InputError(
-            f"{source}: {error}; the keys are those of {_place(part)}; --help lists them"
+            f"{source}: {error}; the keys are those of {_part_name(part)}; --help lists them"
         ) from error
     return settings
 
@@ -184,7 +184,7 @@ def value_of(config: Mapping[str, Any], path: Iterable[str]) -> Any:
     return switches(config).get(last, value) if value == "variant" else value
 
 
-def _place(part: str) -> str:
+def _part_name(part: str) -> str:
     return f"'{part}' in the configuration" if part else "the configuration"
 
 
@@ -193,7 +193,7 @@ def listing(kind: type[msgspec.Struct], part: str, option: str = "--settings", o
 
     `only`: as for `settings_of`.
     """
-    return "\n".join([f"keys of {option} ({_place(part)}):", *_keys(kind, part, only=only.split())])
+    return "\n".join([f"keys of {option} ({_part_name(part)}):", *_keys(kind, part, only=only.split())])
 
 
 def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "", only: Sequence[str] = ()) -> Iterator[str]:

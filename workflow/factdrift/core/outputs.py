@@ -88,10 +88,10 @@ def check_outputs(inputs: Paths, outputs: Paths) -> None:
             raise InputError(f"{name}: is the same file as {other}; each output needs a file of its own")
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(first: Path, other: Path) -> bool:
     with contextlib.suppress(OSError):  # one of them is not there yet
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+        return first.samefile(other)
+    return os.path.realpath(first) == os.path.realpath(other)
 
 
 def _is_in(path: Path, folder: Path) -> bool:

@@ -95,7 +95,7 @@ def no_file(path: str | PathLike[str]) -> InputError:
     It names the command that makes it, if the workflow does, else the product with the most similar name, if
     there is one.
     """
-    said, name = f"{path}: no such file", os.path.relpath(path)
+    missing, name = f"{path}: no such file", os.path.relpath(path)
     copies = "|".join(product.pattern.rstrip("/") for product in products())
     beside = [path for product in products() for path in (product.path, *product.reports) if path]
     of_pair = "|".join([copies, *map(re.escape, beside)])
@@ -103,13 +103,13 @@ def no_file(path: str | PathLike[str]) -> InputError:
     if re.fullmatch(f"results/({copies})", copy) and not Path(copy).exists():
         name = name if name.startswith("results/") else copy  # of another folder, or without its own
     if re.fullmatch(f"results/({copies}|{_DATE}_{_DATE}/({of_pair}))", name):
-        return InputError(f"{said}; build it with `snakemake --cores all {shlex.quote(name)}`")
+        return InputError(f"{missing}; build it with `snakemake --cores all {shlex.quote(name)}`")
     known = [name for product in products() for name in product.names]
     # By what stands before the endings, which would make any two tables similar.
     stems = difflib.get_close_matches(Path(name).stem, map(_stem, known), 1, 0.75)
-    similar = [each for each in known if _stem(each) in stems]
-    ordered = sorted(similar, key=lambda each: Path(each).suffix != Path(name).suffix)
-    return InputError(f"{said}; did you mean results/{ordered[0]}?" if ordered else said)
+    similar = [candidate for candidate in known if _stem(candidate) in stems]
+    ordered = sorted(similar, key=lambda candidate: Path(candidate).suffix != Path(name).suffix)
+    return InputError(f"{missing}; did you mean results/{ordered[0]}?" if ordered else missing)
 
 
 def _stem(name: str) -> str:

@@ -12,8 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -35,16 +34,16 @@ class Progress:
         self.what, self.total, self.unit, self.beside = what, total, unit, beside
         self.done = self.before = before
         self.done_beside = 0.0
-        self.started = self._said = time.monotonic()
+        self.started = self._printed = time.monotonic()
 
     def advance(self, amount: float = 1, note: str = "", beside: float = 0) -> None:
         self.done += amount
         self.done_beside += beside
-        if time.monotonic() - self._said >= EVERY:
+        if time.monotonic() - self._printed >= EVERY:
             self.say(note)
 
     def say(self, note: str = "") -> None:
-        now = self._said = time.monotonic()
+        now = self._printed = time.monotonic()
         seconds = max(now - self.started, 1e-9)
         rate = (self.done - self.before) / seconds
         done = f"{figure(self.done)} {self.unit}"
@@ -87,27 +86,21 @@ def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str
     progress.say()
 
 
-@dataclass(frozen=True)
-class Said:
-    """A parsed line of progress: unit -> amount, and the share of the total if that is known."""
+class ProgressLine(NamedTuple):
+    """What a line of progress is about, and the share of it that is done; None if the total is unknown."""
 
     what: str
-    amounts: dict[str, float]
     share: float | None
 
 
 _LINE = re.compile(
-    r"(?P<what>.+): (?P<done>[\d,.]+)(?: of [\d,.]+)? (?P<unit>\S+)(?: \((?P<share>\d+)%\))?"
-    r"(?:, (?P<done_beside>[\d,.]+) (?P<beside>\S+))?; [\d,.]+ \S+/s"
+    r"(?P<what>.+): [\d,.]+(?: of [\d,.]+)? \S+(?: \((?P<share>\d+)%\))?(?:, [\d,.]+ \S+)?; [\d,.]+ \S+/s"
 )
 
 
-def read_line(line: str) -> Said | None:
+def read_line(line: str) -> ProgressLine | None:
     """Parses a line that `Progress.say` printed; None for any other line."""
     match = _LINE.match(line)
     if not match:
         return None
-    amounts = {match["unit"]: float(match["done"].replace(",", ""))}
-    if match["beside"]:
-        amounts[match["beside"]] = float(match["done_beside"].replace(",", ""))
-    return Said(match["what"], amounts, int(match["share"]) / 100 if match["share"] else None)
+    return ProgressLine(match["what"], int(match["share"]) / 100 if match["share"] else None)

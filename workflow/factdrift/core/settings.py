@@ -268,8 +268,8 @@ def _check_schema(schema: dict[str, Any], config: dict[str, Any]) -> None:
     )
     if faults:
         # One date can break two rules of the schema.
-        said = dict.fromkeys(_explain(fault) for fault in faults)
-        raise InputError("configuration: " + "; ".join(said))
+        messages = dict.fromkeys(_explain(fault) for fault in faults)
+        raise InputError("configuration: " + "; ".join(messages))
 
 
 def _check_keys(value: Any, above: str = "") -> None:
@@ -393,7 +393,7 @@ def read_value(value: Any, part: Mapping[str, Any]) -> Any:
             read[read_value(key, part.get("propertyNames", {}))] = inner
         return read
     if isinstance(value, list):
-        return [read_value(each, part.get("items", {})) for each in value]
+        return [read_value(part_, part.get("items", {})) for part_ in value]
     if isinstance(value, bool) and (word := "on" if value else "off") in part.get("enum", ()):
         return word
     if part.get("format") == "date" and value is not None:

@@ -30,11 +30,11 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     only = has_single_output(jobs)
     for job in jobs:
         # Those without a flag come first: behind a flag with several values they would be one of them.
-        placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
-        flags = [_given(field, only) for field in placed if field.name not in omitted]
+        placed = sorted(fields(job), key=lambda field: not field.flag.positional)
+        flags = [_with_value(field, only) for field in placed if field.name not in omitted]
         lines.append(" \\\n            ".join([f"factdrift {job.command}", *flags]))
     # Indented, so that it is apart from the other lines where Snakemake prints it.
-    line = ShellLine("".join(f"\n        {each}" for each in lines) + "\n")
+    line = ShellLine("".join(f"\n        {text}" for text in lines) + "\n")
     line.jobs, line.without = jobs, omitted
     return line
 
@@ -45,20 +45,20 @@ def has_single_output(jobs: Sequence[type[Job]]) -> bool:
     return [field.name for field in outputs] == ["output"] and not outputs[0].many
 
 
-def _given(field: Field, only: bool) -> str:
+def _with_value(field: Field, only: bool) -> str:
     """A flag with its value from the rule; one that may be absent or begin with `-` is joined to its flag.
 
     `only`: what `has_single_output` says.
     """
-    place = f"{{{field.part}.{field.name}:q}}"
+    braced = f"{{{field.part}.{field.name}:q}}"
     if field.name == "threads":
-        place = "{threads}"
+        braced = "{threads}"
     elif only and field.part == "output":
-        place = "{output:q}"
-    if field.flag.by_place:
-        return place
+        braced = "{output:q}"
+    if field.flag.positional:
+        return braced
     joined = not field.many and not is_named_tuple(field.kind) and (field.kind is str or not field.required)
-    return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{place}"
+    return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{braced}"
 
 
 def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
@@ -90,11 +90,11 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
                 raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
     if has_single_output(line.jobs):
         wanted["output"] = {""}
-    beside = {"code", "given"}.union(*(job.beside for job in line.jobs))
+    implied = {"code", "given"}.union(*(job.implied_inputs for job in line.jobs))
     for part, names in wanted.items():
         if missing := sorted(names - keywords[part]):
             name = f"keyword {missing[0]}" if missing[0] else "file without keyword, `output`"
             raise InputError(f"{where}: {part} has no {name}, a field of {commands}")
         # Resources are for the scheduler, too.
-        if part != "resources" and (more := sorted(keywords[part] - names - beside)):
+        if part != "resources" and (more := sorted(keywords[part] - names - implied)):
             raise InputError(f"{where}: {part} has the keyword {more[0]}, which is no field of {commands}")

@@ -119,7 +119,7 @@ def write_parquet(
 
 def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """The batches as a table with one chunk per column; empties the list, which frees the batches early."""
-    pieces = [[batch.column(place) for batch in batches] for place in range(len(schema))]
+    pieces = [[batch.column(position) for batch in batches] for position in range(len(schema))]
     batches.clear()
     columns: list[pa.Array] = []
     while pieces:

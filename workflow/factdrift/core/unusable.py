@@ -9,7 +9,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,15 +63,15 @@ def reason(error: Exception, paths: Sequence[Input], inputs: Sequence[Input]) ->
 def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
     """The path that is missing, or is a folder instead of a file, or the reverse."""
     text = str(error)
-    named = [given for given in paths if given.named_in(text)]
+    named = [source for source in paths if source.named_in(text)]
     if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in text:
-        missing = next((f"{given}: no such file" for given in named if not given.path.exists()), None)
+        missing = next((f"{source}: no such file" for source in named if not source.path.exists()), None)
         if missing or isinstance(error, FileNotFoundError | NotADirectoryError):
             return missing
     if isinstance(error, FileExistsError):
-        return next((f"{given} is a file; give a folder" for given in named if given.path.is_file()), None)
+        return next((f"{source} is a file; give a folder" for source in named if source.path.is_file()), None)
     if _NO_MATCH in text or _IS_FOLDER.search(text):
-        return next((f"{given} is a folder; give a file" for given in named if given.path.is_dir()), None)
+        return next((f"{source} is a folder; give a file" for source in named if source.path.is_dir()), None)
     return None
 
 
@@ -90,31 +90,31 @@ def _of_system(error: Exception) -> str | None:
 
 def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
     """The input whose content is of another kind, or lacks a column."""
-    text, column, place = str(error), _column(error), _place(error)
+    text, column, code_line = str(error), _column(error), _code_line(error)
     of_library = type(error).__module__.startswith(_LIBRARIES) or isinstance(
         error, UnicodeDecodeError | EOFError
     )
-    of_value = isinstance(error, _OF_VALUES) and place
+    of_value = isinstance(error, _OF_VALUES) and code_line
     if not (of_library or of_value or column or _NO_PARQUET.search(text)):
         return None
-    named = [given for given in inputs if given.named_in(text)]
+    named = [source for source in inputs if source.named_in(text)]
     if _NO_PARQUET.search(text):
         # The libraries do not always name the file.
-        likely = [*named, *(given for given in inputs if given.path.suffix == ".parquet"), *inputs]
-        damaged = (f"{given} is no Parquet file, or damaged" for given in likely if _is_other(given.path))
+        likely = [*named, *(source for source in inputs if source.path.suffix == ".parquet"), *inputs]
+        damaged = (f"{source} is no Parquet file, or damaged" for source in likely if _is_other(source.path))
         cut = f"a table is cut or damaged ({text.partition(chr(10))[0]}); remove it and build it again"
         return next(damaged, cut)
-    for given in (*named, *(each for each in inputs if each not in named)):
-        if fault := _fault(given.path):
-            return f"{given} {fault}"
-    suspects = [given for given in named or inputs if given.path.exists()]
-    lacking = [given for given in suspects if _columns(given.path) and column not in _columns(given.path)]
+    for source in (*named, *(other for other in inputs if other not in named)):
+        if fault := _fault(source.path):
+            return f"{source} {fault}"
+    suspects = [source for source in named or inputs if source.path.exists()]
+    lacking = [source for source in suspects if _columns(source.path) and column not in _columns(source.path)]
     if column and lacking:
         beside = set(re.findall(r'"([^"]+)"', text.partition("Candidate bindings")[2].partition("\n")[0]))
-        suspects = [given for given in lacking if beside and beside <= _columns(given.path)] or lacking
+        suspects = [source for source in lacking if beside and beside <= _columns(source.path)] or lacking
         fault = f"no column {column}"
     elif of_library or of_value:
-        fault = f"not of the form that is needed ({_first_line(error)})"
+        fault = f"not of the form that is needed ({type(error).__name__}: {text.partition(chr(10))[0]})"
     else:
         return None
     if not suspects:
@@ -122,7 +122,7 @@ def _of_content(error: Exception, inputs: Sequence[Input]) -> str | None:
     remedy = "give what the workflow makes"
     if not of_library:  # it may be an error of the package as well
         remedy += "; if it is that, report this, with what `FACTDRIFT_TRACEBACK=1` makes the command print"
-    fault += f" (met in {place})" if place else ""
+    fault += f" (met in {code_line})" if code_line else ""
     if len(suspects) == 1:
         return f"{suspects[0]}: {fault}; {remedy}"
     return f"{fault}: {' or '.join(map(str, suspects))}; {remedy}"
@@ -171,26 +171,14 @@ def _fault(path: Path) -> str:
 
 def _columns(path: Path) -> set[str]:
     """The columns of a table, and the fields of their structs; none of what is no table."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
-
-    def names(fields: Iterator[pa.Field]) -> Iterator[str]:
-        for field in fields:
-            yield field.name
-            kind = field.type.value_type if pa.types.is_list(field.type) else field.type
-            if pa.types.is_struct(kind):
-                yield from names(iter(kind))
 
     if path.suffix != ".parquet" or not path.is_file():
         return set()
-    return set(names(iter(pq.read_schema(path))))
+    return set(re.findall(r"(\w+): ", pq.read_schema(path).to_string(show_schema_metadata=False)))
 
 
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
-
-
-def _place(error: Exception) -> str:
+def _code_line(error: Exception) -> str:
     """The line of a stage's code that met the error; empty if only the command line did."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]

@@ -49,7 +49,7 @@ class Chains(Job, command="answer chains"):
         return "\n".join(lines)
 
 
-class Holders(RunsModel, command="answer holders", beside="words"):
+class Holders(RunsModel, command="answer holders", implied_inputs="words"):
     """Ask a model who holds: log-likelihoods of the holders of each chain, or what it writes."""
 
     chains: Annotated[Path, "of `answer chains`"]
@@ -97,7 +97,7 @@ class HoldersRequests(AsksChat, command="answer holders-requests"):
         return f"{self.output}: {rows:,} requests"
 
 
-class HoldersRead(AsksChat, command="answer holders-read", beside="words"):
+class HoldersRead(AsksChat, command="answer holders-read", implied_inputs="words"):
     """Read who holds from the answers of a chat model."""
 
     model: Annotated[str, Key("chat.model")]
@@ -160,7 +160,7 @@ class Cutoff(OfModel, command="cutoff"):
     With `--way written` any model writes the name, and the first one that it gives as its answer counts.
     """
 
-    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     chains: Annotated[Path, "of `answer chains`"] = CUTOFF_CHAINS
     dates: Annotated[tuple[datetime.date, ...], "the first and the last date of their stream"] = SAMPLE_DATES
     way: Annotated[

@@ -80,7 +80,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
             write_json({"skipped": str(error)}, self.output)
 
 
-class Ability(RunsModel, command="edit ability", beside="files"):
+class Ability(RunsModel, command="edit ability", implied_inputs="files"):
     """Choose a held-out text for perplexity, and measure it and tasks without any edit."""
 
     edits: Path
@@ -119,7 +119,7 @@ class Ability(RunsModel, command="edit ability", beside="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class TrainEditor(RunsModel, Adjusted, command="edit train-editor", beside="words"):
+class TrainEditor(RunsModel, Adjusted, command="edit train-editor", implied_inputs="words"):
     """Train the editor of a method for a model, on subjects that are not edited."""
 
     method: Annotated[str, "one with a trained editor"]
@@ -248,7 +248,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         return conditions
 
 
-class AsksChat(Asks, beside="reads"):
+class AsksChat(Asks, implied_inputs="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
@@ -289,11 +289,11 @@ class Read(AsksChat, command="answer read"):
         write_json(about, self.out_run)
 
 
-class Export(Job, command="edit export", beside="words reads"):
+class Export(Job, command="edit export", implied_inputs="words reads"):
     """Write a dataset in the layout of another project; in MQuAKE's, chains from TempRIPPLE's new facts."""
 
     dataset: Annotated[
-        Path | None, "such as results/wfd_repl.parquet; not for mquake", Flag(by_place=True)
+        Path | None, "such as results/wfd_repl.parquet; not for mquake", Flag(positional=True)
     ] = None
     layout: Annotated[str, f"of which project: {', '.join(LAYOUTS)}"]
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
@@ -337,7 +337,7 @@ class Export(Job, command="edit export", beside="words reads"):
 class Import(Job, command="edit import"):
     """Convert a file in such a layout to a table that can be edited and scored."""
 
-    file: Annotated[Path, "such as counterfact.json", Flag(by_place=True)]
+    file: Annotated[Path, "such as counterfact.json", Flag(positional=True)]
     layout: Annotated[str, f"of which project: {', '.join(READ)}"]
     output: Output
     out_ripples: Annotated[Output | None, "the probes of RippleEdits", Flag("PARQUET")] = None

@@ -45,7 +45,7 @@ class Choosing(Job):
         return Choice(**{name: getattr(self, name) for name in Choice._fields if hasattr(self, name)})
 
 
-class Asks(Job, beside="words"):
+class Asks(Job, implied_inputs="words"):
     """A command that reads the questions of a benchmark."""
 
     benchmark: Annotated[str, "a name (config/benchmarks)"]
@@ -72,7 +72,7 @@ class Asks(Job, beside="words"):
         return read(self.benchmark, tables)
 
 
-class Adjusted(Job, beside="values"):
+class Adjusted(Job, implied_inputs="values"):
     """A command that takes hyper-parameters; its rule also has the methods' files."""
 
     set: Annotated[

@@ -17,7 +17,7 @@ Table = Annotated[Output, Flag("PARQUET")]
 Memory = Annotated[int, "for the tables"]
 
 
-class OfSnapshot(Job, beside="resources"):
+class OfSnapshot(Job, implied_inputs="resources"):
     """Fields of jobs that read the tables of one snapshot."""
 
     facts: Annotated[Paths, "tables that `facts` wrote"]
@@ -49,7 +49,7 @@ class OfChoice(OfSnapshot):
         return plan_of(self.tables(), *files, self.date, self.settings, self.templates)
 
 
-class Facts(Job, command="klob facts", beside="resources"):
+class Facts(Job, command="klob facts", implied_inputs="resources"):
     """The statements of KLoB's relations in one bucket of a snapshot."""
 
     statements: Annotated[Path, "the statements of one bucket"]
@@ -98,7 +98,7 @@ class Candidates(OfSnapshot, command="klob candidates"):
             write_mquake(self.cases, choice, settings.chain_text, settings.seed, self.out_chains)
 
 
-class Recall(OfChoice, command="klob recall", beside="demos model"):
+class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
     """Which candidates a language model knows."""
 
     models: Annotated[Place, "the bundled models", Flag("FOLDER")] = Path("results/models")
@@ -134,7 +134,7 @@ class Recall(OfChoice, command="klob recall", beside="demos model"):
             write_recall(plan, demonstrations, model, outputs, self.memory_mb, self.threads)
 
 
-class Examples(OfChoice, command="klob examples", beside="words"):
+class Examples(OfChoice, command="klob examples", implied_inputs="words"):
     """klob_examples, klob_sentences and klob_meta.json."""
 
     passes: Annotated[Path | None, "what `recall` wrote, if it ran"] = None
@@ -174,7 +174,7 @@ class Subtask(Job, command="klob subtask"):
 class Export(Job, command="klob export"):
     """A subtask in the published layout."""
 
-    dataset: Annotated[Path, Flag("klob_c.parquet", by_place=True)]
+    dataset: Annotated[Path, Flag("klob_c.parquet", positional=True)]
     output: Annotated[Output, Flag("JSONL")]
 
     def run(self) -> str:

@@ -28,7 +28,7 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
 
 
-class OfModel(Job, beside="model reads"):
+class OfModel(Job, implied_inputs="model reads"):
     """A command about a model; its rule also has the model's files, and a stamp of its weights."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows"]

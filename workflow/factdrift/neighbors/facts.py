@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
 import duckdb
 import numpy as np
@@ -14,15 +14,13 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, sql, table_of, write_parquet, write_query
+from factdrift.core.switches import Variant
+from factdrift.core.tables import sql, table_of, write_parquet, write_query
 from factdrift.neighbors.nearest import nearest
 from factdrift.neighbors.vectors import open_space
 from factdrift.wikidata.tables import TIME, supplied_labels, time_bound
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import BLANK
-
-if TYPE_CHECKING:
-    from factdrift.neighbors.jobs import Holding, OfFacts, Search
 
 NEIGHBORS = schema_of(
     "subject property rank_no neighbor: int32, similarity: float64, relation: int32, statement: string",
@@ -55,104 +53,140 @@ def updated_groups(db: duckdb.DuckDBPyConnection, updates: Sequence[Path]) -> li
     return [Group(subject, property, changed or ()) for subject, property, changed in rows]
 
 
-def write_holding(job: Holding) -> int:
+class Naming(NamedTuple):
+    """Where the labels of entities are: those of the old dump, and tables of those that the dumps lack."""
+
+    entities: Sequence[Path]
+    labels: Sequence[Path] = ()
+
+
+class Dates(NamedTuple):
+    """How the dates of statements are read, by variant and its switch."""
+
+    variant: Variant
+    dates: Literal["first_day", "interval"]
+
+
+class Limits(NamedTuple):
+    """Of each group, how many subjects are tried, and how many facts are taken."""
+
+    candidates: int
+    facts: int
+
+
+def write_holding(
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    old: Path,
+    naming: Naming,
+    condition: str,
+    output: Path,
+) -> int:
     """Writes a triple of W_old for each subject of a bucket and updated relation; returns their number.
 
-    Columns: neighbor (the subject), relation, statement, object, datatype, json, key, pit. Facts are left out
-    whose subject or object has no label, or whose subject's label holds the blank of a cloze test: nobody
-    could ask for them.
+    `old`: the bucket's filtered statements; `condition`: that they held at T_old (`holds`). Columns: neighbor
+    (the subject), relation, statement, object, datatype, json, key, pit. Facts are left out whose
+    subject or object has no label, or whose subject's label holds the blank of a cloze test: nobody could ask
+    for them.
     """
-    with database(job.memory_mb, job.threads) as db:
-        create_labelled(db, job)
-        return write_query(
-            db,
-            f"""WITH updated AS (
-                SELECT DISTINCT property FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
-            )
-            SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
-            FROM read_parquet({sql(job.old)})
-            WHERE dropped_by IS NULL AND property IN (FROM updated)
-                AND {holds(job.old_date, job)}
-                AND subject IN (FROM askable)
-                -- Properties (negative numbers) always have a label.
-                AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))
-            QUALIFY row_number() OVER (
-                PARTITION BY subject, property ORDER BY rank = 'preferred' DESC, upper(statement), position
-            ) = 1
-            ORDER BY neighbor, relation""",
-            job.output,
+    create_labelled(db, naming)
+    return write_query(
+        db,
+        f"""WITH updated AS (
+            SELECT DISTINCT property FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
         )
+        SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
+        FROM read_parquet({sql(old)})
+        WHERE dropped_by IS NULL AND property IN (FROM updated)
+            AND {condition}
+            AND subject IN (FROM askable)
+            -- Properties (negative numbers) always have a label.
+            AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))
+        QUALIFY row_number() OVER (
+            PARTITION BY subject, property ORDER BY rank = 'preferred' DESC, upper(statement), position
+        ) = 1
+        ORDER BY neighbor, relation""",
+        output,
+    )
 
 
-def create_labelled(db: duckdb.DuckDBPyConnection, job: OfFacts) -> None:
+def create_labelled(db: duckdb.DuckDBPyConnection, naming: Naming) -> None:
     """TEMP VIEWs of entities: `labelled` (id, label), and `askable` (id), whose label holds no blank."""
-    db.register("supplied", supplied_labels(job.labels))
+    db.register("supplied", supplied_labels(naming.labels))
     db.execute(
         f"""CREATE TEMP VIEW labelled AS
-        SELECT id, label FROM read_parquet({sql(job.entities)}) WHERE label IS NOT NULL
+        SELECT id, label FROM read_parquet({sql(naming.entities)}) WHERE label IS NOT NULL
         UNION ALL SELECT id, label FROM supplied;
         CREATE TEMP VIEW askable AS SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)})"""
     )
 
 
-def holds(day: date, job: OfFacts) -> str:
+def holds(day: date, dates: Dates) -> str:
     """SQL over STATEMENTS: the fact has not ended before `day` and does not begin after it.
 
     A fact that ended at an unknown time (`somevalue`) does not hold.
     """
-    if job.variant == "reference":
+    if dates.variant == "reference":
         start = "start"
     else:
         start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
-    first_day = time_bound(f"({start})", "first", job.variant, job.dates)
-    last_day = time_bound('"end"', "last", job.variant, job.dates)
+    first_day = time_bound(f"({start})", "first", dates.variant, dates.dates)
+    last_day = time_bound('"end"', "last", dates.variant, dates.dates)
     packed = pack_date(day)
     begins_after, ended_before = f"({first_day}) > {packed}", f"({last_day}) < {packed}"
     return f"(NOT (end_unknown OR coalesce({ended_before}, false) OR coalesce({begins_after}, false)))"
 
 
-def search(job: Search) -> int:
+def search(
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    space: Path,
+    holding: Sequence[Path],
+    limits: Limits,
+    part: str,
+    output: Path,
+) -> int:
     """Writes the nearest facts of updated groups (schema NEIGHBORS); returns their number.
 
     The part i-of-n is the i-th, from 0, of n stretches of about equal length of the updated subjects. For
-    each group the `candidates` most similar documents are tried until `facts` facts are found; a group may
-    get fewer, or none. Raises InputError if there is no such part.
+    each group the most similar documents are tried, `limits.candidates` of them, until enough facts are
+    there; a group may get fewer, or none. Raises InputError if there is no such part.
     """
-    first, _, number = job.part.partition("-of-")
+    first, _, number = part.partition("-of-")
     if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
-        raise InputError(f"--part: {job.part!r} is no part such as 0-of-4")
-    with database(job.memory_mb, job.threads) as db:
-        groups: dict[int, list[Group]] = {}
-        for group in updated_groups(db, job.updates):
-            groups.setdefault(group.subject, []).append(group)
-        subjects = np.array_split(np.array([*groups], np.int32), int(number))[int(first)]
-        relations = sorted({group.property for subject in subjects.tolist() for group in groups[subject]})
-        held = db.sql(
-            f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(job.holding)})
-            WHERE relation IN (SELECT unnest({sql(relations)}))"""
-        ).fetchnumpy()["cell"]
-        # A last one that is no fact, so that a search for any cell ends at one.
-        holders = np.append(np.sort(held), np.iinfo(np.int64).max)
-        vectors = open_space(job.space)
-        ranked = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
-        rows: list[tuple[int | float, ...]] = []
-        for subject, best in zip(subjects.tolist(), ranked, strict=True):
-            neighbors = vectors.known[best.documents]
-            for group in groups[subject]:
-                cells = (group.property << 32) + neighbors.astype(np.int64)
-                has_fact = holders[np.searchsorted(holders, cells)] == cells
-                taken = np.flatnonzero(has_fact & ~np.isin(neighbors, (subject, *group.changed)))[: job.facts]
-                found = zip(neighbors[taken].tolist(), best.similarities[taken].tolist(), strict=True)
-                for place, (neighbor, similarity) in enumerate(found, start=1):
-                    rows.append((subject, group.property, place, neighbor, similarity, group.property))
-        names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
-        db.register("chosen", table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])))
-        return write_query(
-            db,
-            f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(job.holding)}) USING (neighbor, relation)
-            ORDER BY subject, property, rank_no""",
-            job.output,
-        )
+        raise InputError(f"--part: {part!r} is no part such as 0-of-4")
+    groups: dict[int, list[Group]] = {}
+    for group in updated_groups(db, updates):
+        groups.setdefault(group.subject, []).append(group)
+    subjects = np.array_split(np.array([*groups], np.int32), int(number))[int(first)]
+    relations = sorted({group.property for subject in subjects.tolist() for group in groups[subject]})
+    cells = db.sql(
+        f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(holding)})
+        WHERE relation IN (SELECT unnest({sql(relations)}))"""
+    ).fetchnumpy()["cell"]
+    # A last one that is no fact, so that a search for any cell ends at one.
+    holders = np.append(np.sort(cells), np.iinfo(np.int64).max)
+    vectors = open_space(space)
+    ranked = nearest(vectors.of(subjects), vectors.corpus, vectors.having, limits.candidates)
+    rows: list[tuple[int | float, ...]] = []
+    for subject, best in zip(subjects.tolist(), ranked, strict=True):
+        neighbors = vectors.known[best.documents]
+        for group in groups[subject]:
+            cells = (group.property << 32) + neighbors.astype(np.int64)
+            has_fact = holders[np.searchsorted(holders, cells)] == cells
+            usable = np.flatnonzero(has_fact & ~np.isin(neighbors, (subject, *group.changed)))
+            chosen = usable[: limits.facts]
+            similar = zip(neighbors[chosen].tolist(), best.similarities[chosen].tolist(), strict=True)
+            for rank, (neighbor, similarity) in enumerate(similar, start=1):
+                rows.append((subject, group.property, rank, neighbor, similarity, group.property))
+    names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
+    db.register("chosen", table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])))
+    return write_query(
+        db,
+        f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(holding)}) USING (neighbor, relation)
+        ORDER BY subject, property, rank_no""",
+        output,
+    )
 
 
 def gather(parts: Sequence[Path], output: Path) -> int:

@@ -2,7 +2,7 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from factdrift.core.jobs import Job, Key, Output, Paths
 from factdrift.core.switches import Variant
@@ -15,6 +15,12 @@ class OfUpdates(Job):
     memory_mb: Annotated[int, "for the tables"] = 4000
     threads: int = 1
     output: Output
+
+    def database(self) -> Any:
+        """A context with a connection that takes the job's memory and threads."""
+        from factdrift.core.tables import database
+
+        return database(self.memory_mb, self.threads)
 
 
 class OfVariant(OfUpdates):
@@ -30,7 +36,7 @@ class OfFacts(OfVariant):
     old_date: Annotated[date, "T_old"]
 
 
-class Space(OfVariant, command="neighbors space"):
+class Space(OfVariant, command="neighbors space", implied_inputs="filters"):
     """Make TF-IDF vectors of the old dump's entities and of updated new ones."""
 
     old: Annotated[Paths, "the old dump's filtered statements"]
@@ -39,7 +45,10 @@ class Space(OfVariant, command="neighbors space"):
     def run(self) -> str:
         from factdrift.neighbors.vectors import make_space
 
-        return f"{make_space(self):,} entities as vectors"
+        bare_relations = self.variant == "reference"
+        with self.database() as db:
+            entities = make_space(db, self.updates, self.old, self.new, bare_relations, self.output)
+        return f"{entities:,} entities as vectors"
 
 
 class Holding(OfFacts, command="neighbors holding"):
@@ -48,9 +57,13 @@ class Holding(OfFacts, command="neighbors holding"):
     old: Annotated[Path, "the bucket's filtered statements, old dump"]
 
     def run(self) -> str:
-        from factdrift.neighbors.facts import write_holding
+        from factdrift.neighbors.facts import Dates, Naming, holds, write_holding
 
-        return f"{write_holding(self):,} facts that may be taken"
+        condition = holds(self.old_date, Dates(self.variant, self.dates))
+        naming = Naming(self.entities, self.labels)
+        with self.database() as db:
+            facts = write_holding(db, self.updates, self.old, naming, condition, self.output)
+        return f"{facts:,} facts that may be taken"
 
 
 class Search(OfUpdates, command="neighbors search"):
@@ -63,9 +76,11 @@ class Search(OfUpdates, command="neighbors search"):
     part: Annotated[str, "of the updated subjects, 0-of-4 to 3-of-4"] = "0-of-1"
 
     def run(self) -> None:
-        from factdrift.neighbors.facts import search
+        from factdrift.neighbors.facts import Limits, search
 
-        search(self)
+        limits = Limits(self.candidates, self.facts)
+        with self.database() as db:
+            search(db, self.updates, self.space, self.holding, limits, self.part, self.output)
 
 
 class Gather(Job, command="neighbors gather"):
@@ -90,9 +105,11 @@ class Random(OfUpdates, command="neighbors random"):
     seed: Annotated[int, Key("seed")]
 
     def run(self) -> None:
-        from factdrift.neighbors.other_facts import draw
+        from factdrift.neighbors.other_facts import Pool, draw
 
-        draw(self)
+        pool = Pool(self.neighbors, self.replacements)
+        with self.database() as db:
+            draw(db, self.updates, pool, self.space, self.facts, self.seed, self.output)
 
 
 class SharedObjects(OfFacts, command="neighbors shared-objects"):
@@ -109,7 +126,18 @@ class SharedObjects(OfFacts, command="neighbors shared-objects"):
     out_new: Annotated[Output, "the facts with the new object"]
 
     def run(self) -> str:
-        from factdrift.neighbors.other_facts import write_shared_objects
+        from factdrift.neighbors.facts import Dates, Limits, Naming, holds
+        from factdrift.neighbors.other_facts import DayStatements, create_shared_objects, write_shared_objects
+        from factdrift.neighbors.vectors import open_space
 
-        obsolete, new = write_shared_objects(self)
+        dates, limits = Dates(self.variant, self.dates), Limits(self.candidates, self.facts)
+        sides = (
+            DayStatements(self.old, holds(self.old_date, dates)),
+            DayStatements(self.new, holds(self.new_date, dates)),
+        )
+        vectors = open_space(self.space)
+        with self.database() as db:
+            create_shared_objects(db, self.updates, *sides, Naming(self.entities, self.labels))
+            obsolete = write_shared_objects(db, "obsolete", vectors, limits, self.seed, self.output)
+            new = write_shared_objects(db, "new", vectors, limits, self.seed, self.out_new)
         return f"{obsolete:,} facts with an obsolete object, {new:,} with a new one"

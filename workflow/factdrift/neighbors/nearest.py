@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
     together: int = 256
     common: int = 48
     """Features that are multiplied as a dense matrix, which takes 4 bytes a row of the corpus each."""
-    held: int = 32
+    in_memory: int = 32
     """Blocks in memory, which does not grow with the corpus."""
 
 
@@ -62,10 +62,10 @@ def nearest(
         _Part(search, begin, min(begin + sizes.together, queries.shape[0]))
         for begin in range(0, queries.shape[0], sizes.together)
     ]
-    rows, held = corpus.shape[0], sizes.documents * sizes.held
+    rows, in_memory = corpus.shape[0], sizes.documents * sizes.in_memory
     progress = Progress("nearest facts", rows * queries.shape[0], "products")
-    for begin in range(0, rows, held):
-        end = min(begin + held, rows)
+    for begin in range(0, rows, in_memory):
+        end = min(begin + in_memory, rows)
         blocks = search.blocks(begin, end, sizes.documents)
         for part in parts:
             if begin == 0:
@@ -107,14 +107,14 @@ class _Search:
         features, columns = np.unique(queries.indices, return_inverse=True)
         products = having[features].astype(np.int64) * np.bincount(columns, minlength=len(features))
         most = np.argsort(-products, kind="stable")
-        place = np.empty(len(features), np.int32)
-        place[most] = np.arange(len(features), dtype=np.int32)
+        position = np.empty(len(features), np.int32)
+        position[most] = np.arange(len(features), dtype=np.int32)
         self.queries, self.corpus, self.number = queries, corpus, number
         self.features, self.common = len(features), min(common, len(features))
-        self.places = np.full(corpus.shape[1], len(features), np.int32)
-        self.places[features] = place
+        self.positions = np.full(corpus.shape[1], len(features), np.int32)
+        self.positions[features] = position
         single = sparse.csr_array(
-            (queries.data.astype(np.float32), place[columns], queries.indptr),
+            (queries.data.astype(np.float32), position[columns], queries.indptr),
             shape=(queries.shape[0], len(features)),
         ).tocsc()
         self.frequent = single[:, : self.common].toarray()
@@ -131,22 +131,22 @@ class _Search:
         """The rows of the corpus from `begin` to before `end`, `size` in a block, by their common parts."""
         bounds = self.corpus.indptr[begin : end + 1]
         cells = slice(bounds[0], bounds[-1])
-        places = self.places[self.corpus.indices[cells]]
-        asked = np.flatnonzero(places < self.features)
+        positions = self.positions[self.corpus.indices[cells]]
+        asked = np.flatnonzero(positions < self.features)
         rows = np.repeat(np.arange(end - begin, dtype=np.int32), np.diff(bounds))[asked]
-        places, weights = places[asked], self.corpus.data[cells][asked].astype(np.float32)
-        frequent = places < self.common
+        positions, weights = positions[asked], self.corpus.data[cells][asked].astype(np.float32)
+        frequent = positions < self.common
         squares = np.bincount(rows[frequent], np.square(weights[frequent], dtype=np.float64), end - begin)
         lengths = _lengths(np.asarray(squares, np.float64))
         order = np.argsort(-lengths, kind="stable")
-        place = np.empty(end - begin, np.int32)
-        place[order] = np.arange(end - begin, dtype=np.int32)
-        rows, lengths, order = place[rows], lengths[order], order + begin
+        position = np.empty(end - begin, np.int32)
+        position[order] = np.arange(end - begin, dtype=np.int32)
+        rows, lengths, order = position[rows], lengths[order], order + begin
         table = np.zeros((end - begin, self.common), np.float32)
-        table[rows[frequent], places[frequent]] = weights[frequent]
+        table[rows[frequent], positions[frequent]] = weights[frequent]
         rare = ~frequent
         others = sparse.csc_array(
-            (weights[rare], (places[rare] - self.common, rows[rare])),
+            (weights[rare], (positions[rare] - self.common, rows[rare])),
             shape=(self.features - self.common, end - begin),
         )
         cuts = [slice(first, first + size) for first in range(0, end - begin, size)]
@@ -160,11 +160,11 @@ class _Search:
         rows = np.sort(rows)
         documents = self.corpus[rows]
         cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
-        asked = self.places[self.queries.indices[cells]]
+        asked = self.positions[self.queries.indices[cells]]
         self.weights[asked] = self.queries.data[cells]
         similarities = np.round(
             sparse.csr_array(
-                (documents.data, self.places[documents.indices], documents.indptr),
+                (documents.data, self.positions[documents.indices], documents.indptr),
                 shape=(len(rows), len(self.weights)),
             )
             @ self.weights,
@@ -191,14 +191,14 @@ class _Part:
         self.least = np.zeros((self.queries, 1), np.float32)
         self.rows = [np.empty(0, np.int64)] * self.queries
         self.similarities = [np.empty(0, np.float32)] * self.queries
-        self.found: list[tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float32]]] = []
+        self.hits: list[tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float32]]] = []
         self.waiting = 0
 
     def expect(self, blocks: list[_Block]) -> None:
         """Raises the least similarity of each query to what the rare features alone give its best."""
-        found = sparse.hstack([self.rare @ block.others for block in blocks], format="csr")
-        for query in np.flatnonzero(np.diff(found.indptr) >= self.search.number).tolist():
-            self.raise_least(query, found.data[found.indptr[query] : found.indptr[query + 1]])
+        hits = sparse.hstack([self.rare @ block.others for block in blocks], format="csr")
+        for query in np.flatnonzero(np.diff(hits.indptr) >= self.search.number).tolist():
+            self.raise_least(query, hits.data[hits.indptr[query] : hits.indptr[query + 1]])
 
     def raise_least(self, query: int, similarities: NDArray[np.float32]) -> None:
         """Raises the least similarity of a query to that of the last of its best, with its error."""
@@ -225,17 +225,17 @@ class _Part:
         if len(asked):
             products = self.frequent[asked] @ block.common.T
             mine = others[asked]
-            places = np.repeat(np.arange(len(asked)) * products.shape[1], np.diff(mine.indptr))
-            products.reshape(-1)[places + mine.indices] += mine.data
-            found, rows = np.nonzero(products > self.least[asked])
-            self.take(asked[found], block.rows[rows], products[found, rows])
+            positions = np.repeat(np.arange(len(asked)) * products.shape[1], np.diff(mine.indptr))
+            products.reshape(-1)[positions + mine.indices] += mine.data
+            hits, rows = np.nonzero(products > self.least[asked])
+            self.take(asked[hits], block.rows[rows], products[hits, rows])
         if self.waiting > self.queries * self.search.number:
             self.settle()
 
     def take(self, queries: NDArray[Any], rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
         """Keeps what is above the least similarity of its query until it is settled."""
         near = similarities > self.least[queries, 0]
-        self.found.append((queries[near], rows[near], similarities[near]))
+        self.hits.append((queries[near], rows[near], similarities[near]))
         self.waiting += int(near.sum())
 
     def settle(self) -> None:
@@ -245,23 +245,23 @@ class _Part:
         """
         if not self.waiting:
             return
-        queries, rows, similarities = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        queries, rows, similarities = (np.concatenate(parts) for parts in zip(*self.hits, strict=True))
         order = np.argsort(queries, kind="stable")
         bounds = np.searchsorted(queries[order], np.arange(self.queries + 1))
         search, number = self.search, self.search.number
         for query in np.flatnonzero(np.diff(bounds)).tolist():
             mine = order[bounds[query] : bounds[query + 1]]
-            found = np.concatenate([self.rows[query], rows[mine]])
+            hits = np.concatenate([self.rows[query], rows[mine]])
             alike = np.concatenate([self.similarities[query], similarities[mine]])
-            if len(found) > number:
+            if len(hits) > number:
                 self.raise_least(query, alike)
                 near = alike > self.least[query]
-                found, alike = found[near], alike[near]
-            if len(found) > _CROWD * number:
-                kept = np.isin(found, search.best(self.begin + query, found).documents)
-                found, alike = found[kept], alike[kept]
-            self.rows[query], self.similarities[query] = found, alike
-        self.found, self.waiting = [], 0
+                hits, alike = hits[near], alike[near]
+            if len(hits) > _CROWD * number:
+                kept = np.isin(hits, search.best(self.begin + query, hits).documents)
+                hits, alike = hits[kept], alike[kept]
+            self.rows[query], self.similarities[query] = hits, alike
+        self.hits, self.waiting = [], 0
 
     def best(self) -> Iterator[Neighbors]:
         """Yields the best rows of each query."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -25,16 +25,9 @@ from scipy import sparse
 
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import tracked
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import sql
 from factdrift.neighbors.nearest import DECIMALS
-
-if TYPE_CHECKING:
-    from factdrift.neighbors import jobs
-
-NOT_A_DOCUMENT = ("rank", "snak", "datatype", "subject")
-"""The filters up to subject relevance: statements that they drop are in no document, statements that a later
-filter drops are. A subject whose statements all have a filtered datatype (external ids, say) has no document,
-whether or not the snapshot holds these statements."""
+from factdrift.wikidata.filters import dropped_as
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
@@ -120,15 +113,15 @@ def read_documents(
         return subjects, np.empty(0, np.int64), np.empty(0, np.int64)
     db.register("wanted_subjects", {"subject": subjects})
     # The tables are sorted by subject, so the bounds skip whole row groups.
-    found = db.sql(
+    values = db.sql(
         f"""WITH kept AS (
             {_kept(filtered)} AND subject BETWEEN {subjects[0]} AND {subjects[-1]}
                 AND subject IN (SELECT subject FROM wanted_subjects)
         ) {_features(bare_relations)}"""
     ).fetchnumpy()
     db.unregister("wanted_subjects")
-    known, rows = np.unique(found["subject"], return_inverse=True)
-    return known, rows, found["code"]
+    known, rows = np.unique(values["subject"], return_inverse=True)
+    return known, rows, values["code"]
 
 
 def _features(bare_relations: bool) -> str:
@@ -145,10 +138,14 @@ def _features(bare_relations: bool) -> str:
 
 
 def _kept(filtered: Sequence[Path]) -> str:
-    dropped = ", ".join(sql(name) for name in NOT_A_DOCUMENT)
+    """SQL: the statements of documents, which are those that no filter up to subject relevance drops.
+
+    A subject whose statements all have a filtered datatype (external ids, say) has no document, whether or
+    not the snapshot holds these statements.
+    """
     return (
         f"SELECT subject, property, object FROM read_parquet({sql(filtered)}) "
-        f"WHERE (dropped_by IS NULL OR dropped_by NOT IN ({dropped}))"
+        f"WHERE NOT {dropped_as('no_document')}"
     )
 
 
@@ -173,50 +170,58 @@ class Space(NamedTuple):
 
     def similarities(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.float64]:
         """[n] The rounded cosines of pairs of entities."""
-        found = np.empty(len(left))
+        values = np.empty(len(left))
         for start in range(0, len(left), _PAIRS):
             block = slice(start, start + _PAIRS)
             products = self.of(left[block]).multiply(self.of(right[block]))
-            found[block] = np.round(np.asarray(products.sum(axis=1)).ravel(), DECIMALS)
-        return found
+            values[block] = np.round(np.asarray(products.sum(axis=1)).ravel(), DECIMALS)
+        return values
 
 
 def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
     """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
-    places = np.flatnonzero(np.isin(wanted, ids))
+    positions = np.flatnonzero(np.isin(wanted, ids))
     pick = sparse.csr_array(
-        (np.ones(len(places)), (places, np.searchsorted(ids, wanted[places]))),
+        (np.ones(len(positions)), (positions, np.searchsorted(ids, wanted[positions]))),
         shape=(len(wanted), len(ids)),
     )
     return pick @ vectors
 
 
-def make_space(job: jobs.Space, documents: int = DOCUMENTS) -> int:
+def make_space(
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    old: Sequence[Path],
+    new: Sequence[Path],
+    bare_relations: bool,
+    output: Path,
+    documents: int = DOCUMENTS,
+) -> int:
     """Writes the folder of a space, with the subjects of the updates that only the new dump has.
 
-    Returns the number of the old dump's entities, `documents` of which are read at once.
+    `old`, `new`: the filtered statements of the dumps; `bare_relations`: see `read_documents`. Returns the
+    number of the old dump's entities, `documents` of which are read at once.
     """
-    bare_relations = job.variant == "reference"
-    with database(job.memory_mb, job.threads) as db, new_folder(job.output) as folder:
-        counts = count_documents(db, job.old, bare_relations, documents)
+    with new_folder(output) as folder:
+        counts = count_documents(db, old, bare_relations, documents)
         np.save(folder / "having.npy", counts.having)
         features = int(counts.having.sum(dtype=np.int64))
 
         def vectors() -> Iterator[sparse.csr_array]:
             for first in range(0, len(counts.subjects), documents):
                 part = counts.subjects[first : first + documents]
-                known, *found = read_documents(db, job.old, bare_relations, part)
-                yield counts.vectors(len(known), *found)
+                known, *rest = read_documents(db, old, bare_relations, part)
+                yield counts.vectors(len(known), *rest)
 
         parts = -(-len(counts.subjects) // documents)
         _write(folder, "known", counts.subjects, tracked(vectors(), "vectors", parts, "parts"), features)
         updated = db.sql(
-            f"""SELECT DISTINCT subject FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
+            f"""SELECT DISTINCT subject FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
             ORDER BY subject"""
         ).fetchnumpy()["subject"]
         absent = np.setdiff1d(updated, counts.subjects)
-        subjects, *found = read_documents(db, job.new, bare_relations, absent)
-        added = counts.vectors(len(subjects), *found)
+        subjects, *rest = read_documents(db, new, bare_relations, absent)
+        added = counts.vectors(len(subjects), *rest)
         _write(folder, "added", subjects, [added], added.nnz)
     return len(counts.subjects)
 

@@ -68,10 +68,13 @@ def palette() -> str:
 def meanings() -> dict[str, str]:
     """Rule, filter, step or term of the glossary -> what it means."""
     from factdrift.core.files import read_tsv
+    from factdrift.wikidata.filters import read_filters
 
     texts: dict[str, str] = {}
     for row in read_tsv(RESOURCES / "rules.tsv"):
         texts.setdefault(f"rule {row['rule']}", row["meaning"])
+    for filter_ in read_filters():
+        texts[f"filter {filter_.name}"] = filter_.meaning
     for row in read_tsv(RESOURCES / "steps.tsv"):
         texts[f"{row['kind']} {row['name']}"] = row["meaning"]
     for row in read_tsv(RESOURCES / "glossary.tsv"):

@@ -9,12 +9,12 @@ from typing import Annotated
 
 from factdrift.core.jobs import Flag, Job, Output, Place
 
-OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", by_place=True)]
+OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", positional=True)]
 OfNewest = Annotated[Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")]
 Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
 
 
-class Report(Job, command="report", beside="manifest tables shown layout caption"):
+class Report(Job, command="report", implied_inputs="manifest tables shown layout caption"):
     """Write one page about a build: what changed, and how it was decided."""
 
     pair: OfPair
@@ -66,8 +66,8 @@ class Why(Job, command="why"):
     For example: factdrift why Germany "head of government"
     """
 
-    subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", by_place=True)] = None
-    relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", by_place=True)] = None
+    subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", positional=True)] = None
+    relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", positional=True)] = None
     pair: OfNewest = None
 
     def run(self) -> str:
@@ -88,7 +88,7 @@ class Why(Job, command="why"):
             return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
 
 
-class Explorer(Job, command="explorer", beside="manifest tables snapshots scores layout"):
+class Explorer(Job, command="explorer", implied_inputs="manifest tables snapshots scores layout"):
     """Write the explorer of a build as files, which need no server."""
 
     pair: OfPair
@@ -116,8 +116,8 @@ class DiffBuilds(Job, command="diff-builds"):
     For example: factdrift diff-builds before/2021-01-04_2023-02-27 results/2021-01-04_2023-02-27
     """
 
-    first: Annotated[Build, Flag("FIRST", by_place=True)]
-    second: Annotated[Build, Flag("SECOND", by_place=True)]
+    first: Annotated[Build, Flag("FIRST", positional=True)]
+    second: Annotated[Build, Flag("SECOND", positional=True)]
     output: Annotated[Place | None, "write differences.parquet there", Flag("FOLDER")] = None
 
     def run(self) -> str:

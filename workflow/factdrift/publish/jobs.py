@@ -10,11 +10,11 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 
 
-class File(Job, command="publish file", beside="report caption"):
+class File(Job, command="publish file", implied_inputs="report caption"):
     """Copy a finished file; the copy appears only when it is complete."""
 
-    source: Annotated[Path, Flag(by_place=True)]
-    output: Annotated[Output, Flag(by_place=True)]
+    source: Annotated[Path, Flag(positional=True)]
+    output: Annotated[Output, Flag(positional=True)]
 
     def run(self) -> None:
         from factdrift.core.owned import atomic_path
@@ -23,13 +23,13 @@ class File(Job, command="publish file", beside="report caption"):
             shutil.copyfile(self.source, path)
 
 
-class Folders(Job, command="publish folders", beside="words"):
+class Folders(Job, command="publish folders", implied_inputs="words"):
     """A folder for each data set, which loads with common libraries and describes itself.
 
     A data set gets one if a product of it is among the files given.
     """
 
-    products: Annotated[Paths, "products, as in results/", Flag("FILE", by_place=True)]
+    products: Annotated[Paths, "products, as in results/", Flag("FILE", positional=True)]
     manifest: Annotated[Path, "manifest.json of the build"]
     answers: Annotated[Paths, "answers of a chat model that the build has used"] = ()
     store: Annotated[Place | None, "folder of the store that has these answers"] = None
@@ -74,7 +74,7 @@ class Refresh(Job, command="refresh"):
     snakemake: Annotated[
         tuple[str, ...],
         "for Snakemake, after `--` (default: --cores all)",
-        Flag("ARGUMENT", by_place=True),
+        Flag("ARGUMENT", positional=True),
     ] = ()
 
     def run(self) -> None:

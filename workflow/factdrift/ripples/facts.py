@@ -9,6 +9,7 @@ from typing import NamedTuple
 import duckdb
 
 from factdrift.core.tables import sql, write_query
+from factdrift.wikidata.filters import dropped_as
 
 OBJECTS_KEPT = 64
 """Of the facts with one relation and one object, as many of the most popular subjects are kept, and as many
@@ -161,7 +162,7 @@ def _stated(old: Path, new: Path) -> str:
             start.first AS start_first, start.last AS start_last, start_unknown,
             "end".first AS end_first, "end".last AS end_last, end_unknown, pit IS NOT NULL AS measured,
             starts IS NOT NULL OR ends IS NOT NULL AS several,
-            dropped_by IS NULL OR dropped_by IN ('keep_latest', 'preferred') AS sound
+            dropped_by IS NULL OR {dropped_as("aside")} AS sound
         FROM read_parquet({sql(path)}) SEMI JOIN groups USING (subject, property)
         WHERE rank <> 'deprecated'"""
             for which, path in (("new", new), ("old", old))

@@ -45,7 +45,7 @@ class OfDates(OfTables):
         return pack_date(self.old_date), pack_date(self.new_date)
 
 
-class Facts(OfDates, command="ripples facts"):
+class Facts(OfDates, command="ripples facts", implied_inputs="filters"):
     """What holds at T_old and T_new about the items of updates, in one bucket."""
 
     dataset: Dataset
@@ -86,7 +86,7 @@ class Named(OfTables, command="ripples names"):
             write_names(db, inputs, self.seed, self.output, self.out_shared)
 
 
-class Probes(OfDates, command="ripples probes", beside="words"):
+class Probes(OfDates, command="ripples probes", implied_inputs="words"):
     """What can be asked about the updates of one bucket."""
 
     dataset: Dataset

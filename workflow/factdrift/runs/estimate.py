@@ -1,9 +1,9 @@
 """Estimate of the time, disk and memory that a run needs, and what its jobs ask a cluster for.
 
 The costs (`resources/costs/*.tsv`) were measured on synthetic dumps of some gigabytes, and
-are assumed to grow with the text of the dumps, and with the time that this machine takes to read them. What
-jobs ask for are these figures times a margin; for commands whose costs have not been measured, a constant for
-a full dump (`resources/costs/requests.tsv`) times the share that the dumps are of one.
+are assumed to grow with the text of the dumps. What jobs ask for are these figures times a margin; for
+commands whose costs have not been measured, a constant for a full dump (`resources/costs/requests.tsv`) times
+the share that the dumps are of one.
 """
 
 import math
@@ -19,17 +19,10 @@ SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 """Suffix of a dump's name -> compression."""
 
 READ = "statements extract"
-"""The command that reads dumps, by whose pace that of the machine is judged."""
-
-LATER, LATEST = 10, 180
-"""Seconds by which Snakemake looks later for jobs of a cluster each time that none has ended, and the most
-between two times: of its plugin for SLURM (2.8)."""
+"""The command that unpacks dumps."""
 
 SEARCH = "neighbors search"
-"""The command whose cost grows with the number of updated subjects times the number of items, and whose jobs
-share what SPACE writes: it is mapped into memory."""
-
-SPACE = "neighbors space"
+"""The command whose cost grows with the number of updated subjects times the number of items."""
 
 
 class Cost(NamedTuple):
@@ -125,7 +118,7 @@ def read_submissions() -> dict[str, Submission]:
 
 def width_of(group: str) -> int:
     """How many jobs of a group need no other one and are needed by the same: both dumps' of a bucket."""
-    numbers = [int(each.jobs_each) for each in read_submissions().values() if each.group == group]
+    numbers = [int(sent.jobs_each) for sent in read_submissions().values() if sent.group == group]
     return max(numbers) // min(numbers)
 
 
@@ -141,25 +134,14 @@ def read_quantities(folder: Path = COSTS) -> dict[str, float]:
     return {row["name"]: float(row["value"]) for row in read_tsv(folder / "quantities.tsv")}
 
 
-class Pace(NamedTuple):
-    """Bytes of text in a byte of the file, and CPU seconds that `statements extract` takes for its GB."""
-
-    text_per_byte: float
-    cpu_s_gb: float
-
-
 class Dump(NamedTuple):
-    """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second.
-
-    `pace`: what was measured on pieces of the file, None if nothing was. `path`: where it is, or is going to
-    be.
-    """
+    """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second, and
+    where the file is, or is going to be."""
 
     bytes: float
     compression: str
     to_come: float = 0.0
     speed: float = math.inf
-    pace: Pace | None = None
     path: Path = Path()
 
 
@@ -178,7 +160,7 @@ class Cluster(NamedTuple):
     cores: int
 
 
-class Parts(NamedTuple):
+class CostParts(NamedTuple):
     """Into how many jobs the work on a dump is divided: `shards`, `buckets`, `neighbors.blocks`."""
 
     shards: int
@@ -186,7 +168,7 @@ class Parts(NamedTuple):
     blocks: int
 
 
-PARTS = Parts(64, 64, 28)
+PARTS = CostParts(64, 64, 28)
 """Those of a whole dump, unless others are given."""
 
 
@@ -223,8 +205,6 @@ class Estimate(NamedTuple):
     download: float
     download_seconds: float
     disk: float
-    measured: bool
-    """Pieces of all dumps were read."""
 
     @property
     def largest(self) -> str:
@@ -246,7 +226,7 @@ def estimate(
     dumps: Sequence[Dump],
     cores: int | Cluster,
     scope: str = "enwiki",
-    parts: Parts = PARTS,
+    parts: CostParts = PARTS,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
     """The estimate of a whole build from two dumps, or of `jobs` (command -> number).
@@ -255,70 +235,41 @@ def estimate(
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
-    costs, quantities, slower = read_costs(scope), read_quantities(), slowness(dumps, scope)
-    machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
+    lanes = cores.nodes * cores.cores if isinstance(cores, Cluster) else cores
     stages = {}
-    for command, cost in costs.items():
-        wanted = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
-        if wanted:
+    for command, cost in read_costs(scope).items():
+        count = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
+        if count:
             cpu, memory, output = job_figures(command, dumps, scope, parts)
-            turns, at_once = math.ceil(wanted / (machines * each)), min(wanted, machines * each)
-            cpu *= slower
-            stages[command] = Stage(
-                wanted, wanted * cpu, turns * cpu, memory, at_once * memory, wanted * output
-            )
-    if SEARCH in stages and SPACE in costs:
-        space = job_figures(SPACE, dumps, scope, parts)[2]
-        held = stages[SEARCH]
-        stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
-    if isinstance(cores, Cluster):
-        seconds, own, submissions = _on_cluster(stages, cores)
-    else:
-        # Snakemake starts once, and needs a moment for each job.
-        own = quantities["snakemake_start_s"]
-        own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
-        seconds, submissions = own + sum(stage.seconds for stage in stages.values()), 0
-    to_come = sum(dump.to_come for dump in dumps)
+            turns, at_once = math.ceil(count / lanes), min(count, lanes)
+            stages[command] = Stage(count, count * cpu, turns * cpu, memory, at_once * memory, count * output)
+    wait, own, submissions = _of_snakemake(stages, lanes, isinstance(cores, Cluster))
     # A server sends one at a time; dumps of one server have one speed.
-    queues = {
-        speed: sum(each.to_come for each in dumps if each.speed == speed) / speed
-        for speed in {dump.speed for dump in dumps}
-    }
+    queues: dict[float, float] = {}
+    for dump in dumps:
+        queues[dump.speed] = queues.get(dump.speed, 0.0) + dump.to_come / dump.speed
+    to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
         sum(texts_of(dumps)) * 1e9,
         sum(stage.cpu for stage in stages.values()) + own,
-        seconds,
+        wait + sum(stage.seconds for stage in stages.values()),
         submissions,
         to_come,
         max(queues.values()),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
-        all(dump.pace for dump in dumps),
     )
 
 
 def texts_of(dumps: Sequence[Dump]) -> list[float]:
     """Gigabytes of text in each dump."""
     assumed = read_quantities()
-    return [
-        dump.bytes
-        / 1e9
-        * (dump.pace.text_per_byte if dump.pace else assumed[f"text_per_byte_{dump.compression}"])
-        for dump in dumps
-    ]
+    return [dump.bytes / 1e9 * assumed[f"text_per_byte_{dump.compression}"] for dump in dumps]
 
 
-def slowness(dumps: Sequence[Dump], scope: str) -> float:
-    """CPU seconds that work takes here for one of the machine on which costs were measured.
-
-    The mean over the dumps of which pieces were read; 1 if there is none.
-    """
-    read, archives = read_costs(scope)[READ].cpu_s_gb, read_archives()
-    known = [each.pace.cpu_s_gb / (read + archives[each.compression]) for each in dumps if each.pace]
-    return sum(known) / len(known) if known else 1.0
-
-
-def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> tuple[float, float, float]:
+def job_figures(
+    command: str, dumps: Sequence[Dump], scope: str, parts: CostParts
+) -> tuple[float, float, float]:
     """What one job of a command takes: CPU seconds, megabytes of memory, megabytes of output."""
     cost, texts = read_costs(scope)[command], texts_of(dumps)
     shards, buckets, blocks = parts
@@ -334,58 +285,34 @@ def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -
     if command == SEARCH:
         # Of 10^9 pairs of an updated subject and an item.
         quantities = read_quantities()
-        held = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
-        cpu += held * held * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
+        kept_items = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
+        cpu += kept_items * kept_items * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
     return cpu, cost.memory(share), cost.output_mb_gb * own
 
 
-def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> tuple[float, float, int]:
-    """Seconds on the clock, CPU seconds of Snakemake itself, and submissions of a run on a cluster.
+def _of_snakemake(stages: Mapping[str, Stage], lanes: int, on_cluster: bool) -> tuple[float, float, int]:
+    """Seconds on the clock and CPU seconds of Snakemake itself, and submissions of a run on a cluster.
 
-    Groups of jobs run one after the other, each with a Snakemake of its own. Jobs that need each other run
-    `submission_lanes` at once, on as many cores of one node, under a second Snakemake of their submission.
-    The others of a submission run one by one, each under its own.
+    On one machine it starts once, and needs a moment for each job. On a cluster it starts again in each
+    submission and for each job, which `lanes` cores share, and looks late whether a group of jobs has ended.
     """
     known, quantities = read_submissions(), read_quantities()
-    wait = quantities["submission_wait_s"]
-    groups: dict[str, list[str]] = {}
-    for command in stages:
-        groups.setdefault(known[command].group if command in known else command, []).append(command)
-    start, lanes = quantities["snakemake_start_s"], round(quantities["submission_lanes"])
-    seconds, starts, submitted = start, 1, 0
-    for commands in groups.values():
-        sent = {each: known.get(each, ALONE) for each in commands}
-        counts = {each: sent[each].count(stages[each].jobs) for each in commands}
-        submissions = max(counts.values())
-        shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
-        whole = all(each.whole for each in sent.values())
-        # All but one command of a group have a job for each shard or bucket that it works on, or one a dump.
-        parts = 1 if whole else sorted(shared.values())[len(shared) // 2]
-        wide = min(lanes, cluster.cores, math.ceil(max(shared.values()) / parts))
-        work = sum(
-            math.ceil(number / (wide if number > parts else 1)) * stages[each].cpu / stages[each].jobs
-            for each, number in shared.items()
-        )
-        turn = (1 + parts) * start + work
-        turns = math.ceil(submissions / (cluster.nodes * max(cluster.cores // wide, 1)))
-        seconds += (turns - 1) * turn + _seen(turn, wait)
-        starts += submissions * (1 + parts)
-        submitted += submissions
-    # It ends when it would have looked for jobs again.
-    seconds += submitted * quantities["submission_s"] + wait
-    return seconds, start * starts, submitted
+    start, jobs = quantities["snakemake_start_s"], sum(stage.jobs for stage in stages.values())
+    if not on_cluster:
+        own = start + quantities["snakemake_job_s"] * jobs
+        return own, own, 0
+    groups: dict[str, int] = {}
+    for command, stage in stages.items():
+        submission = known.get(command, ALONE)
+        group = submission.group or command
+        groups[group] = max(groups.get(group, 0), submission.count(stage.jobs))
+    submissions = sum(groups.values())
+    starts = (submissions + jobs) * start
+    wait = len(groups) * quantities["submission_wait_s"] + submissions * quantities["submission_s"]
+    return start + starts / lanes + wait, start + starts, submissions
 
 
-def _seen(seconds: float, wait: float) -> float:
-    """When Snakemake sees that a job of so many seconds has ended: it looks later and later for it."""
-    looked = 0.0
-    while looked < seconds:
-        looked += wait
-        wait = min(wait + LATER, LATEST)
-    return looked
-
-
-def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str, Request]:
+def first_requests(dumps: Sequence[Dump], scope: str, parts: CostParts) -> dict[str, Request]:
     """Command (`statements extract`) -> the request of a job's first attempt.
 
     `dumps`: both dumps, or none for the bundled sample and other small ones.

@@ -10,10 +10,9 @@ from factdrift.core.jobs import Flag, Job
 from factdrift.runs.estimate import (
     SUFFIXES,
     Cluster,
+    CostParts,
     Dump,
-    Parts,
     estimate,
-    first_requests,
     in_gb,
     in_hours,
 )
@@ -27,7 +26,7 @@ class TwoDumps(NamedTuple):
 
 
 class Estimate(Job, command="estimate"):
-    """Estimate what a build of two dumps needs, and what its jobs ask a cluster for.
+    """Estimate what a build of two dumps needs.
 
     For example: factdrift estimate 92GB.gz 120GB.gz --cores 32
     """
@@ -35,7 +34,7 @@ class Estimate(Job, command="estimate"):
     dumps: Annotated[
         TwoDumps,
         "a dump file, a size with a suffix (92GB.gz, 57.5GB.bz2), or a date (its .json.gz)",
-        Flag("DUMP", by_place=True),
+        Flag("DUMP", positional=True),
     ]
     cores: Annotated[tuple[int, ...], "of this machine, or of each node"] = (8, 16, 32, 64)
     nodes: Annotated[tuple[int, ...], "of a cluster; none for one machine"] = ()
@@ -43,21 +42,13 @@ class Estimate(Job, command="estimate"):
     shards: int = 64
     buckets: int = 64
     blocks: Annotated[int, "of the nearest-facts search"] = 28
-    all: Annotated[bool, "also by command, and what each job asks a cluster for"] = False
 
     def run(self) -> str:
-        parts = Parts(self.shards, self.buckets, self.blocks)
+        parts = CostParts(self.shards, self.buckets, self.blocks)
         if not self.cores or min(*self.cores, *self.nodes, *parts) < 1:
             raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
-        dumps = [_dump(text, self.scope) for text in self.dumps]
-        lines = [*_by_cores(dumps, self.cores, self.nodes, self.scope, parts), ""]
-        if not self.all:
-            return "\n".join([*lines, "With --all, by command, and what each job asks a cluster for."])
-        lines.append(
-            "What each job asks a cluster for (mem_mb, minutes, disk_mb) is that of its first attempt; every "
-            "further one asks for twice as much:"
-        )
-        return "\n".join([*lines, "", *_by_command(dumps, self.scope, parts)])
+        dumps = [_dump(text) for text in self.dumps]
+        return "\n".join(_by_cores(dumps, self.cores, self.nodes, self.scope, parts))
 
 
 class Unlock(Job, command="unlock"):
@@ -82,45 +73,28 @@ class Clean(Job, command="clean"):
 
 
 def _by_cores(
-    dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts
+    dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: CostParts
 ) -> Iterator[str]:
     """A Markdown table of a whole build: one row per number of cores, and of nodes if there are any."""
     yield "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |"
     yield "|--:|--:|--:|--:|--:|"
-    for each in cores:
-        for number in nodes or [0]:
-            one = estimate(dumps, Cluster(number, each) if number else each, scope, parts)
-            name = f"{number} x {each}, {one.submissions} submissions" if number else each
+    for number in cores:
+        for machines in nodes or [0]:
+            needs = estimate(dumps, Cluster(machines, number) if machines else number, scope, parts)
+            name = f"{machines} x {number}, {needs.submissions} submissions" if machines else number
             yield (
-                f"| {name} | {one.cpu / 3600:,.1f} | {in_hours(one.seconds)} | {in_gb(one.at_once)} "
-                f"| {in_gb(one.disk - one.download)} |"
+                f"| {name} | {needs.cpu / 3600:,.1f} | {in_hours(needs.seconds)} | {in_gb(needs.at_once)} "
+                f"| {in_gb(needs.disk - needs.download)} |"
             )
-    if one.download:
-        yield f"\nAfter {in_gb(one.download)} of downloads, {in_hours(one.download_seconds)}."
+    if needs.download:
+        yield f"\nAfter {in_gb(needs.download)} of downloads, {in_hours(needs.download_seconds)}."
 
 
-def _by_command(dumps: Sequence[Dump], scope: str, parts: Parts) -> Iterator[str]:
-    """A Markdown table of a whole build: one row per command, whose costs may not have been measured."""
-    yield (
-        "| command | jobs | CPU minutes | GB of memory, one job | GB of output | mem_mb | minutes | disk_mb |"
-    )
-    yield "|---" + 7 * "|--:" + "|"
-    stages = estimate(dumps, 1, scope, parts).stages
-    for command, asked in first_requests(dumps, scope, parts).items():
-        figures = " | | | "
-        if stage := stages.get(command):
-            figures = (
-                f"{stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
-                f"| {stage.output / 1e3:,.2f}"
-            )
-        yield f"| {command} | {figures} | {asked.mem_mb:,} | {asked.runtime:,} | {asked.disk_mb:,} |"
-
-
-def _dump(text: str, scope: str) -> Dump:
+def _dump(text: str) -> Dump:
     from factdrift.runs.begin import dump_of, estimated_bytes, speed_of
 
     if Path(text).is_file():
-        return dump_of(Path(text), scope)
+        return dump_of(Path(text))
     sized = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
     if sized:
         return Dump(float(sized[1]) * 1e9, SUFFIXES.get(sized[2], "none"))

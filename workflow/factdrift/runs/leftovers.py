@@ -23,7 +23,7 @@ of two nodes differ, and than any command is silent."""
 CLOCK = 2.0
 """Seconds by which the beginning of a process, computed from the machine's start, may be wrong."""
 
-_HELD = contextlib.ExitStack()
+_LOCKED = contextlib.ExitStack()
 """The files that this process holds, open until it ends."""
 
 
@@ -37,7 +37,7 @@ def hold() -> None:
     for path in _locks():
         # Where the file system has no locks, or the file is that of another user's run beside this one.
         with contextlib.suppress(InputError, PermissionError):
-            try_lock(_HELD.enter_context(path.open("a")), path)
+            try_lock(_LOCKED.enter_context(path.open("a")), path)
 
 
 def unlock() -> None:
@@ -47,7 +47,7 @@ def unlock() -> None:
         return
     if runs := runs_in(Path.cwd()):
         raise InputError(_refusal(runs[0]))
-    if any(map(_is_held, locks)):
+    if any(map(_is_locked, locks)):
         raise InputError(
             "a Snakemake run is at work in this directory, on another machine, in another container or as "
             "another user; wait for it, or stop it there"
@@ -58,7 +58,7 @@ def unlock() -> None:
         path.unlink()
 
 
-def _is_held(path: Path) -> bool:
+def _is_locked(path: Path) -> bool:
     """Whether a process holds a file (`hold`), or may."""
     try:
         with path.open("a") as file:

@@ -12,32 +12,32 @@ import shutil
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from factdrift.core.exhausted import is_full
 from factdrift.core.files import write_text
-from factdrift.core.progress import counted, read_line
+from factdrift.core.progress import read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
 from factdrift.wikidata.text import printable
 
-LOOK = 2.0
-"""Seconds between two looks."""
+POLL_SECONDS = 2.0
+"""Seconds between two readings of the jobs' files."""
 
-FIRST, LONGEST = 30.0, 600.0
-"""Seconds until the first line of a stage that is running, and the most between two of its lines: each pause
-is twice as long as the one before."""
+PAUSE = 120.0
+"""Seconds between two lines of a stage that is running; the first comes after a quarter of them."""
 
 _COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
 _WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
 
 
 class Job(NamedTuple):
-    """A job that is going to run: rule, shell command, and the files that it always writes."""
+    """A job that is going to run: rule, what the rule does in words, shell command, and the files that it
+    always writes."""
 
     rule: str
+    words: str
     shell: str
     log: Path
     benchmark: Path
@@ -45,8 +45,8 @@ class Job(NamedTuple):
     @property
     def command(self) -> str:
         """The command of factdrift that it runs, such as `statements extract`; empty if it runs none."""
-        found = _COMMAND.search(self.shell)
-        return found[1] if found else ""
+        match = _COMMAND.search(self.shell)
+        return match[1] if match else ""
 
 
 class _Running:
@@ -58,34 +58,26 @@ class _Running:
         self._before = (_changed(job.log), _changed(job.benchmark))
         self.begun = self.ended = 0.0
         self.share = 0.0
-        self.amounts: Counter[str] = Counter()
         self.warnings: list[str] = []
 
-    def look(self) -> None:
-        if self.ended:
-            return
+    def read(self) -> None:
+        """Reads the job's files, if it has begun in this run and not ended."""
         log, benchmark = _changed(self.job.log), _changed(self.job.benchmark)
-        if log in (0.0, self._before[0]):
+        if self.ended or log in (0.0, self._before[0]):
             return
         with contextlib.suppress(OSError):  # a job that starts again removes its files, maybe on another node
-            self._read(self.job.log.read_text("utf-8", "replace").splitlines())
+            lines = self.job.log.read_text("utf-8", "replace").splitlines()
+            self.warnings = [line for line in lines if _WARNING.search(line)]
+            # The newest line of each piece of work that has a known total.
+            newest = {line.what: line.share for line in map(read_line, lines) if line}
+            shares = [share for share in newest.values() if share is not None]
+            self.share = sum(shares) / max(len(shares), 1)
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):
                 row = self.job.benchmark.read_text("utf-8").splitlines()[1:]
                 if row:  # else it is being written
                     self.begun, self.ended = benchmark - float(row[0].split("\t")[0]), benchmark
                     self.share = 1.0
-
-    def _read(self, lines: Sequence[str]) -> None:
-        """Sums the amounts in the newest progress line of each piece of work."""
-        self.warnings = [line for line in lines if _WARNING.search(line)]
-        latest = {line.what: line for line in map(read_line, lines) if line}
-        # Lines with a known total (what is read) count if there are any, else all (what is written).
-        shares = [line for line in latest.values() if line.share is not None] or list(latest.values())
-        self.amounts = Counter()
-        for line in shares:
-            self.amounts.update(line.amounts)
-        self.share = sum(line.share or 0.0 for line in shares) / max(len(shares), 1)
 
 
 def _changed(path: Path) -> float:
@@ -96,34 +88,18 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-LEAST = 0.05
-"""An amount that would be printed as 0.0 is left out."""
-
-BRIEF = 10.0
-"""Seconds from which on a stage's speed is printed."""
-
-
 def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
-    ended = [job for job in jobs if job.ended]
-    whole = len(ended) == len(jobs)
-    seconds = max((max(job.ended for job in ended) if whole else time.time()) - begun, 0.01)
-    share = sum(job.share for job in jobs) / len(jobs)
-    amounts: Counter[str] = Counter()
-    for job in jobs:
-        amounts.update(job.amounts)
-    parts = [f"{len(ended):,} of {len(jobs):,} jobs"]
-    if not whole:
-        parts[0] += f", {sum(bool(job.begun) for job in jobs) - len(ended):,} at work ({share:.0%})"
-    if shown := {unit: amount for unit, amount in amounts.items() if amount >= LEAST}:
-        parts.append(", ".join(counted(amount, unit) for unit, amount in shown.items()))
-    rates = {unit: amount / seconds for unit, amount in shown.items() if amount / seconds >= LEAST}
-    if rates and seconds >= BRIEF:
-        parts.append(", ".join(f"{rate:,.1f} {unit}/s" for unit, rate in rates.items()))
-    if whole:
-        parts.append(f"took {_clock(seconds)}")
-    elif share:
-        parts.append(f"{_clock(seconds * (1 - share) / share)} left")
-    return f"{rule}: {'; '.join(parts)}"
+    """The line of a stage: its jobs, the time that it took or has left, and what it does."""
+    ended = [job.ended for job in jobs if job.ended]
+    text = f"{rule}: {len(ended):,} of {len(jobs):,} jobs"
+    if len(ended) == len(jobs):
+        text += f"; took {_clock(max(ended) - begun)}"
+    else:
+        share = sum(job.share for job in jobs) / len(jobs)
+        text += f", {sum(bool(job.begun) for job in jobs) - len(ended):,} at work ({share:.0%})"
+        if share:
+            text += f"; {_clock((time.time() - begun) * (1 - share) / share)} left"
+    return f"{text} - {jobs[0].job.words}"
 
 
 def _clock(seconds: float) -> str:
@@ -142,8 +118,9 @@ class Follower:
         for job in jobs:
             self._jobs.setdefault(job.rule, []).append(_Running(job))
         self._file = file
-        self._due: dict[str, tuple[float, float]] = {}
-        self._whole: dict[str, int] = {}
+        self._due: dict[str, float] = {}
+        self._printed: dict[str, int] = {}
+        """Rule -> the number of jobs in its line that counts as the last."""
         self._warned: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
         self._stop = threading.Event()
@@ -162,7 +139,7 @@ class Follower:
     def lines(self) -> dict[str, str]:
         """Rule -> line of progress as the files are now, for stages that have begun, the earliest first."""
         for job in self._every():
-            job.look()
+            job.read()
         begun = {rule: [job.begun for job in jobs if job.begun] for rule, jobs in self._jobs.items()}
         ordered = sorted((min(times), rule) for rule, times in begun.items() if times)
         return {rule: _line(rule, self._jobs[rule], first) for first, rule in ordered}
@@ -171,7 +148,7 @@ class Follower:
         return [job for jobs in self._jobs.values() for job in jobs]
 
     def _run(self) -> None:
-        while not self._stop.wait(LOOK):
+        while not self._stop.wait(POLL_SECONDS):
             self._report()
 
     def _report(self, last: bool = False) -> None:
@@ -202,15 +179,13 @@ class Follower:
 
     def _is_due(self, rule: str, now: float, last: bool) -> bool:
         """Whether the stage's line is to be printed: it has ended since the last one, or runs for long."""
-        ended, before = sum(bool(job.ended) for job in self._jobs[rule]), self._whole.get(rule, 0)
+        ended = sum(bool(job.ended) for job in self._jobs[rule])
         if last or ended == len(self._jobs[rule]):
-            self._whole[rule] = ended
+            before, self._printed[rule] = self._printed.get(rule, 0), ended
             return ended > before
-        when, pause = self._due.setdefault(rule, (now + FIRST, FIRST))
-        if now < when:
+        if now < self._due.setdefault(rule, now + PAUSE / 4):
             return False
-        pause = min(2 * pause, LONGEST)
-        self._due[rule] = now + pause, pause
+        self._due[rule] = now + PAUSE
         return True
 
 

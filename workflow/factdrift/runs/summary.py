@@ -29,14 +29,14 @@ def summary(
     pair: Path,
     written: Sequence[Path],
     reports: Sequence[Path],
-    given: Sequence[str],
+    flags: Sequence[str],
     stream: TextIO,
     heading: str = "Files written",
 ) -> Iterator[str]:
     """Yields the lines that end a run.
 
     `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
-    jobs that made tables of scores, printed without their lines of progress. `given`: the options that
+    jobs that made tables of scores, printed without their lines of progress. `flags`: the options that
     configured the run, which the commands for what comes next need, too. `stream`: where the lines go, which
     decides on colours. `heading`: the lines above the results.
     """
@@ -56,7 +56,7 @@ def summary(
             yield f"  {path!s:34} {_contents(path)}"
     yield ""
     yield styled("What to do next", "bold", stream)
-    for command, what in _next(dataset, written, given):
+    for command, what in _next(dataset, written, flags):
         fits = len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
         pause = "  " if fits else "\n      "
         yield from f"  {styled(command, 'cyan', stream)}{pause}# {what}".split("\n")
@@ -100,7 +100,7 @@ def _contents(path: Path) -> str:
     return text
 
 
-def _next(dataset: Path, written: Sequence[Path], given: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _next(dataset: Path, written: Sequence[Path], flags: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Commands, as they can be typed here, and what each does."""
     release = next((path for path in written if path.parent == RELEASES), None)
     if release is not None:
@@ -108,7 +108,7 @@ def _next(dataset: Path, written: Sequence[Path], given: Sequence[str]) -> Itera
         yield f"{program('factdrift')} show {release / dataset.name}", "the updates of this release"
         return
     snakemake = shlex.join([program("snakemake"), "--cores", "all"])
-    options = f" {shlex.join(given)}" if given else ""
+    options = f" {shlex.join(flags)}" if flags else ""
     if dataset.is_file():
         yield f"{program('factdrift')} show --search Germany", "updates by name, relation or date"
         yield f"{program('factdrift')} browse", "search, both dumps side by side (docs/explorer.md)"

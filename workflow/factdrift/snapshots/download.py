@@ -56,7 +56,7 @@ def download(dump: Dump, output: Path, client: Client) -> None:
     raise InputError(
         f"no dump of {dump.date} at {' or '.join(dump.urls)}. Wikimedia begins a dump on Mondays (near: "
         f"{before}, {after}) and keeps it for about ten weeks, and some dumps are not archived: try another "
-        "date (`factdrift dumps list`), or give an address or a file in the configuration "
+        "date (resources/dumps.tsv has some), or give an address or a file in the configuration "
         "(`dumps: {DATE: URL or PATH}`)"
     )
 
@@ -215,10 +215,7 @@ class _Part:
     def _begin(self, url: str, head: Head, known: int | None) -> None:
         """Raises InputError for a file of another size than is known, or one too large for the disk."""
         if known is not None and head.size is not None and head.size != known:
-            raise InputError(
-                f"{url}: has {head.size:,} bytes, but {known:,} are published; correct resources/dumps.tsv, "
-                "or wait until the server has the whole file"
-            )
+            raise InputError(f"{url}: has {head.size:,} bytes, but {known:,} are published; try again later")
         self.size = head.size if head.size is not None else known
         if self.size is not None:
             needed = self.size - os.fstat(self.file.fileno()).st_size

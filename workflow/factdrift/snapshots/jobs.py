@@ -1,7 +1,4 @@
-"""Jobs that write the dump of a day: from the sample, from a newer dump, from Wikidata's API, or downloaded.
-
-And those that list what can be downloaded, and download page views.
-"""
+"""Jobs that write the dump of a day (rendered, derived, fetched by the API, downloaded), and page views."""
 
 import dataclasses
 import datetime
@@ -16,7 +13,7 @@ from factdrift.core.jobs import Flag, Job, Output, Place
 from factdrift.core.paths import DUMPS, SAMPLE
 
 
-class Render(Job, command="sample render", beside="facts"):
+class Render(Job, command="sample render", implied_inputs="facts"):
     """Write the sample as a dump of a day."""
 
     tables: Annotated[Path, "folder of the tables"] = SAMPLE
@@ -106,10 +103,6 @@ class Entities(Job, command="snapshots entities"):
         return f"{self.output}: {json.dumps(dataclasses.asdict(fetched))}"
 
 
-class OfRegistry(Job):
-    registry: Annotated[Path, "another registry than the bundled one"] = DUMPS
-
-
 class OfServers(Job):
     """Fields of all jobs that send requests to servers."""
 
@@ -127,34 +120,11 @@ class OfServers(Job):
         return Client(self.contact, RetryPolicy(tries=self.tries))
 
 
-class ListDumps(OfRegistry, command="dumps list"):
-    """List the dumps of the registry, and those on disk."""
-
-    results: Annotated[Place, "folder with the snapshots of builds"] = Path("results")
-
-    def run(self) -> None:
-        from factdrift.snapshots.registry import read_registry
-
-        dumps = read_registry(self.registry)
-        here = _on_disk(self.results)
-        print(f"{'date':<12}{'file':<32}{'bytes':>16}  {'on disk':<34}note")
-        for date in sorted(dumps.keys() | here.keys()):
-            dump = dumps.get(date)
-            name, size, note = (
-                (dump.name, dump.size, dump.note) if dump else ("", None, "not in the registry")
-            )
-            size_text, state = "" if size is None else f"{size:,}", "; ".join(here.get(date, ["-"]))
-            print(f"{date:<12}{name:<32}{size_text:>16}  {state:<34}{note}")
-        print(
-            "Any other date is looked for under Wikimedia's usual address, then in the Internet Archive; "
-            "dumps begin on Mondays."
-        )
-
-
-class DownloadDump(OfRegistry, OfServers, command="dumps download"):
+class DownloadDump(OfServers, command="dumps download"):
     """Download a dump, or continue an earlier download."""
 
-    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(by_place=True)]
+    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(positional=True)]
+    registry: Annotated[Path, "another registry than the bundled one"] = DUMPS
     output: Annotated[Output, "OUTPUT.part holds what has arrived"]
     url: Annotated[str | None, "another address than the known one, with #sha1=SUM or #md5=SUM if known"] = (
         None
@@ -175,7 +145,7 @@ class DownloadDump(OfRegistry, OfServers, command="dumps download"):
 class DownloadMonth(OfServers, command="pageviews download"):
     """Filter a month while it streams from the server."""
 
-    month: Annotated[str, "YYYY-MM", Flag(by_place=True)]
+    month: Annotated[str, "YYYY-MM", Flag(positional=True)]
     output: Annotated[Output, "a table: title, views"]
     server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
 
@@ -198,13 +168,3 @@ def _check_file(output: Path) -> None:
     """Raises InputError, before anything is downloaded, if an output is a folder."""
     if output.is_dir():
         raise InputError(f"{output}: is a folder; name a file")
-
-
-def _on_disk(results: Path) -> dict[str, list[str]]:
-    """Date -> the state of each file that the workflow has downloaded, or has begun to, of its dump."""
-    states: dict[str, list[str]] = {}
-    for file in sorted(results.glob("snapshots/????-??-??/wikidata.json*")):
-        if not file.name.endswith(".part.json"):
-            begun = "incomplete, " if file.suffix == ".part" else ""
-            states.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
-    return states

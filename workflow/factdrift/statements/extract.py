@@ -9,11 +9,11 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -51,9 +51,6 @@ from factdrift.wikidata.entity import (
 )
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.shares import Account, Share
-
-if TYPE_CHECKING:
-    from factdrift.statements.jobs import Extract
 
 SHARD_LINES = 1 << 40
 """More lines than a shard can have: shard * SHARD_LINES + line orders the lines of a dump."""
@@ -98,7 +95,20 @@ _TAIL, _ID = 120, 20
 """Bytes at the end of a line that hold the fields of a page, and those that hold an id."""
 
 
-def extract(job: "Extract") -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which share of a dump is read, and what is kept of it (`factdrift statements extract --help`)."""
+
+    shard: int = 0
+    shards: int = 1
+    buckets: int = 1
+    scope: Literal["enwiki", "anywiki", "all"]
+    names: Literal["held", "all"] = "all"
+    parse_all: bool = False
+    languages: Collection[str] = ()
+
+
+def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
     """Writes the tables of one shard of a dump into the folder `output`.
 
     The folder holds the tables of statements and of entities, with a record batch a bucket (the items whose
@@ -112,51 +122,52 @@ def extract(job: "Extract") -> dict[str, Any]:
     Raises InputError for options out of range, for a dump that is damaged in this shard, and for an `output`
     that is something else. Whether the shards are the whole dump is checked when they are gathered.
     """
-    if not 0 <= job.shard < job.shards:
+    if not 0 <= choice.shard < choice.shards:
         raise InputError(
-            f"--shard {job.shard}: must be from 0 to {job.shards - 1}, below the number of shards"
+            f"--shard {choice.shard}: must be from 0 to {choice.shards - 1}, below the number of shards"
         )
-    if job.buckets < 1:
-        raise InputError(f"--buckets {job.buckets}: must be 1 or more")
+    if choice.buckets < 1:
+        raise InputError(f"--buckets {choice.buckets}: must be 1 or more")
     keep_freed()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:
-        with new_folder(job.output) as folder, ExitStack() as files:
-            reading = _Reading(folder, job, files)
-            early = job.names == "held" and job.scope != "all" and not job.parse_all
-            account = _read(job, reading, NeedlessItems(job.scope) if early else None)
-            place = {
-                "dump": identity(job.dump),
-                "shard": job.shard,
-                "shards": job.shards,
-                "buckets": job.buckets,
-                "scope": job.scope,
-                "names": job.names,
-                "languages": sorted(job.languages),
+        with new_folder(output) as folder, ExitStack() as files:
+            reading = _Reading(folder, choice, files)
+            early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
+            account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
+            header = {
+                "dump": identity(dump),
+                "shard": choice.shard,
+                "shards": choice.shards,
+                "buckets": choice.buckets,
+                "scope": choice.scope,
+                "names": choice.names,
+                "languages": sorted(choice.languages),
                 "share": asdict(account),
             }
-            report = reading.end(place, account.needless)
+            report = reading.end(header, account.needless)
     finally:
         if collecting:
             gc.enable()
     return report
 
 
-def _read(job: "Extract", reading: "_Reading", needless: "NeedlessItems | None") -> Account:
-    dump, shard, shards = job.dump, job.shard, job.shards
+def _read(dump: Path, choice: Choice, reading: "_Reading", needless: "NeedlessItems | None") -> Account:
+    """Reads the lines of a shard into `reading`; returns the account of the share."""
+    shard, shards = choice.shard, choice.shards
     share = Share(dump, shard, shards)
     account = share.account
     progress = Progress(f"{dump.name}, shard {shard} of {shards}", share.size / 1e6, "MB", beside="entities")
     begins = 0 if not account.divided else shard * SHARD_LINES
     where = f", after byte {account.first} of the file" if account.divided and shard else ""
-    said = passed = 0
+    reported = passed = 0
     for number, offset, text in share.lines(needless):
-        if offset - said >= 1 << 20:
-            seen = account.needless + reading.counts["lines"] - progress.done_beside
+        if offset - reported >= 1 << 20:
+            entities = account.needless + reading.counts["lines"] - progress.done_beside
             note = f"{reading.counts['bad_lines']} bad lines"
-            progress.advance((share.passed - passed) / 1e6, note, seen)
-            said, passed = offset, share.passed
+            progress.advance((share.passed - passed) / 1e6, note, entities)
+            reported, passed = offset, share.passed
         try:
             reading.line(begins + number, text)
         except UNREADABLE as error:
@@ -165,12 +176,12 @@ def _read(job: "Extract", reading: "_Reading", needless: "NeedlessItems | None")
             begun, last = _FIRST_ID.match(text), last_named(text)
             is_torn = begun is not None and last is not None and begun[1] != last
             reading.bad_line(number, offset, len(text), problem, is_torn)
-            said_of = f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}"
-            print(said_of, file=sys.stderr, flush=True)
+            message = f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}"
+            print(message, file=sys.stderr, flush=True)
     for fault in account.faults:
         reading.bad_line(*fault)
-        place = f"line {fault.line} (byte {fault.offset}{where})"
-        print(f"{dump}, {place}: {fault.problem}", file=sys.stderr)
+        position = f"line {fault.line} (byte {fault.offset}{where})"
+        print(f"{dump}, {position}: {fault.problem}", file=sys.stderr)
     reading.counts["bad_lines"] += account.faulty - len(account.faults)
     reading.counts["bad_bytes"] += account.faulty_bytes - sum(fault.bytes for fault in account.faults)
     progress.done, progress.done_beside = share.size / 1e6, account.needless + reading.counts["lines"]
@@ -181,19 +192,19 @@ def _read(job: "Extract", reading: "_Reading", needless: "NeedlessItems | None")
 class _Reading:
     """The state of reading one shard: rows that are not yet written, and counts."""
 
-    def __init__(self, folder: Path, job: "Extract", files: ExitStack) -> None:
+    def __init__(self, folder: Path, choice: Choice, files: ExitStack) -> None:
         self.counts: Counter[str] = Counter()
         self._oddities = Oddities()
         self._bad_lines: list[dict[str, Any]] = []
         self._foreign: str | None = None
-        self._scope, self._hint = job.scope, SITE_HINTS.get(job.scope, b"")
-        self._all_names, self._buckets = job.names == "all", job.buckets
-        self._languages = sorted(set(job.languages))
-        kinds = (OF_STATEMENTS, OF_ENTITIES, *([OF_TRANSLATIONS] if job.languages else []))
+        self._scope, self._hint = choice.scope, SITE_HINTS.get(choice.scope, b"")
+        self._all_names, self._buckets = choice.names == "all", choice.buckets
+        self._languages = sorted(set(choice.languages))
+        kinds = (OF_STATEMENTS, OF_ENTITIES, *([OF_TRANSLATIONS] if choice.languages else []))
         # By file: to hash a schema for each row would take a twentieth of the time.
-        self._tables = {kind.file: ShardTable(folder, kind, job.buckets, files) for kind in kinds}
-        self._statements = [StatementColumns(self._oddities) for _ in range(job.buckets)]
-        self._held: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
+        self._tables = {kind.file: ShardTable(folder, kind, choice.buckets, files) for kind in kinds}
+        self._statements = [StatementColumns(self._oddities) for _ in range(choice.buckets)]
+        self._batches: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
         self._objects = self._rows = 0  # statements kept as Python objects, and in either form
         self._properties: list[Row] = []
 
@@ -262,13 +273,13 @@ class _Reading:
         """Converts statements to Arrow columns, which take a fifth of the memory; writes them if enough."""
         for bucket, columns in enumerate(self._statements):
             if len(columns):
-                self._held[bucket].append(columns.rows())
+                self._batches[bucket].append(columns.rows())
                 self._statements[bucket] = StatementColumns(self._oddities)
         self._rows += self._objects
         self._objects = 0
         if at_end or self._rows >= BUFFERED_ROWS:
-            self._tables[OF_STATEMENTS.file].write(self._held)
-            self._held = [[] for _ in self._held]
+            self._tables[OF_STATEMENTS.file].write(self._batches)
+            self._batches = [[] for _ in self._batches]
             self._rows = 0
 
     def end(self, report: dict[str, Any], needless: int) -> dict[str, Any]:
@@ -310,10 +321,10 @@ class NeedlessItems:
         hits = [start - 1] * len(self._needles)  # the next occurrence of each needle
         passed = 0
         while start < stop:
-            for place, needle in enumerate(self._needles):
-                if hits[place] < start:
+            for position, needle in enumerate(self._needles):
+                if hits[position] < start:
                     hit = find(data, needle, start, stop)
-                    hits[place] = stop if hit < 0 else hit
+                    hits[position] = stop if hit < 0 else hit
             nearest = min(hits)
             end = data.find(b"\n", start, nearest)
             item = _ITEM.match(data, start, end) if plain and end >= 0 else None

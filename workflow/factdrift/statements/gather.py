@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -35,12 +35,12 @@ from factdrift.wikidata.shares import Account, check_shares
 from factdrift.wikidata.streams import file_size
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
 
-if TYPE_CHECKING:
-    from factdrift.statements.jobs import Gather, Snapshot
-
 CLASSES = schema_of("id: int32, label: string, superclasses: [int32]")
 """One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A
 class without a line in the dump has no label and no superclasses."""
+
+MEMORY = 1000
+"""Megabytes of memory that queries take before they spill to disk."""
 
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
@@ -48,7 +48,23 @@ WARNINGS_NAMED = 5
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines", "foreign_ids")
 
 
-def gather_bucket(job: "Gather") -> None:
+class SnapshotFiles(NamedTuple):
+    """The side tables of a snapshot, and its counts."""
+
+    properties: Path
+    classes: Path
+    json: Path
+
+
+def gather_bucket(
+    shard_dirs: Sequence[Path],
+    bucket: int,
+    properties: Path,
+    statements: Path,
+    entities: Path,
+    translations: Path | None = None,
+    memory: int = MEMORY,
+) -> None:
     """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
 
     With `translations` it also writes their terms, and those of the bucket's properties, in other languages
@@ -58,19 +74,18 @@ def gather_bucket(job: "Gather") -> None:
     is not in it, the datatype is inferred from the value. Raises InputError if the shards are not exactly
     those of one dump.
     """
-    shard_dirs, bucket = _folders(job.shard_dirs), job.bucket
+    shard_dirs = _folders(shard_dirs)
     reports = _reports(shard_dirs)
     if not 0 <= bucket < reports[0]["buckets"]:
         raise InputError(f"--bucket {bucket}: the shards have buckets 0 to {reports[0]['buckets'] - 1}")
     buckets = reports[0]["buckets"]
-    with database(job.memory) as connection:
+    with database(memory) as connection:
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets), "items")
         read = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets)
         register_stream(connection, "read_statements", read)
-        connection.read_parquet(only_file(job.properties)).create_view("properties")
-        entities = "SELECT * EXCLUDE (line) FROM items ORDER BY id"
-        _write(connection, entities, ENTITIES, job.entities)
-        statements = """
+        connection.read_parquet(only_file(properties)).create_view("properties")
+        _write(connection, "SELECT * EXCLUDE (line) FROM items ORDER BY id", ENTITIES, entities)
+        typed = """
             SELECT s.* EXCLUDE (inferred, line)
                 REPLACE (coalesce(s.datatype, p.datatype, s.inferred) AS datatype)
             FROM read_statements s
@@ -78,8 +93,8 @@ def gather_bucket(job: "Gather") -> None:
             LEFT JOIN properties p ON p.id = s.property
             ORDER BY s.subject, s.position
         """
-        _write(connection, statements, STATEMENTS, job.statements)
-        if job.translations is not None:
+        _write(connection, typed, STATEMENTS, statements)
+        if translations is not None:
             translated = shard_dirs if reports[0]["languages"] else []
             read = read_bucket(translated, OF_TRANSLATIONS, bucket, buckets)
             register_stream(connection, "read_translations", read)
@@ -90,10 +105,17 @@ def gather_bucket(job: "Gather") -> None:
                     USING (id, line)
                 ORDER BY id, language
             """
-            _write(connection, terms, TRANSLATIONS, job.translations)
+            _write(connection, terms, TRANSLATIONS, translations)
 
 
-def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
+def gather_snapshot(
+    shard_dirs: Sequence[Path],
+    dump: Path,
+    max_bad_lines: float,
+    files: SnapshotFiles,
+    together: Path | None = None,
+    memory: int = MEMORY,
+) -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
     With `together` the shards' folders are moved into one, so that a job of a bucket needs one file of the
@@ -101,7 +123,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     the dump, if the share of its lines or of its text that cannot be used is above `max_bad_lines`, if a line
     is torn, or if it has no item. Where text may be missing, a warning is printed and stored with the counts.
     """
-    dump, shard_dirs = job.dump, _folders(job.shard_dirs)
+    shard_dirs = _folders(shard_dirs)
     reports = _reports(shard_dirs)
     file_size(dump)  # raises InputError if there is none
     check_same(dump, identity(dump), reports[0]["dump"])
@@ -112,9 +134,9 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     if not shares[0]["divided"]:  # each shard has read the whole file
         shares = shares[:1]
     text_bytes = sum(share["text_bytes"] for share in shares)
-    _check_bad_lines(dump, totals, bad, text_bytes, job.max_bad_lines)
+    _check_bad_lines(dump, totals, bad, text_bytes, max_bad_lines)
     warnings = [*_warnings(totals, bad, shares), *_oddities(reports, totals)]
-    with database(job.memory) as connection:
+    with database(memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
         if not counts["items"]:
@@ -122,9 +144,9 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
                 f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
             )
         query = "SELECT * EXCLUDE (line) FROM properties ORDER BY id"
-        properties = _write(connection, query, PROPERTIES, job.properties)
-        classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
-    found = sum(report["properties"] + report["items"] for report in reports)
+        properties = _write(connection, query, PROPERTIES, files.properties)
+        classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, files.classes)
+    listed = sum(report["properties"] + report["items"] for report in reports)
     summary = {
         "dump": reports[0]["dump"],
         "newest": counts["newest"],
@@ -138,7 +160,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         "lexemes": totals["lexemes"],
         "other": totals["other"],
         "rejected": totals["rejected"],
-        "duplicates": found - properties - counts["items"],
+        "duplicates": listed - properties - counts["items"],
         "bad_lines": totals["bad_lines"],
         "bad_bytes": totals["bad_bytes"],
         "first_bad_lines": bad[:BAD_LINES_NAMED],
@@ -152,9 +174,9 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     }
     for warning in warnings:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
-    write_text(json.dumps(summary, indent=1), job.json)
-    if job.together is not None:
-        with new_folder(job.together) as folder:
+    write_text(json.dumps(summary, indent=1), files.json)
+    if together is not None:
+        with new_folder(together) as folder:
             for shard_dir in shard_dirs:
                 shutil.move(shard_dir, folder / shard_dir.name)  # `shards` may be a link to another disk
     return summary
@@ -272,8 +294,8 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     reports.sort(key=lambda report: report["shard"])
     for key in ("dump", "shards", "buckets", "scope", "names", "languages"):
         if any(report[key] != reports[0][key] for report in reports):
-            found = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
-            raise InputError(f"--shard-dirs: the shards differ in {key}: {found}; remove them and run again")
+            listed = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
+            raise InputError(f"--shard-dirs: the shards differ in {key}: {listed}; remove them and run again")
     shards = [report["shard"] for report in reports]
     if shards != list(range(reports[0]["shards"])):
         raise InputError(
@@ -302,11 +324,11 @@ def _check_bad_lines(
 
     Lines that begin as one entity and end as another say that text is missing, no matter how many they are.
     """
-    found = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
+    listed = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
     if totals["torn_lines"] and max_bad_lines < 1:
         raise DamagedDump(
             f"{dump}: {totals['torn_lines']:,} lines begin as one entity and end as another, so what was "
-            f"between them is missing. First bad lines: {found}. Download the dump again and compare its "
+            f"between them is missing. First bad lines: {listed}. Download the dump again and compare its "
             "checksum, or set `max_bad_lines: 1` in the configuration to use what is left"
         )
     few = totals["bad_lines"] <= max_bad_lines * totals["lines"]
@@ -315,7 +337,7 @@ def _check_bad_lines(
     raise DamagedDump(
         f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines ({totals['bad_bytes']:,} of "
         f"{text_bytes:,} bytes) cannot be used, more than the share {max_bad_lines:g} that `max_bad_lines` "
-        f"allows. First: {found}. Download the dump again, or set `max_bad_lines` higher in the "
+        f"allows. First: {listed}. Download the dump again, or set `max_bad_lines` higher in the "
         "configuration to skip them"
     )
 
@@ -331,7 +353,7 @@ def _warnings(
             f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
         )
     jumps = suspicious([share["course"] for share in shares])
-    for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
+    for part, jump, missing in sorted(jumps, key=lambda entry: -entry[2])[:WARNINGS_NAMED]:
         line = sum(share["line_ends"] for share in shares[:part]) + jump.line
         yield (
             f"the numbers of the items jump from Q{jump.before} to Q{jump.after} before line {line:,}: some "

@@ -18,16 +18,15 @@ class Extract(Job, command="statements extract"):
         Literal["held", "all"],
         "items without full statements that still get a row: classes and units (held) or every one (all)",
     ] = "all"
-    parse_all: Annotated[bool, "parse also lines that could be skipped by their bytes (for tests)"] = False
     languages: Annotated[
         tuple[str, ...], "languages other than English whose terms are kept", Flag("CODE")
     ] = ()
     output: Annotated[Output, "folder of the shard"]
 
     def run(self) -> None:
-        from factdrift.statements.extract import extract
+        from factdrift.statements.extract import Choice, extract
 
-        extract(self)
+        extract(self.dump, self.fill(Choice), self.output)
 
 
 class OfShards(Job):
@@ -47,7 +46,15 @@ class Gather(OfShards, command="statements gather"):
     def run(self) -> None:
         from factdrift.statements.gather import gather_bucket
 
-        gather_bucket(self)
+        gather_bucket(
+            self.shard_dirs,
+            self.bucket,
+            self.properties,
+            self.statements,
+            self.entities,
+            self.translations,
+            self.memory,
+        )
 
 
 class Snapshot(OfShards, command="statements snapshot"):
@@ -62,6 +69,7 @@ class Snapshot(OfShards, command="statements snapshot"):
     together: Annotated[Output | None, "folder that the folders of the shards are moved to at the end"] = None
 
     def run(self) -> None:
-        from factdrift.statements.gather import gather_snapshot
+        from factdrift.statements.gather import SnapshotFiles, gather_snapshot
 
-        gather_snapshot(self)
+        files = SnapshotFiles(self.properties, self.classes, self.json)
+        gather_snapshot(self.shard_dirs, self.dump, self.max_bad_lines, files, self.together, self.memory)

@@ -310,8 +310,8 @@ def read_bucket(
     They can be read once, and a batch is in memory at a time.
     """
     schema = kind.schema
-    places = [place for place, name in enumerate(schema.names) if not columns or name in columns]
-    options = ipc.IpcReadOptions(included_fields=places)
+    positions = [position for position, name in enumerate(schema.names) if not columns or name in columns]
+    options = ipc.IpcReadOptions(included_fields=positions)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for folder in folders:
@@ -319,7 +319,9 @@ def read_bucket(
                 pa.memory_map(str(folder / kind.file)) as source,
                 ipc.open_file(source, options=options) as file,
             ):
-                for place in range(bucket, file.num_record_batches - 1, buckets):
-                    yield file.get_batch(place)
+                for position in range(bucket, file.num_record_batches - 1, buckets):
+                    yield file.get_batch(position)
 
-    return pa.RecordBatchReader.from_batches(pa.schema([schema.field(place) for place in places]), batches())
+    return pa.RecordBatchReader.from_batches(
+        pa.schema([schema.field(position) for position in positions]), batches()
+    )

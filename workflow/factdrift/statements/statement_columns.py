@@ -171,9 +171,9 @@ class StatementColumns:
         columns: tuple[list[Any], ...] = (self._ids, self._ranks, self._snaks, self._datatypes)
         for values in (*columns, self._objects, self._keys, self._jsons):
             del values[row:]
-        for each in self._sparse.values():
-            while each and next(reversed(each)) >= row:
-                each.popitem()
+        for cells in self._sparse.values():
+            while cells and next(reversed(cells)) >= row:
+                cells.popitem()
 
     def rows(self) -> pa.RecordBatch:
         """The statements as rows of SHARD_STATEMENTS, in the order of their adding."""
@@ -195,10 +195,10 @@ class StatementColumns:
             "line": np.repeat(np.array(self._lines, np.int64), counts),
         }
         for name, kind in _SPARSE.items():
-            found = self._sparse[name]
-            places = np.zeros(length, np.int32)
-            places[list(found)] = np.arange(1, len(found) + 1)
-            columns[name] = pa.array([_DEFAULTS.get(name), *found.values()], kind).take(pa.array(places))
+            stored = self._sparse[name]
+            positions = np.zeros(length, np.int32)
+            positions[list(stored)] = np.arange(1, len(stored) + 1)
+            columns[name] = pa.array([_DEFAULTS.get(name), *stored.values()], kind).take(pa.array(positions))
         return pa.RecordBatch.from_pydict(columns, schema=SHARD_STATEMENTS)
 
 

@@ -35,7 +35,7 @@ class OfDates(Job):
         return dates
 
 
-class Chains(OfDates, command="streams chains"):
+class Chains(OfDates, command="streams chains", implied_inputs="filters"):
     """Link the updates of a bucket over all intervals."""
 
     updates: Annotated[Paths, "a table per interval"]
@@ -68,7 +68,7 @@ class Assemble(OfDates, command="streams assemble"):
         return f"{rows:,} updates of {len(self.datasets)} intervals"
 
 
-class AsOf(OfDates, command="streams asof", beside="words"):
+class AsOf(OfDates, command="streams asof", implied_inputs="words"):
     """Write questions about what held on a date."""
 
     stream: Annotated[Path, "what `assemble` wrote"]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import fetched, growing, sql
 from factdrift.tempripple.claims import day_number as ordinal_of
+from factdrift.wikidata.filters import dropped_as
 from factdrift.wikidata.time import pack_date, unpack
 
 EVER, NEVER_ENDS = -(10**15), 10**15
@@ -330,14 +331,15 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
     )
 
 
-_RANK_STATUS = """CASE
+def _rank_status() -> str:
+    """SQL: a RankStatus. Ranks are looked at once more: a filter sees what those before it leave."""
+    return f"""CASE
     WHEN rank = 'deprecated' THEN 'deprecated'
-    WHEN dropped_by = 'restrictive_qualifier' THEN 'in_part'
-    WHEN dropped_by IN ('keep_latest', 'preferred') THEN 'aside'
+    WHEN {dropped_as("in_part")} THEN 'in_part'
+    WHEN {dropped_as("aside")} THEN 'aside'
     WHEN functional AND rank = 'normal'
         AND bool_or(rank = 'preferred') OVER (PARTITION BY dump, subject, property) THEN 'aside'
     ELSE 'current' END"""
-"""SQL: a Standing. A filter sees only what those before it leave, so ranks are looked at here once more."""
 
 
 def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended, output: Path) -> None:
@@ -347,7 +349,7 @@ def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: E
     """
     db.execute(
         f"""SELECT subject, property, dump, statement,
-            CASE WHEN snak = 'value' THEN object ELSE {UNNAMED} END AS value, {_RANK_STATUS} AS standing,
+            CASE WHEN snak = 'value' THEN object ELSE {UNNAMED} END AS value, {_rank_status()} AS standing,
             starts, ends, start_unknown, end_unknown, has_pit AND len(starts) = 0 AS measured
         FROM stated JOIN linked USING (subject, property)
         WHERE datatype = '{ITEM}' AND (snak <> 'value' OR object > 0)

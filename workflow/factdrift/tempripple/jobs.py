@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MemoryMb = Annotated[int, "for the tables"]
 
 
-class WithTables(Job, beside="resources"):
+class WithTables(Job, implied_inputs="resources"):
     """A job that reads the method's tables."""
 
     resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
@@ -81,7 +81,7 @@ class Rdf(WithTables, command="tempripple rdf"):
 class Load(Job, command="tempripple load"):
     """RDF into the database of the local SPARQL server."""
 
-    rdf: Annotated[Paths, "what `rdf` wrote", Flag(by_place=True)]
+    rdf: Annotated[Paths, "what `rdf` wrote", Flag(positional=True)]
     output: Annotated[Output, "folder of the database"]
 
     def run(self) -> str:
@@ -260,7 +260,9 @@ class Sparql(Job, command="tempripple sparql"):
     For example: factdrift tempripple sparql query.rq --format csv
     """
 
-    query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
+    query: Annotated[
+        Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(positional=True)
+    ]
     database: Annotated[Path | None, "what `load` made; default: the one under results/snapshots"] = None
     format: Literal["table", "csv", "json"] = "table"
 
@@ -297,11 +299,11 @@ class Score(Job, command="tempripple score"):
     For example: factdrift tempripple score results/tempripple.parquet predictions.csv
     """
 
-    items_: Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
+    items_: Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", positional=True)]
     predictions: Annotated[
         Path,
         "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
-        Flag(by_place=True),
+        Flag(positional=True),
     ]
     facts: Annotated[Path | None, "tr_facts: adds the correlation with durations"] = None
     cutoff: Annotated[

@@ -73,7 +73,7 @@ class _Rows:
         self.megabytes = path.stat().st_size / max(total, 1) / 1e6  # a row
         self.progress = Progress(f"reading {path.parent.name}/{path.name}", total, "rows", beside="MB")
         self.batches = self.file.iter_batches(min(rows, BLOCK), columns=list(columns), use_threads=False)
-        self.held = self.schema.empty_table()
+        self.buffer = self.schema.empty_table()
         self.subjects: NDArray[np.int32] = np.empty(0, np.int32)
         self.ended = False
 
@@ -88,7 +88,7 @@ class _Rows:
             elif batch.num_rows:
                 self.progress.advance(batch.num_rows, beside=batch.num_rows * self.megabytes)
                 table = pa.Table.from_batches([batch]).select(self.schema.names)
-                self.held = pa.concat_tables([self.held, table]) if len(self.subjects) else table
+                self.buffer = pa.concat_tables([self.buffer, table]) if len(self.subjects) else table
                 self.subjects = np.concatenate([self.subjects, batch["subject"].to_numpy()])
                 if (self.subjects[1:] < self.subjects[:-1]).any():
                     raise InputError(f"{self.path}: not sorted by subject; make it again")
@@ -96,8 +96,8 @@ class _Rows:
     def give(self, rows: int) -> pa.Table:
         """Removes and returns the first rows."""
         # combine_chunks() copies: each column becomes one array, and the old buffers can be freed.
-        block = self.held.slice(0, rows).combine_chunks()
-        self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
+        block = self.buffer.slice(0, rows).combine_chunks()
+        self.buffer, self.subjects = self.buffer.slice(rows).combine_chunks(), self.subjects[rows:].copy()
         return block
 
 
@@ -120,7 +120,7 @@ class Lookup:
         self.ends = np.cumsum(sizes, dtype=np.int64)
         self.batches: Iterator[pa.RecordBatch] = iter(())
         self.group = -1
-        self.held: list[tuple[int, pa.RecordBatch]] = []
+        self.buffer: list[tuple[int, pa.RecordBatch]] = []
         """Batches that may still be needed, each with the number of its first row."""
         self.read = 0
         """Number of the first row that was neither read nor skipped."""
@@ -139,14 +139,14 @@ class Lookup:
             raise InputError(f"{self.path}: has no row {end - 1}; make the table that refers to it again")
         self._read(first, end)
         # Numbers ascend except within a subject, so they fall into few contiguous pieces of batches.
-        starts = np.array([start for start, _ in self.held])
+        starts = np.array([start for start, _ in self.buffer])
         batches = np.searchsorted(starts, np.where(present, rows, first), side="right") - 1
         # A null belongs to the batch of the row before it.
         batches = batches[np.maximum.accumulate(np.where(present, np.arange(len(rows)), 0))]
         edges = np.flatnonzero(np.diff(batches, prepend=-1))
         pieces = []
         for begin, until in zip(edges, [*edges[1:], len(rows)], strict=True):
-            start, batch = self.held[batches[begin]]
+            start, batch = self.buffer[batches[begin]]
             numbers = pa.array(rows[begin:until] - start, mask=~present[begin:until])
             piece = batch.select(schema.names).take(numbers)
             pieces.append(pa.RecordBatch.from_arrays(piece.columns, schema=schema))
@@ -154,7 +154,7 @@ class Lookup:
 
     def _read(self, first: int, end: int) -> None:
         """Drops batches before row `first` and reads up to row `end`; row groups in between are not read."""
-        self.held = [(start, batch) for start, batch in self.held if start + batch.num_rows > first]
+        self.buffer = [(start, batch) for start, batch in self.buffer if start + batch.num_rows > first]
         if self.group >= 0 and self.ends[self.group] <= first:
             self.batches = iter(())
         while self.read < end:
@@ -168,13 +168,13 @@ class Lookup:
                 )
                 continue
             if self.read + batch.num_rows > first:
-                self.held.append((self.read, batch))
+                self.buffer.append((self.read, batch))
             self.read += batch.num_rows
 
 
-def place(subjects: NDArray[np.integer], places: NDArray[np.integer]) -> NDArray[np.int64]:
+def cell(subjects: NDArray[np.integer], positions: NDArray[np.integer]) -> NDArray[np.int64]:
     """Packs subject and position (or relation) into one number with the same order. [n], int64."""
-    return (subjects.astype(np.int64) << 32) + places.astype(np.int64)
+    return (subjects.astype(np.int64) << 32) + positions.astype(np.int64)
 
 
 _DATE = np.dtype(

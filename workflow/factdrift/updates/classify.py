@@ -10,9 +10,10 @@ the rules are run on a few specimens of each relation instead of on all its grou
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -21,16 +22,14 @@ from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_tables
+from factdrift.updates.dumps import Dump
 from factdrift.updates.filters import with_subclasses
-from factdrift.updates.method import Method, numbers
+from factdrift.updates.method import UpdateSettings, numbers
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import read_rules, steps
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.time import DAY, Time, pack_date
-
-if TYPE_CHECKING:
-    from factdrift.updates.jobs import Classify
 
 UPDATES = schema_of(
     *JOINED,
@@ -42,7 +41,7 @@ UPDATES = schema_of(
 UNTOUCHED = schema_of("property: int32, rule label dropped_by: string, triples: int64")
 """One row a relation: the number of its triples in untouched groups, and what is decided about them."""
 
-NEWBORN = 0
+NEW_ENTITY = 0
 """The id of a made-up new entity; no item of a dump has it."""
 
 _SPECIMENS = list(itertools.product((False, True), (False, True), (1, 2)))
@@ -57,22 +56,48 @@ _CARRIED = frozenset(
 """Columns of the triples that no rule uses."""
 
 
-def classify(job: "Classify") -> int:
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """What the labels of a bucket's triples are made from (`factdrift updates classify --help`)."""
+
+    triples: Path
+    old: Dump
+    new: Dump
+    relations: Path
+    new_entities: Sequence[Path]
+    old_entities: Sequence[Path]
+    entities: Sequence[Path]
+    properties: Sequence[Path]
+    labels: Sequence[Path]
+    classes: Sequence[Path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Only:
+    """The ids, or the file of ids, to which the dataset is restricted; nothing given is no restriction."""
+
+    relations: Sequence[str] = ()
+    subjects: Path | None = None
+    classes: Sequence[str] = ()
+
+
+def classify(
+    tables: Tables, only: Only, rule_table: Path, method: UpdateSettings, output: Path, untouched: Path
+) -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
     `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others
     (UNTOUCHED, by property). Raises InputError if a rule decides on the latter, or `only` cannot be read.
     """
-    method = job.settings
-    rules = read_rules(job.rules, method.variant)
+    rules = read_rules(rule_table, method.variant)
     kept = 0
     with database() as db:
-        asked = _asked(db, job)
+        asked = _restriction(db, only, tables)
         db.execute("CREATE TEMP TABLE tally (property INTEGER, asked BOOLEAN, triples BIGINT)")
-        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
-        db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(job.new_entities)})")
-        _mentioned(db, job)
-        statements = Statements(job.old, job.new)
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(tables.relations)})")
+        db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(tables.new_entities)})")
+        _mentioned(db, tables, method)
+        statements = Statements(tables.old, tables.new)
 
         def decided(joined: pa.Table, queries: Sequence[str]) -> pa.Table:
             db.register("triples", joined.append_column("line", pa.array(range(joined.num_rows))))
@@ -90,7 +115,7 @@ def classify(job: "Classify") -> int:
         def labelled() -> Iterator[pa.Table]:
             nonlocal kept
             queries = steps(rules, asked, method)
-            for block in divided(job.triples):
+            for block in divided(tables.triples):
                 db.register("others", block.untouched)
                 db.execute(f"INSERT INTO tally SELECT property, {asked}, count(*) FROM others GROUP BY ALL")
                 db.unregister("others")
@@ -100,48 +125,48 @@ def classify(job: "Classify") -> int:
                 kept += labels["dropped_by"].null_count
                 yield pa.table([*joined.columns, *labels.columns], schema=UPDATES)
 
-        write_tables(db, labelled(), UPDATES, job.output)
+        write_tables(db, labelled(), UPDATES, output)
         tally = db.sql("SELECT property, asked, sum(triples) FROM tally GROUP BY ALL ORDER BY ALL").fetchall()
-        db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
+        db.execute(f"INSERT INTO newborn VALUES ({NEW_ENTITY})")
         specimens = _specimens(sorted({number for number, _, _ in tally}), method)
         table = pa.Table.from_pylist(specimens, schema_of(*JOINED, "subject_gone: bool"))
-        found = decided(table, steps(rules, "true", method)).to_pylist()
+        decisions = decided(table, steps(rules, "true", method)).to_pylist()
     fates: dict[int, tuple[str, str, str]] = {}
-    for specimen, each in zip(specimens, found, strict=True):
-        fate = (each["rule"], each["label"], each["dropped_by"])
+    for specimen, decision in zip(specimens, decisions, strict=True):
+        fate = (decision["rule"], decision["label"], decision["dropped_by"])
         same = fates.setdefault(specimen["property"], fate) == fate
         if not same or fate[2] not in ("unchanged", "unknown"):
             raise InputError(
-                f"{job.rules}: the rule {fate[0]!r} makes {fate[1]!r} of triples of P{specimen['property']} "
+                f"{rule_table}: the rule {fate[0]!r} makes {fate[1]!r} of triples of P{specimen['property']} "
                 "that were neither added nor removed and have no date; let it ask for one of these"
             )
     counted = []
     for number, is_asked, triples in tally:
         rule, label, dropped_by = fates[number]
         counted.append((number, rule, label, dropped_by if is_asked else "only", triples))
-    write_parquet(table_of(counted, UNTOUCHED), job.untouched)
+    write_parquet(table_of(counted, UNTOUCHED), untouched)
     return kept
 
 
-def _asked(db: duckdb.DuckDBPyConnection, job: "Classify") -> str:
+def _restriction(db: duckdb.DuckDBPyConnection, only: Only, tables: Tables) -> str:
     """SQL: whether `only` includes a triple, by its relation and subject; makes the tables it reads."""
     conditions = []
-    if job.only_relations:
-        conditions.append(f"property IN (SELECT unnest({sql(numbers(job.only_relations))}))")
-    if job.only_subjects is not None:
-        listed = pa.array(read_subjects(job.only_subjects), pa.int32())
+    if only.relations:
+        conditions.append(f"property IN (SELECT unnest({sql(numbers(only.relations))}))")
+    if only.subjects is not None:
+        listed = pa.array(read_subjects(only.subjects), pa.int32())
         db.register("listed", pa.table({"id": listed}))
         conditions.append("subject IN (SELECT id FROM listed)")
-    if job.only_classes:
-        if not job.classes:
+    if only.classes:
+        if not tables.classes:
             raise InputError("--only-classes needs --classes, the tables of both snapshots")
         # Instances in either dump.
         db.execute(
             f"""CREATE TEMP TABLE instances AS SELECT DISTINCT id FROM (
                 SELECT id, unnest(classes) AS class
-                FROM read_parquet({sql([*job.entities, *job.old_entities])})
-                WHERE id IN (SELECT subject FROM read_parquet({sql(job.triples)}))
-            ) WHERE class IN ({with_subclasses(job.classes, numbers(job.only_classes))})"""
+                FROM read_parquet({sql([*tables.entities, *tables.old_entities])})
+                WHERE id IN (SELECT subject FROM read_parquet({sql(tables.triples)}))
+            ) WHERE class IN ({with_subclasses(tables.classes, numbers(only.classes))})"""
         )
         conditions.append("subject IN (SELECT id FROM instances)")
     return " AND ".join(conditions) or "true"
@@ -158,36 +183,36 @@ def read_subjects(path: Path) -> list[int]:
     return items
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
+def _mentioned(db: duckdb.DuckDBPyConnection, tables: Tables, method: UpdateSettings) -> None:
     """TEMP TABLES of the subjects and objects of open groups, so that no others are kept in memory.
 
     names (id, name, aliases): the new dump's label, else the old's, else that of `labels`, with the aliases
     beside it, which are kept of objects only. gone (id): of those of any
     F-, the entities with a line in the old dump only; empty unless `merges: detect`.
     """
-    statements = Statements(job.old, job.new, ["object"])
+    statements = Statements(tables.old, tables.new, ["object"])
     db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN, object BOOLEAN)")
-    for block in divided(job.triples):
+    for block in divided(tables.triples):
         db.register("joined", statements.join(block.open))
         db.execute(
             """INSERT INTO seen SELECT subject, change = 'F-', false FROM joined
             UNION SELECT object, change = 'F-', true FROM joined WHERE object IS NOT NULL"""
         )
         db.unregister("joined")
-    db.register("supplied", supplied_labels(job.labels))
+    db.register("supplied", supplied_labels(tables.labels))
     gone = "SELECT 0 AS id WHERE false"
-    if job.settings.merges == "detect":
+    if method.merges == "detect":
         removed = "WHERE id IN (SELECT id FROM seen WHERE removed)"
-        gone = f"""SELECT id FROM read_parquet({sql(job.old_entities)}) {removed}
-            EXCEPT SELECT id FROM read_parquet({sql(job.entities)}) {removed}"""
+        gone = f"""SELECT id FROM read_parquet({sql(tables.old_entities)}) {removed}
+            EXCEPT SELECT id FROM read_parquet({sql(tables.entities)}) {removed}"""
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, arg_min(label, source) AS name,
             arg_min(aliases, source) FILTER (id IN (SELECT id FROM seen WHERE object)) AS aliases FROM (
-            SELECT 0 AS source, id, label, aliases FROM read_parquet({sql(job.entities)})
-            UNION ALL SELECT 1, id, label, aliases FROM read_parquet({sql(job.old_entities)})
-            UNION ALL SELECT 0, -id, label, aliases FROM read_parquet({sql(job.properties[0])})
-            UNION ALL SELECT 1, -id, label, aliases FROM read_parquet({sql(job.properties[1])})
+            SELECT 0 AS source, id, label, aliases FROM read_parquet({sql(tables.entities)})
+            UNION ALL SELECT 1, id, label, aliases FROM read_parquet({sql(tables.old_entities)})
+            UNION ALL SELECT 0, -id, label, aliases FROM read_parquet({sql(tables.properties[0])})
+            UNION ALL SELECT 1, -id, label, aliases FROM read_parquet({sql(tables.properties[1])})
             UNION ALL SELECT 2, id, label, [] FROM supplied
         ) WHERE label IS NOT NULL AND id IN (SELECT id FROM seen) GROUP BY id;
         CREATE TEMP TABLE gone AS {gone};
@@ -195,7 +220,7 @@ def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
     )
 
 
-def facts(method: Method) -> str:
+def facts(method: UpdateSettings) -> str:
     """SQL: the triples with the columns that the conditions of the rules name.
 
     `present` is F0 or F+. `start_before`, `start_in`, `start_after` place the start relative to the window
@@ -273,7 +298,7 @@ def facts(method: Method) -> str:
         WINDOW grp AS (PARTITION BY subject, property)"""
 
 
-def _specimens(properties: Sequence[int], method: Method) -> list[dict[str, Any]]:
+def _specimens(properties: Sequence[int], method: UpdateSettings) -> list[dict[str, Any]]:
     """Made-up triples of untouched groups of each relation; their subjects are negative numbers."""
     day = date.fromisoformat(str(method.t_old)) + timedelta(days=1)
     inside = Time(day.year, day.month, day.day, DAY, False, *[pack_date(day)] * 3)._asdict()
@@ -282,8 +307,8 @@ def _specimens(properties: Sequence[int], method: Method) -> list[dict[str, Any]
             "subject": -1 - number,
             "property": property_,
             "change": "F0",
-            "object": NEWBORN if is_new else None,
-            "key": str(place),
+            "object": NEW_ENTITY if is_new else None,
+            "key": str(copy),
             "time": inside if is_inside else None,
             "new_start_unknown": False,
             "new_end_unknown": False,
@@ -291,5 +316,5 @@ def _specimens(properties: Sequence[int], method: Method) -> list[dict[str, Any]
         }
         for property_ in properties
         for number, (is_inside, is_new, size) in enumerate(_SPECIMENS)
-        for place in range(size)
+        for copy in range(size)
     ]

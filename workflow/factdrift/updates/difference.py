@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query, write_tables
-from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
+from factdrift.updates.blocks import BLOCK, Lines, Lookup, cell, in_step
 from factdrift.updates.dumps import Dump
 from factdrift.updates.matching import COLUMNS, REPEATED, check_identities, match, match_repeated, side
-from factdrift.updates.method import Method, number, numbers
+from factdrift.updates.method import UpdateSettings, number, numbers
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.time import YEAR
 
@@ -34,7 +34,7 @@ _READ = (*COLUMNS, "id", "dated")
 
 
 def difference(
-    old: Dump, new: Dump, method: Method, output: Path, unchanged: bool = True, rows: int = BLOCK
+    old: Dump, new: Dump, method: UpdateSettings, output: Path, unchanged: bool = True, rows: int = BLOCK
 ) -> int:
     """Writes the triples of one bucket from its tables of both dumps; returns their number.
 
@@ -47,16 +47,16 @@ def difference(
 
 
 def _triples(
-    db: duckdb.DuckDBPyConnection, old: Dump, new: Dump, method: Method, unchanged: bool, rows: int
+    db: duckdb.DuckDBPyConnection, old: Dump, new: Dump, method: UpdateSettings, unchanged: bool, rows: int
 ) -> Iterator[pa.Table]:
     dumps = (old, new)
-    places = [Lookup(dump.kept, ["row"]) for dump in dumps]
+    kept_rows = [Lookup(dump.kept, ["row"]) for dump in dumps]
     statements = [Lookup(dump.filtered, REPEATED) for dump in dumps]
     first = np.zeros(2, np.int64)
     """Numbers of the first rows of the block."""
 
     def read(which: int, lines: Lines) -> pa.Table:
-        numbers = places[which].take(first[which] + lines)["row"].to_numpy()
+        numbers = kept_rows[which].take(first[which] + lines)["row"].to_numpy()
         return statements[which].take(numbers.astype(np.int64))
 
     unchecked = {0, 1}
@@ -84,7 +84,7 @@ def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lin
     is_new[new] = False
     come = np.flatnonzero(is_new)
     # Rows are sorted by subject and position already.
-    cells = [place(table["subject"].to_numpy(), table["property"].to_numpy()) for table in (before, after)]
+    cells = [cell(table["subject"].to_numpy(), table["property"].to_numpy()) for table in (before, after)]
     order = np.argsort(np.concatenate([cells[0], cells[1][come]]), kind="stable")
     here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])[order]
     there = np.concatenate([partner, come])[order]
@@ -104,7 +104,9 @@ def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lin
     return pa.table([value("subject"), value("property"), changes, *rows, value("dated")], schema=TRIPLES)
 
 
-def new_entities(statements: Path, triples: Path, old_entities: Path, method: Method, output: Path) -> int:
+def new_entities(
+    statements: Path, triples: Path, old_entities: Path, method: UpdateSettings, output: Path
+) -> int:
     """Writes one bucket's entities that came into being after T_old: id, property, created.
 
     `created` is the earliest date that makes an entity new.

@@ -1,14 +1,15 @@
-"""The eight filters of WikiFactDiff: each statement gets the name of the first filter that drops it.
+"""The filters of WikiFactDiff: each statement gets the name of the first filter that drops it.
 
-Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, relation) group. What they
-need to know about classes, properties and other items is written to two small tables first (`context`).
+Their order is that of `resources/filters.tsv`. Those of `_conditions` look at one statement, the last two at
+what is left of its (subject, relation) group. What they need to know about classes, properties and other
+items is written to two small tables first (`context`).
 """
 
 import functools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -21,13 +22,11 @@ from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, growing, sql, write_query, write_tables
 from factdrift.updates.blocks import DATES, KEPT, WRITER, in_blocks, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
-from factdrift.updates.method import Method, number, numbers
+from factdrift.updates.method import UpdateSettings, number, numbers
 from factdrift.updates.readings import high, low
+from factdrift.wikidata.filters import read_filters
 from factdrift.wikidata.tables import STATEMENTS, TIME
 from factdrift.wikidata.values import text_of
-
-if TYPE_CHECKING:
-    from factdrift.updates.jobs import Context, Preprocess
 
 FILTERED = schema_of(*STATEMENTS, "dropped_by: string")
 """One row a statement with `dropped_by`, the first filter that drops it, or null if none does."""
@@ -43,7 +42,22 @@ _FOR_KEPT = [
 _SEVERAL = (("start", "starts", "arg_min"), ("end", "ends", "arg_max"), ("pit", "pits", "arg_max"))
 
 
-def context(job: "Context") -> None:
+class Items(NamedTuple):
+    """The tables of a snapshot's items and of its classes."""
+
+    entities: Sequence[Path]
+    classes: Path
+
+
+def context(
+    own: Items,
+    other: Items,
+    properties: Path,
+    constraints: Path,
+    method: UpdateSettings,
+    relevant: Path,
+    relations: Path,
+) -> None:
     """Writes two tables that the filters of one snapshot use besides the statements.
 
     `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,
@@ -51,28 +65,26 @@ def context(job: "Context") -> None:
     own, in `reference` the new dump's. The tables of the other snapshot are read in `revised` only, where
     relevance in either dump is enough.
     """
-    method = job.settings
-    constraints = job.new_properties if method.variant == "reference" else job.properties
     with database() as db:
-        query = _relevant_items(job.entities, job.classes, method)
+        query = _relevant_items(own, method)
         if method.variant == "revised":
-            either = f"{query} UNION {_relevant_items(job.other_entities, job.other_classes, method)}"
-            query = f"SELECT id FROM read_parquet({sql(job.entities)}) SEMI JOIN ({either}) USING (id)"
-        write_query(db, f"{query} ORDER BY id", job.relevant)
-        write_query(db, _relations(job.classes, job.properties, constraints, method), job.relations)
+            either = f"{query} UNION {_relevant_items(other, method)}"
+            query = f"SELECT id FROM read_parquet({sql(own.entities)}) SEMI JOIN ({either}) USING (id)"
+        write_query(db, f"{query} ORDER BY id", relevant)
+        write_query(db, _relations(own.classes, properties, constraints, method), relations)
 
 
-def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> str:
+def _relevant_items(items: Items, method: UpdateSettings) -> str:
     """SQL: the ids of items with an English article that are no Wikimedia pages.
 
     Only ids are kept in memory, of the pages' classes and of the result.
     """
     if method.variant == "reference":
         words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words) or "false"
-        pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
+        pages = f"SELECT id FROM read_parquet({sql(items.classes)}) WHERE {words}"
     else:
-        pages = with_subclasses([classes], numbers(method.page_classes))
-    with_article = f"read_parquet({sql(entities)}) WHERE title IS NOT NULL"
+        pages = with_subclasses([items.classes], numbers(method.page_classes))
+    with_article = f"read_parquet({sql(items.entities)}) WHERE title IS NOT NULL"
     return f"""SELECT id FROM {with_article} AND id NOT IN (
             SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})
             WHERE class IN ({pages})
@@ -90,7 +102,7 @@ def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
         ) SELECT id FROM below"""
 
 
-def _relations(classes: Path, properties: Path, constraints: Path, method: Method) -> str:
+def _relations(classes: Path, properties: Path, constraints: Path, method: UpdateSettings) -> str:
     """SQL of `relations`; the types of a property are its P31, then P279, `type_steps` steps in all."""
     dated = f"len(list_intersect(separators, {sql(_times(method))})) > 0"
     always = sql(numbers(method.always_restrictive_properties))
@@ -128,24 +140,32 @@ def _relations(classes: Path, properties: Path, constraints: Path, method: Metho
         FROM every LEFT JOIN known USING (property) ORDER BY property"""
 
 
-def preprocess(job: "Preprocess") -> int:
+class Known(NamedTuple):
+    """The tables that `context` writes."""
+
+    relevant: Path
+    relations: Path
+
+
+def preprocess(
+    statements: Path, known: Known, day: int, method: UpdateSettings, output: Path, kept: Path
+) -> int:
     """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
 
-    Sorted by subject and position, as the statements are, which are filtered in blocks of subjects. Kept
-    statements are also written to a table of their own (KEPT), for the comparison of the dumps.
+    `day`: that of the dump, packed. Sorted by subject and position, as the statements are, which are filtered
+    in blocks of subjects. Kept statements are also written to a table of their own (KEPT), for the comparison
+    of the dumps.
     """
-    method = job.settings
-    cap = method.t_old if job.dump_is == "old" else method.t_new
-    known = pq.read_table(job.relevant)["id"].to_numpy()
-    with database() as db, growing(job.kept, KEPT, **WRITER) as keep:
-        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
-        steps = (_single_filters(db, method), _keep_latest(cap, method), _PREFERRED)
+    relevant = pq.read_table(known.relevant)["id"].to_numpy()
+    with database() as db, growing(kept, KEPT, **WRITER) as keep:
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(known.relations)})")
+        steps = (_single_filters(db, method), _keep_latest(day, method), _PREFERRED)
 
         def filtered() -> Iterator[pa.Table]:
             first = 0
-            for table in in_blocks(job.statements, STATEMENTS.names):
+            for table in in_blocks(statements, STATEMENTS.names):
                 table = _chosen_dates(db, table, method)
-                db.register("block", _block(table, known, method))
+                db.register("block", _block(table, relevant, method))
                 for step in steps:
                     db.execute(step)
                 dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
@@ -155,10 +175,10 @@ def preprocess(job: "Preprocess") -> int:
                 first += table.num_rows
                 yield pa.table([*table.columns, dropped], schema=FILTERED)
 
-        return write_tables(db, filtered(), FILTERED, job.output, **writer(FILTERED))
+        return write_tables(db, filtered(), FILTERED, output, **writer(FILTERED))
 
 
-def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.Table:
+def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: UpdateSettings) -> pa.Table:
     """The statements with `start`, `end` and `pit` chosen among `starts`, `ends` and `pits` where given.
 
     The earliest start, the latest end and point in time, by the first day that they may mean, then by the
@@ -177,8 +197,8 @@ def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method
         source = np.arange(table.num_rows)
         source[rows] = table.num_rows + np.arange(len(rows))
         both = pa.chunked_array([*table[name].chunks, *dates.cast(TIME).chunks], TIME)
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, table.schema.field(name), both.take(pa.array(source)))
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, table.schema.field(name), both.take(pa.array(source)))
     return table
 
 
@@ -187,12 +207,12 @@ def writer(schema: pa.Schema) -> dict[str, Any]:
     empty = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), empty)
     leaves = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
-    paths = [leaves.column(place).path for place in range(len(leaves))]
+    paths = [leaves.column(index).path for index in range(len(leaves))]
     return {"use_dictionary": [path for path in paths if path not in _SELDOM_TWICE]}
 
 
 def kept_rows(
-    db: duckdb.DuckDBPyConnection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: Method
+    db: duckdb.DuckDBPyConnection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: UpdateSettings
 ) -> pa.Table:
     """KEPT for the `kept` rows of a block of whole subjects whose first row has the number `first`."""
     rows = np.flatnonzero(kept.to_numpy())
@@ -215,10 +235,11 @@ def kept_rows(
     )
 
 
-def _block(table: pa.Table, known: NDArray[np.int32], method: Method) -> pa.Table:
+def _block(table: pa.Table, known: NDArray[np.int32], method: UpdateSettings) -> pa.Table:
     """The columns that the filters use, the row number, whether no text names the value, and whether subject
     and object are relevant."""
-    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "pit", "qualifiers"]
+    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "object", "pit"]
+    names.append("qualifiers")
     subjects = table["subject"].to_numpy()
     objects = pc.fill_null(table["object"], 0).to_numpy()
     return (
@@ -230,7 +251,7 @@ def _block(table: pa.Table, known: NDArray[np.int32], method: Method) -> pa.Tabl
     )
 
 
-def _unnamed(table: pa.Table, method: Method) -> NDArray[np.bool_]:
+def _unnamed(table: pa.Table, method: UpdateSettings) -> NDArray[np.bool_]:
     """[n] True for values of no known form that no text names: a sentence would show their JSON."""
     unread = pc.fill_null(pc.equal(table["key"], table["json"]), False)
     others = pc.invert(pc.is_in(table["datatype"], pa.array(method.dropped_datatypes, pa.string())))
@@ -249,34 +270,47 @@ def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_
     return is_known
 
 
-def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
-    """SQL of filters 1 to 6, which look at one statement: TEMP TABLE single from the view `block`."""
-    entity = "datatype IN ('wikibase-item', 'wikibase-property')"
-    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
-    objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
-    found = db.sql("SELECT property FROM relations WHERE restrictive ORDER BY property").fetchall()
-    restrictive = [property for (property,) in found if property not in _times(method)]
+def _single_filters(db: duckdb.DuckDBPyConnection, method: UpdateSettings) -> str:
+    """SQL of the filters that look at one statement: TEMP TABLE single from the view `block`."""
+    conditions = _conditions(db, method)
+    cases = "\n".join(
+        f"WHEN {conditions[filter_.name]} THEN {sql(filter_.name)}"
+        for filter_ in read_filters()
+        if filter_.name not in _OF_GROUPS
+    )
     return f"""CREATE OR REPLACE TEMP TABLE single AS
         SELECT line, subject, property, position, statement, rank, pit,
             coalesce(r.single_value, false) AS single_value,
             coalesce(r.latest_only, false) AS latest_only,
-            CASE
-            WHEN rank = 'deprecated' THEN 'rank'
-            WHEN snak <> 'value' THEN 'snak'
-            WHEN datatype IN ({datatypes}) OR unnamed THEN 'datatype'
-            WHEN NOT subject_relevant THEN 'subject'
-            {objects}
-            WHEN coalesce(r.meta, false) THEN 'meta_relation'
-            WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
-            END AS dropped_by
+            CASE {cases} END AS dropped_by
         FROM block LEFT JOIN relations r USING (property)"""
 
 
-def _times(method: Method) -> tuple[int, ...]:
+_OF_GROUPS = ("keep_latest", "preferred")
+
+
+def _conditions(db: duckdb.DuckDBPyConnection, method: UpdateSettings) -> dict[str, str]:
+    """Filter -> SQL: whether it drops a statement, by the columns of `block` and of its relation `r`."""
+    entity = "datatype IN ('wikibase-item', 'wikibase-property')"
+    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
+    properties = db.sql("SELECT property FROM relations WHERE restrictive ORDER BY property").fetchall()
+    restrictive = [property_ for (property_,) in properties if property_ not in _times(method)]
+    return {
+        "rank": "rank = 'deprecated'",
+        "snak": "snak <> 'value'",
+        "datatype": f"datatype IN ({datatypes}) OR unnamed",
+        "subject": "NOT subject_relevant",
+        "object": f"{sql(method.objects)} = 'relevant' AND {entity} AND NOT object_relevant",
+        "meta_relation": "coalesce(r.meta, false)",
+        "restrictive_qualifier": f"len(list_intersect(qualifiers, {sql(restrictive)})) > 0",
+    }
+
+
+def _times(method: UpdateSettings) -> tuple[int, ...]:
     return numbers((method.start, method.end, method.point_in_time))
 
 
-def _keep_latest(cap: int, method: Method) -> str:
+def _keep_latest(cap: int, method: UpdateSettings) -> str:
     """SQL of filter 7: of a dated group of a temporal functional relation one statement is kept, or none.
 
     TEMP TABLE late (line) of the dropped ones. The kept statement has `choice` 1. `paper`: if some statements

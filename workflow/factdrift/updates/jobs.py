@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.updates.dumps import Dump
-from factdrift.updates.method import PART, Method
+from factdrift.updates.method import PART, UpdateSettings
 
-Settings = Annotated[Method, Key(PART)]
+Settings = Annotated[UpdateSettings, Key(PART)]
 
 
 class Context(Job, command="updates context"):
@@ -31,17 +31,19 @@ class Context(Job, command="updates context"):
 
     def run(self) -> None:
         from factdrift.updates.dumps import check_dumps
-        from factdrift.updates.filters import context
+        from factdrift.updates.filters import Items, context
 
         if self.snapshots:
             old, new = self.snapshots
             dates = str(self.settings.snapshots_old), str(self.settings.snapshots_new)
             for warning in check_dumps(old, new, *dates):
                 print(f"factdrift: warning: {warning}", file=sys.stderr, flush=True)
-        context(self)
+        own, other = Items(self.entities, self.classes), Items(self.other_entities, self.other_classes)
+        constraints = self.new_properties if self.settings.variant == "reference" else self.properties
+        context(own, other, self.properties, constraints, self.settings, self.relevant, self.relations)
 
 
-class Preprocess(Job, command="updates preprocess"):
+class Preprocess(Job, command="updates preprocess", implied_inputs="filters"):
     """Name the filter that drops each statement of a bucket."""
 
     statements: Path
@@ -53,9 +55,12 @@ class Preprocess(Job, command="updates preprocess"):
     kept: Annotated[Output, "those that no filter drops, packed"]
 
     def run(self) -> str:
-        from factdrift.updates.filters import preprocess
+        from factdrift.updates.filters import Known, preprocess
 
-        return f"{preprocess(self):,} statements of the {self.dump_is} dump filtered"
+        known = Known(self.relevant, self.relations)
+        day = self.settings.t_old if self.dump_is == "old" else self.settings.t_new
+        rows = preprocess(self.statements, known, day, self.settings, self.output, self.kept)
+        return f"{rows:,} statements of the {self.dump_is} dump filtered"
 
 
 class Report(Job, command="updates report"):
@@ -124,6 +129,8 @@ class Classify(Job, command="updates classify"):
     untouched: Annotated[Output, "counts of the others"]
 
     def run(self) -> str:
-        from factdrift.updates.classify import classify
+        from factdrift.updates.classify import Only, Tables, classify
 
-        return f"{classify(self):,} triples reach the dataset"
+        only = Only(relations=self.only_relations, subjects=self.only_subjects, classes=self.only_classes)
+        kept = classify(self.fill(Tables), only, self.rules, self.settings, self.output, self.untouched)
+        return f"{kept:,} triples reach the dataset"

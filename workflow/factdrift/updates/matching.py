@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import fetched
-from factdrift.updates.blocks import Lines, Lookup, place
+from factdrift.updates.blocks import Lines, Lookup, cell
 from factdrift.updates.dumps import Dump
-from factdrift.updates.method import Method
+from factdrift.updates.method import UpdateSettings
 from factdrift.updates.readings import high, low
 
 COLUMNS = ("subject", "property", "position", "revision", "identity", "repeated")
@@ -55,7 +55,7 @@ class Matched(NamedTuple):
     groups_new: Lines
 
 
-def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.ChunkedArray:
+def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: UpdateSettings) -> pa.ChunkedArray:
     """A hash of each row's datatype and value; 0 if one of them is missing. [n], uint64."""
     value = table["key"]
     if method.variant == "reference":
@@ -70,7 +70,7 @@ def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -
     return hashes
 
 
-def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, method: Method) -> None:
+def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, method: UpdateSettings) -> None:
     """Raises InputError if the hash of row `line` in the kept table differs from one computed now."""
     row = Lookup(dump.kept, ["row", "identity"]).take(np.array([line]))
     value = Lookup(dump.filtered, ["datatype", "key", "json"]).take(row["row"].to_numpy().astype(np.int64))
@@ -199,7 +199,7 @@ def _by_identity(
 
     Equal rows keep their original order.
     """
-    cells = place(subjects, relations).astype(np.uint64)
+    cells = cell(subjects, relations).astype(np.uint64)
     keys = values ^ (cells * np.uint64(0x9E3779B97F4A7C15))
     keys ^= keys >> np.uint64(32)
     # Sorting numbers is several times as fast as argsort: the row number replaces the lowest bits.
@@ -223,7 +223,7 @@ def match_repeated(
     matched: Matched,
     ids: tuple[NDArray[np.uint64], NDArray[np.uint64]],
     read: Read,
-    method: Method,
+    method: UpdateSettings,
 ) -> tuple[Lines, Lines]:
     """Matches repeated values one to one: greedy over all pairs, the closest first.
 
@@ -266,7 +266,7 @@ def _same_ids(groups: tuple[Lines, Lines], ids: tuple[NDArray[np.uint64], ...]) 
 
 
 def _greedy(
-    db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: Method
+    db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: UpdateSettings
 ) -> tuple[Lines, Lines]:
     """Pairs (old `line`, new `line`) of rows of the same `grp`, closest first, each row used once."""
     equal = " + ".join(
@@ -298,6 +298,6 @@ def _greedy(
     return matched[:, 0], matched[:, 1]
 
 
-def _day(time: str, method: Method) -> str:
+def _day(time: str, method: UpdateSettings) -> str:
     """SQL: [low, high] of a date, so that matching and rules agree on which dates are equal."""
     return f"CASE WHEN {time} IS NOT NULL THEN [{low(time, method)}, {high(time, method)}] END"

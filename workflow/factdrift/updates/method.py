@@ -13,7 +13,7 @@ PART = "method"
 """The part of the configuration that holds the constants."""
 
 
-class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UpdateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`--settings` of the updates stage: keys of the configuration, by their full names outside of `method`.
 
     Descriptions and defaults are those of `config/config.schema.yaml`. What the configuration leaves to the

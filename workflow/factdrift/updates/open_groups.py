@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from factdrift.core.columns import schema_of
-from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, in_blocks, place, unpacked
+from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, cell, in_blocks, unpacked
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.dumps import Dump
 from factdrift.wikidata.tables import STATEMENTS
@@ -52,7 +52,7 @@ def divided(triples: Path) -> Iterator[Block]:
         subjects = block["subject"].to_numpy()
         added, removed = (pc.equal(block["change"], change).to_numpy() for change in ("F+", "F-"))
         touched = added | removed | block["dated"].to_numpy()
-        open_ = _over(np.logical_or, touched, place(subjects, block["property"].to_numpy()))
+        open_ = _over(np.logical_or, touched, cell(subjects, block["property"].to_numpy()))
         gone = _over(np.logical_and, removed, subjects)
         untouched = block.select(["subject", "property"]).filter(pa.array(~open_))
         yield Block(block.filter(pa.array(open_)), gone[open_], untouched)

@@ -5,20 +5,20 @@ Every date is read as an interval of packed days [low, high]; under `first_day` 
 comparisons thus serves all variants.
 """
 
-from factdrift.updates.method import Method
+from factdrift.updates.method import UpdateSettings
 from factdrift.wikidata.tables import time_bound
 
 
-def low(time: str, method: Method) -> str:
+def low(time: str, method: UpdateSettings) -> str:
     """SQL: the first day that the TIME expression `time` may mean (BIGINT, null if it is null)."""
     return time_bound(time, "first", method.variant, method.dates)
 
 
-def high(time: str, method: Method) -> str:
+def high(time: str, method: UpdateSettings) -> str:
     """SQL: the last day that the TIME expression `time` may mean."""
     return time_bound(time, "last", method.variant, method.dates)
 
 
-def inside(time_low: str, time_high: str, method: Method) -> str:
+def inside(time_low: str, time_high: str, method: UpdateSettings) -> str:
     """SQL: strictly between T_old and T_new; false where there is no date."""
     return f"coalesce({time_low} > {method.t_old} AND {time_high} < {method.t_new}, false)"

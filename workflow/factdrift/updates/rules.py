@@ -15,7 +15,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.switches import Variant
 from factdrift.core.tables import rows_of, sql
-from factdrift.updates.method import Method
+from factdrift.updates.method import UpdateSettings
 from factdrift.wikidata.time import YEAR
 from factdrift.words.templates import BLANK
 
@@ -63,7 +63,7 @@ SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity"
 """The kinds of groups that reach the dataset."""
 
 
-def steps(rules: list[Rule], asked: str, method: Method) -> list[str]:
+def steps(rules: list[Rule], asked: str, method: UpdateSettings) -> list[str]:
     """SQL that makes TEMP TABLE final from TEMP TABLE facts, one row each, with what is decided about it.
 
     `asked`: the condition under which a triple is one of those to which `only` restricts the dataset.
@@ -89,7 +89,7 @@ _AFTER_THE_RULES = """line, subject, property, change, datatype, object, key,
 """The columns that the steps after the rules need; copying others would take most of their time."""
 
 
-def _second_pass(method: Method) -> str:
+def _second_pass(method: UpdateSettings) -> str:
     """SQL: of two triples of a functional relation, one new and one removed, the removed one is obsolete.
 
     A triple that is obsolete by a rule keeps that rule's name.
@@ -103,7 +103,7 @@ def _second_pass(method: Method) -> str:
         FROM (SELECT *, {replaced} AS replaced FROM ruled WINDOW grp AS (PARTITION BY subject, property))"""
 
 
-def _without_undecided(method: Method) -> str:
+def _without_undecided(method: UpdateSettings) -> str:
     """SQL: groups with any unknown go, then triples to ignore, then groups that cannot be asked about.
 
     `no_label`: the subject or an object has no name, or the subject's name holds the blank of a cloze test.
@@ -113,7 +113,7 @@ def _without_undecided(method: Method) -> str:
     leak = "WHEN bool_or(dropped_by IS NULL AND leaks AND label <> 'static') OVER grp THEN 'leak'"
     names = "list_prepend(coalesce(object_name, text), coalesce(aliases, []))"
     subject, name = _words("subject_name"), _words("name")
-    held = f"list_filter({names}, lambda name: {name} <> '  ' AND contains({subject}, {name}))"
+    leaking = f"list_filter({names}, lambda name: {name} <> '  ' AND contains({subject}, {name}))"
     return f"""
         WITH decided AS (
             SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
@@ -125,7 +125,7 @@ def _without_undecided(method: Method) -> str:
             FROM decided d
             LEFT JOIN names s ON s.id = d.subject LEFT JOIN names o ON o.id = d.object
         ), compared AS (
-            SELECT * EXCLUDE (aliases), len({held}) > 0 AS leaks FROM named
+            SELECT * EXCLUDE (aliases), len({leaking}) > 0 AS leaks FROM named
         )
         SELECT * EXCLUDE (dropped_by, subject_name, text), coalesce(dropped_by, CASE
             WHEN bool_or(dropped_by IS NULL AND (subject_name IS NULL OR contains(subject_name, {sql(BLANK)})
@@ -163,7 +163,7 @@ _SCENARIO = """CASE
 _REPLACED = "news = 1 AND obsoletes = 1 AND statics = 0"
 
 # Amounts in two units (currencies, say) are no update of one another. A canonical amount ends with its unit.
-_ONE_UNIT = "len(list_distinct(list_filter(units, lambda unit: unit IS NOT NULL))) <= 1"
+_SAME_UNIT = "len(list_distinct(list_filter(units, lambda unit: unit IS NOT NULL))) <= 1"
 
 
 def _tally(source: str) -> str:
@@ -208,7 +208,7 @@ def _end() -> list[str]:
         f"CREATE OR REPLACE TEMP TABLE resolved AS {resolved}",
         f"""CREATE OR REPLACE TEMP TABLE final AS
         SELECT *, {_SCENARIO.format(replaced="is_replace", archive="obsoletes > 0")} AS scenario FROM (
-            SELECT *, dropped_by IS NULL AND {_REPLACED} AND {_ONE_UNIT} AS is_replace
+            SELECT *, dropped_by IS NULL AND {_REPLACED} AND {_SAME_UNIT} AS is_replace
             FROM {_tally("resolved")})""",
     ]
 

@@ -121,7 +121,7 @@ class Requests(OfSentences, command="verbalize requests"):
         return f"{rows:,} requests"
 
 
-class Sentences(OfSentences, command="verbalize sentences", beside="words"):
+class Sentences(OfSentences, command="verbalize sentences", implied_inputs="words"):
     """Read and filter the answers."""
 
     answers: Table
@@ -154,10 +154,10 @@ class Count(OfPrompts, command="verbalize count"):
         return f"{rows:,} different templates"
 
 
-class Published(OfPrompts, command="verbalize published", beside="words"):
+class Published(OfPrompts, command="verbalize published", implied_inputs="words"):
     """Read templates that others have published."""
 
-    file: Annotated[Path, "best_templates.json, triple_verbs, or a templates.parquet", Flag(by_place=True)]
+    file: Annotated[Path, "best_templates.json, triple_verbs, or a templates.parquet", Flag(positional=True)]
     settings: Annotated[Quality, Key("verbalization")]
 
     def run(self) -> str | None:

@@ -23,7 +23,7 @@ class Judge(Job, command="judge"):
     is printed.
     """
 
-    answers: Annotated[Path, "JSON Lines or Parquet", Flag(by_place=True)]
+    answers: Annotated[Path, "JSON Lines or Parquet", Flag(positional=True)]
     judge: Annotated[str | None, "a chat model that judges, too", Flag("MODEL")] = None
     which: Annotated[Literal["unclear", "all"], "the answers that it judges"] = "all"
     address: Annotated[str, "of its server, with the OpenAI chat API [default: OpenAI's]", Flag("URL")] = ""

@@ -122,12 +122,12 @@ class Bzip2Blocks:
             data += read
             marks = []
             for pattern, byte, shift, is_end in _PATTERNS:
-                place = find(data, pattern)
-                while place >= 0:
-                    bit = (place - byte) * 8 + shift
+                position = find(data, pattern)
+                while position >= 0:
+                    bit = (position - byte) * 8 + shift
                     if bit >= 0 and _bits(data, bit, _MAGIC_BITS) == (_END if is_end else _BLOCK):
                         marks.append(_Mark(begun * 8 + bit, is_end))
-                    place = find(data, pattern, place + 1)
+                    position = find(data, pattern, position + 1)
             kept = max(len(data) - _OVERLAP, 0) if read else len(data)
             yield from sorted(mark for mark in marks if mark.bit // 8 - begun < kept)
             if not read:
@@ -146,13 +146,13 @@ class Bzip2Blocks:
         data = file.read(-(-end // 8) - bit // 8)
         decompressor = bz2.BZ2Decompressor()
         try:
-            text = decompressor.decompress(_one_block_stream(data, bit % 8, end - bit))
+            text = decompressor.decompress(_single_block_stream(data, bit % 8, end - bit))
         except DAMAGED:
             return None
         return text if decompressor.eof else None
 
 
-def _one_block_stream(data: bytes, shift: int, length: int) -> bytes:
+def _single_block_stream(data: bytes, shift: int, length: int) -> bytes:
     """A bzip2 stream of one block: the `length` bits of `data` from bit `shift` on."""
     if shift:
         numbers = np.frombuffer(data, np.uint8)

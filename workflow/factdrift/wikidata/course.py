@@ -18,7 +18,7 @@ _LONG_STEPS = 30
 LEAST_MISSING = 1000
 """Entities that must seem to be missing for a jump to be named."""
 
-_LEAST_SEEN = 100
+_LEAST_LINES = 100
 """Places of a dump that must have been looked at for its order to be known."""
 
 _IN_ORDER = 0.95
@@ -100,7 +100,7 @@ def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
     Empty if the dump is too small, a slice, or in another order than Wikidata's own.
     """
     seen, rises = sum(part["seen"] for part in parts), sum(part["rises"] for part in parts)
-    if seen < _LEAST_SEEN or rises < _IN_ORDER * seen:
+    if seen < _LEAST_LINES or rises < _IN_ORDER * seen:
         return []
     usual = statistics.median(part["step"] for part in parts if part["seen"] > 1)
     if usual > _DENSE:
@@ -108,10 +108,10 @@ def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
     gaps = []
     last = 0
     for number, part in enumerate(parts):
-        step = part["step"] if part["seen"] >= _LEAST_SEEN else usual
+        step = part["step"] if part["seen"] >= _LEAST_LINES else usual
         border = [Jump(1, 1, last, part["first"])] if 0 < last < part["first"] else []
         last = part["last"] or last
-        for jump in (*border, *(Jump(*each) for each in part["jumps"])):
+        for jump in (*border, *(Jump(*jump_) for jump_ in part["jumps"])):
             missing = int((jump.after - jump.before) / max(step, 1)) - jump.lines
             if missing >= max(LEAST_MISSING, _LONG_STEPS * jump.lines):
                 gaps.append((number, jump, missing))

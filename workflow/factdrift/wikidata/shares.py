@@ -165,12 +165,12 @@ class Share:
                     number += passed
                 if begin == stop:
                     break
-                place = number, offset + begin - start
+                position = number, offset + begin - start
                 # `_text` has nothing more to remove from most lines, and does not copy them again.
                 comma = data.endswith(b",", begin, end)
-                text = self._text(data[begin : end - comma], place, comma)
+                text = self._text(data[begin : end - comma], position, comma)
                 if text and (all_are_mine or number // BLOCK % shards == shard):
-                    yield *place, text
+                    yield *position, text
                 number += 1
                 reached = end + 1
         self._blank_ends()
@@ -205,10 +205,10 @@ class Share:
                 "compare its checksum"
             )
 
-    def _text(self, line: bytes, place: tuple[int, int], comma: bool) -> bytes:
+    def _text(self, line: bytes, position: tuple[int, int], comma: bool) -> bytes:
         """The text of a line without commas and brackets of the array; records whether it opens or closes it.
 
-        `place`: its number and offset; `comma`: it ended in one that has been removed already. A bracket on
+        `position`: its number and offset; `comma`: it ended in a comma, which has been removed. A bracket on
         the line of an entity counts only if the rest of the line is a whole entity: what is left of a
         truncated line may begin or end with a bracket of its own.
         """
@@ -216,7 +216,7 @@ class Share:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         text = line.strip(_AROUND)
         if len(text) < len(line) or not line:
-            self._check_around(line, text, place, comma)
+            self._check_around(line, text, position, comma)
         else:
             self._blank_ends()
             self._after_comma = comma
@@ -228,15 +228,15 @@ class Share:
                 text = rest if self.account.opened else text
         if text:
             if self.account.closed:
-                self._fault(*place, 0, _AFTER_THE_END)
+                self._fault(*position, 0, _AFTER_THE_END)
             self.account.closed = text == b"]" or _is_last(text)
             if self.account.closed:
                 text = text[:-1].rstrip(_AROUND)
         return text
 
-    def _check_around(self, line: bytes, text: bytes, place: tuple[int, int], comma: bool) -> None:
+    def _check_around(self, line: bytes, text: bytes, position: tuple[int, int], comma: bool) -> None:
         """Records faults of the white space and commas around the text of a line, or in its place."""
-        number, offset = place
+        number, offset = position
         before = line[: len(line) - len(line.lstrip(_AROUND))]
         after = line[len(before) + len(text) :]
         first, begun, size = self._blank or (number, offset, 0)

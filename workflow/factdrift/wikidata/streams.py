@@ -92,9 +92,9 @@ def compression(path: Path) -> str:
 def damage(path: Path, start: int, end: int, error: object) -> DamagedDump:
     """The error for an archive that is damaged somewhere from byte `start` to byte `end`."""
     size = path.stat().st_size
-    place = f"between compressed bytes {start:,} and {end:,} of {size:,}"
+    bytes_ = f"between compressed bytes {start:,} and {end:,} of {size:,}"
     return DamagedDump(
-        f"{path}: the archive is truncated or corrupt {place} ({error}); download it again and compare its "
+        f"{path}: the archive is truncated or corrupt {bytes_} ({error}); download it again and compare its "
         "checksum"
     )
 
@@ -105,13 +105,13 @@ def check_padding(path: Path, start: int, end: int, at_end: bool) -> None:
         raise damage(path, start, end, f"{end - start:,} zeros in the place of text")
 
 
-def places(file: BinaryIO, magic: bytes, at: int, end: int | None = None) -> Iterator[int]:
+def occurrences(file: BinaryIO, magic: bytes, at: int, end: int | None = None) -> Iterator[int]:
     """The places of some bytes in a file that is not empty, from byte `at` to `end`, ascending."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped)[:end] as data:
-        place: int = find(data, magic, at)
-        while place >= 0:
-            yield place
-            place = find(data, magic, place + 1)
+        position: int = find(data, magic, at)
+        while position >= 0:
+            yield position
+            position = find(data, magic, position + 1)
 
 
 class PlainPieces:
@@ -154,7 +154,7 @@ more of them at a time fewer jumps would be seen.
 
 _WBITS_GZIP = 31
 
-ONE_MEMBER_UP_TO = 1 << 30
+MEMBER_LIMIT = 1 << 30
 """A file in which no member begins between bytes `_TINY` and this one counts as a file of one member."""
 
 _TINY = 64
@@ -178,16 +178,16 @@ class GzipMembers:
 
     def are_several(self) -> bool:
         """Whether the file has several members, so that shards can divide it."""
-        end = min(self._size, ONE_MEMBER_UP_TO)
+        end = min(self._size, MEMBER_LIMIT)
         return self._first(_TINY, end) < end
 
     def _first(self, at: int, end: int) -> int:
         """The place of the first member from byte `at` to `end`; the size of the file if there is none."""
         with self._path.open("rb") as file:
-            for place in places(file, _GZIP_MEMBER, at, end):
-                file.seek(place)
+            for position in occurrences(file, _GZIP_MEMBER, at, end):
+                file.seek(position)
                 if _is_member(file.read(_PROBED)):
-                    return place
+                    return position
         return self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
@@ -222,7 +222,7 @@ class GzipMembers:
                     waiting = file.read(_COMPRESSED_READ)
         except DAMAGED as error:
             # Where the next member begins says how much is lost; far behind it is not looked for.
-            end = self._first(start + 1, min(self._size, start + ONE_MEMBER_UP_TO))
+            end = self._first(start + 1, min(self._size, start + MEMBER_LIMIT))
             raise damage(self._path, start, end, error) from error
         return bytes(inflate.unused_data)
 
@@ -251,7 +251,7 @@ _SKIPPABLE_HEADER = 8
 _WIDEST_WINDOW = 1 << 27
 """Bytes to which a frame may refer back; the reader takes no more (`zstd` neither, without `--long`)."""
 
-ONE_FRAME_UP_TO = 1 << 30
+FRAME_LIMIT = 1 << 30
 """A file whose first frame is longer than this counts as a file of one frame."""
 
 
@@ -278,7 +278,7 @@ class ZstandardFrames:
         """Whether the file has several frames, so that shards can divide it."""
         with self._path.open("rb", buffering=0) as file:
             start = self._text_frame(file, 0)
-            end = self._end(file, start, ONE_FRAME_UP_TO)
+            end = self._end(file, start, FRAME_LIMIT)
             return end is not None and self._text_frame(file, end) < self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
@@ -292,7 +292,7 @@ class ZstandardFrames:
                     raise damage(
                         self._path,
                         start,
-                        self._first(file, start + 1, start + ONE_MEMBER_UP_TO),
+                        self._first(file, start + 1, start + MEMBER_LIMIT),
                         "no whole frame",
                     )
                 self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
@@ -328,7 +328,9 @@ class ZstandardFrames:
 
     def _first(self, file: BinaryIO, at: int, end: int | None = None) -> int:
         """The place of the first frame of text from byte `at` to `end`; the size of the file without one."""
-        frames = (place for place in places(file, ZSTANDARD, at, end) if self._is_frame(file, place))
+        frames = (
+            position for position in occurrences(file, ZSTANDARD, at, end) if self._is_frame(file, position)
+        )
         return next(frames, self._size)
 
     def _is_frame(self, file: BinaryIO, start: int) -> bool:
@@ -362,21 +364,21 @@ class ZstandardFrames:
         if len(header) <= len(ZSTANDARD) or not header.startswith(ZSTANDARD) or header[4] & 0x08:
             return None
         described = header[4]
-        place = start + _header_size(described)
+        position = start + _header_size(described)
         last = False
         while not last:
-            block = int.from_bytes(_at(file, place, _BLOCK_HEADER), "little")
+            block = int.from_bytes(_at(file, position, _BLOCK_HEADER), "little")
             last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
-            place += _BLOCK_HEADER + (1 if kind == _RLE else size)
-            whole = place <= self._size and (limit is None or place <= start + limit)
+            position += _BLOCK_HEADER + (1 if kind == _RLE else size)
+            whole = position <= self._size and (limit is None or position <= start + limit)
             if not whole or kind == _RESERVED or size > _LARGEST_BLOCK:
                 return None
-        place += _CHECKSUM if described & _HAS_CHECKSUM else 0
-        return place if place <= self._size else None
+        position += _CHECKSUM if described & _HAS_CHECKSUM else 0
+        return position if position <= self._size else None
 
 
-def _at(file: BinaryIO, place: int, length: int) -> bytes:
-    file.seek(place)
+def _at(file: BinaryIO, position: int, length: int) -> bytes:
+    file.seek(position)
     return file.read(length)
 
 

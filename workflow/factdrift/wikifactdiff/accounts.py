@@ -5,20 +5,17 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow.parquet as pq
 
-from factdrift.core.errors import InputError
 from factdrift.core.files import check_same, write_json
 from factdrift.core.tables import database, sql, write_query
 from factdrift.updates.rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
-
-if TYPE_CHECKING:
-    from factdrift.wikifactdiff.jobs import Funnel, Manifest
 
 STAGES = (
     *("preprocess_old", "preprocess_new", "difference", "rules", "labels", "groups", "scenarios"),
@@ -35,17 +32,19 @@ PACKAGES = (
 """The packages that can change results."""
 
 
-def write_funnel(job: Funnel) -> int:
+def write_funnel(
+    report: Path, updates: Sequence[Path], untouched: Sequence[Path], groups: Path, output: Path
+) -> int:
     """Writes `stage`, `relation`, `reason`, `triples` (statements in the first two stages).
 
     A build without updates has a funnel too.
     """
     parts = [
         f"SELECT 'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples "
-        f"FROM read_parquet({sql(job.report)})"
+        f"FROM read_parquet({sql(report)})"
     ]
     replaced = f"""CASE WHEN (subject, property) IN (
-            SELECT (subject, property) FROM read_parquet({sql(job.groups)})) THEN 'kept'
+            SELECT (subject, property) FROM read_parquet({sql(groups)})) THEN 'kept'
         WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END"""
     for stage, reason, source in (
         ("difference", "change", "updates"),
@@ -63,15 +62,15 @@ def write_funnel(job: Funnel) -> int:
         db.execute(
             f"""CREATE TEMP VIEW updates AS
             SELECT subject, property, change, rule, label, dropped_by, scenario, 1 AS triples
-            FROM read_parquet({sql(job.updates)})
-            UNION ALL BY NAME SELECT *, 'F0' AS change FROM read_parquet({sql(job.untouched)})"""
+            FROM read_parquet({sql(updates)})
+            UNION ALL BY NAME SELECT *, 'F0' AS change FROM read_parquet({sql(untouched)})"""
         )
         return write_query(
             db,
             f"""SELECT stage, 'P' || property AS relation, reason, triples::BIGINT AS triples
             FROM ({" UNION ALL ".join(parts)})
             ORDER BY list_position({sql(STAGES)}, stage), property, reason""",
-            job.output,
+            output,
         )
 
 
@@ -127,36 +126,47 @@ def _counts(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
     }
 
 
-def write_manifest(job: Manifest) -> None:
+class DumpAccounts(NamedTuple):
+    """What accounts for a dump: its name, size and checksum, and the counts of the snapshot made from it."""
+
+    checksum: Path
+    snapshot: Path
+
+
+def write_manifest(
+    dumps: Mapping[str, DumpAccounts],
+    samples: Mapping[str, Path],
+    configuration: Mapping[str, Any],
+    tables: Sequence[Path],
+    funnel: Path,
+    output: Path,
+) -> None:
     """Writes inputs, configuration, versions and counts of a build, without times: equal builds, equal bytes.
 
-    The rows of tables are counted under the paths given. Raises InputError if a sample's account or date is
-    missing, or if a checksum is that of another dump than the one that a snapshot was read from.
+    `dumps`: those of the old and the new date, by date; `samples`: the accounts of the dates whose dumps are
+    made from the bundled sample. The rows of tables are counted under the paths given. Raises InputError if a
+    checksum is that of another dump than the one that a snapshot was read from.
     """
-    if len(job.samples) != len(job.sample_dates):
-        raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
-    dates = (job.old_date, job.new_date)
-    dumps, snapshots = (
-        {day: _json(path) for day, path in zip(dates, paths, strict=True)}
-        for paths in (job.dumps, job.snapshots)
-    )
-    for day, path in zip(dates, job.dumps, strict=True):
-        check_same(path.with_name(dumps[day]["file"]), dumps[day], snapshots[day]["dump"])
-        del dumps[day]["digest"]
+    checksums = {day: _json(files.checksum) for day, files in dumps.items()}
+    snapshots = {day: _json(files.snapshot) for day, files in dumps.items()}
+    for day, files in dumps.items():
+        checksum = checksums[day]
+        check_same(files.checksum.with_name(checksum["file"]), checksum, snapshots[day]["dump"])
+        del checksum["digest"]
     with database() as db:
-        triples = by_stage(db, job.funnel)
+        triples = by_stage(db, funnel)
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     manifest = {
-        "dates": dict(zip(("old", "new"), dates, strict=True)),
-        "dumps": dumps,
+        "dates": dict(zip(("old", "new"), dumps, strict=True)),
+        "dumps": checksums,
         "snapshots": snapshots,
-        "sample": {day: _json(path) for day, path in zip(job.sample_dates, job.samples, strict=True)},
-        "configuration": job.configuration,
+        "sample": {day: _json(path) for day, path in samples.items()},
+        "configuration": configuration,
         "versions": {"python": platform.python_version(), **versions},
-        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(job.tables)},
+        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(tables)},
         "triples": triples,
     }
-    write_json(manifest, job.output, indent=2)
+    write_json(manifest, output, indent=2)
 
 
 def _json(path: Path) -> Any:

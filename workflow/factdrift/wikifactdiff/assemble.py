@@ -7,15 +7,17 @@ people write them), `templates`, and each kind of neighbour facts by group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.switches import switches
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.switches import Variant, switches
+from factdrift.core.tables import sql, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.time import YEAR, Time
@@ -24,9 +26,6 @@ from factdrift.words.dates import written_date
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import create_usages, read_names
 from factdrift.words.templates import BLANK, OBJECT, SUBJECT
-
-if TYPE_CHECKING:
-    from factdrift.wikifactdiff.jobs import Assemble
 
 _JSON = "coalesce(new_json, old_json)"
 """SQL: the literal of a triple as the new dump writes it, else as the old one does."""
@@ -79,57 +78,84 @@ _WORDING = f"""
 """SQL: a name has its article, a plural subject its form of the verb, and a measurement its date."""
 
 
-def assemble(job: Assemble) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """What the records are made from (`factdrift wikifactdiff assemble --help`)."""
+
+    updates: Sequence[Path]
+    old_entities: Sequence[Path]
+    new_entities: Sequence[Path]
+    old_properties: Path
+    new_properties: Path
+    labels: Sequence[Path]
+    popularity: Path
+    templates: Path
+    literals: Path
+    neighbors: Path
+    random_neighbors: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How the records are worded and split: the keys of these names in the configuration."""
+
+    variant: Variant
+    subject_names: Literal["variant", "label", "unique"]
+    grammar: Literal["variant", "fitted", "plain"]
+    measurements: Literal["variant", "plain", "dated"]
+    seed: int
+    test_share: float
+
+
+def assemble(
+    db: duckdb.DuckDBPyConnection, tables: Tables, choice: Choice, without_updates: str, output: Path
+) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
 
-    `seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test split.
-    With unique `subject_names` a prompt adds a subject's description to its label where another subject of
-    the dataset's prompts has the same label, unless the description names the object that is asked for.
-    Neighbour facts without a label are left out. Raises InputError if there is no update (unless
-    `may_be_empty`), or if the inputs lack a label, a literal or a template that an update needs.
+    `choice.seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test
+    split. With unique `subject_names` a prompt adds a subject's description to its label where another
+    subject of the dataset's prompts has the same label, unless the description names the object that is asked
+    for. Neighbour facts without a label are left out. Raises InputError if the inputs lack a label, a literal
+    or a template that an update needs, or, with the message `without_updates`, if that is not empty and there
+    is no update.
     """
     names = ("variant", "grammar", "measurements", "subject_names")
-    chosen = switches({name: getattr(job, name) for name in names})
-    pits = _PITS if chosen["measurements"] == "dated" else f"{_PITS} LIMIT 0"
-    unique_names = chosen["subject_names"] == "unique"
-    with database(job.memory_mb, job.threads) as db:
-        db.execute(_MACROS)
-        facts = sql([job.neighbors, job.random_neighbors])
-        db.execute(
-            f"""CREATE TEMP TABLE triples AS
-            SELECT * FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL;
-            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts});
-            CREATE TEMP TABLE shown AS
-            SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
-        )
-        _create_names(db, job)
-        named = "SELECT id, label, classes FROM names"
-        create_wording(db, job.templates, named, pits, chosen["grammar"] == "fitted")
-        db.execute(
-            """CREATE TEMP TABLE subjects AS
-            SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
-                {'article': article, 'plural': coalesce(plural, false)} AS used
-            FROM names LEFT JOIN usages USING (id) SEMI JOIN (
-                SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
-            ) USING (id)"""
-        )
-        if not job.may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
-            raise InputError(
-                f"no update between {job.old_date} and {job.new_date} reaches the dataset; "
-                f"{job.funnel} counts, for each relation, the triples that each filter or rule dropped; "
-                "choose other dates, or widen 'only'"
-            )
-        _check(db, job)
-        db.execute(
-            f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(job.popularity)})
-            WHERE id IN (SELECT id FROM named)"""
-        )
-        _create_neighborhood(db, "neighborhood", job.neighbors, job.seed, unique_names)
-        _create_neighborhood(db, "random_neighborhood", job.random_neighbors, job.seed, unique_names)
-        return write_query(db, _records(job, unique_names), job.output)
+    switch = switches({name: getattr(choice, name) for name in names})
+    pits = _PITS if switch["measurements"] == "dated" else f"{_PITS} LIMIT 0"
+    unique_names = switch["subject_names"] == "unique"
+    db.execute(_MACROS)
+    facts = sql([tables.neighbors, tables.random_neighbors])
+    db.execute(
+        f"""CREATE TEMP TABLE triples AS
+        SELECT * FROM read_parquet({sql(tables.updates)}) WHERE dropped_by IS NULL;
+        CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts});
+        CREATE TEMP TABLE shown AS
+        SELECT datatype, json, label, short, raw FROM read_parquet({sql(tables.literals)})"""
+    )
+    _create_names(db, tables)
+    named = "SELECT id, label, classes FROM names"
+    create_wording(db, tables.templates, named, pits, switch["grammar"] == "fitted")
+    db.execute(
+        """CREATE TEMP TABLE subjects AS
+        SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
+            {'article': article, 'plural': coalesce(plural, false)} AS used
+        FROM names LEFT JOIN usages USING (id) SEMI JOIN (
+            SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
+        ) USING (id)"""
+    )
+    if without_updates and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
+        raise InputError(without_updates)
+    _check(db, tables)
+    db.execute(
+        f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(tables.popularity)})
+        WHERE id IN (SELECT id FROM named)"""
+    )
+    _create_neighborhood(db, "neighborhood", tables.neighbors, choice.seed, unique_names)
+    _create_neighborhood(db, "random_neighborhood", tables.random_neighbors, choice.seed, unique_names)
+    return write_query(db, _records(choice, unique_names), output)
 
 
-def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
+def _create_names(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
     """TEMP TABLE names (id, label, description, classes): the new dump's, else the old one's.
 
     Properties are negative.
@@ -146,11 +172,11 @@ def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
                 WHERE id IN (SELECT id FROM named)
             UNION ALL SELECT -id, label, description, NULL FROM read_parquet({sql(properties)}))"""
         for entities, properties in (
-            (job.new_entities, job.new_properties),
-            (job.old_entities, job.old_properties),
+            (tables.new_entities, tables.new_properties),
+            (tables.old_entities, tables.old_properties),
         )
     ]
-    db.register("supplied", supplied_labels(job.labels))
+    db.register("supplied", supplied_labels(tables.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, coalesce(n.label, o.label, given.label) AS label,
@@ -197,8 +223,8 @@ def create_wording(
     )
     points = db.sql(f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL").to_arrow_table()["pit"]
     times = [Time(**pit) for pit in points.to_pylist()]
-    said = [written_date(time) if time.precision >= YEAR else None for time in times]
-    dates = pa.table({"pit": points, "text": pa.array(said, pa.string())})
+    written = [written_date(time) if time.precision >= YEAR else None for time in times]
+    dates = pa.table({"pit": points, "text": pa.array(written, pa.string())})
     db.register("dates", dates.filter(dates["text"].is_valid()))
 
 
@@ -211,7 +237,7 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _check(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
+def _check(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
     """Raises InputError if an update lacks a label, a template or the display form of a literal."""
     nameless = db.sql(
         """SELECT id FROM (SELECT subject AS id FROM triples UNION SELECT object FROM triples)
@@ -229,7 +255,7 @@ def _check(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     ).fetchall()
     if missing:
         ids = ", ".join(property_id(number) for (number,) in missing)
-        raise InputError(f"{job.templates}: no template for {ids}; make the templates again")
+        raise InputError(f"{tables.templates}: no template for {ids}; make the templates again")
     literal = db.sql(
         f"""SELECT datatype, key FROM (
             SELECT datatype, key, {_JSON} AS json FROM triples WHERE object IS NULL
@@ -239,7 +265,7 @@ def _check(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     if literal:
         datatype, value = literal[0]
         raise InputError(
-            f"{job.literals}: no display form of the {datatype} {value}; make the literals again"
+            f"{tables.literals}: no display form of the {datatype} {value}; make the literals again"
         )
 
 
@@ -260,7 +286,7 @@ def _create_neighborhood(
     db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int, unique_names: bool
 ) -> None:
     """TEMP TABLE `name` (subject, property, facts): the facts of each group as a list, sorted by rank."""
-    place = chance(name, seed, "f.subject", "f.property", "f.rank_no")
+    draw = chance(name, seed, "f.subject", "f.property", "f.rank_no")
     db.execute(
         f"""CREATE TEMP TABLE {name} AS
         SELECT f.subject, f.property, list({{
@@ -270,7 +296,7 @@ def _create_neighborhood(
             'popularity': p.popularity,
             'objects': [{{
                 'object': {{{_object("f.object", "o", "l")}}},
-                'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER],
+                'prompt': cloze(t.sentences[1 + floor({draw} * len(t.sentences))::INTEGER],
                     {_prompted("[coalesce(o.label, l.label)]", unique_names)}, s.used, u.article, d.text),
                 'raw': coalesce(l.raw, entity_id(f.object)),
                 'statement': f.statement,
@@ -291,7 +317,7 @@ def _create_neighborhood(
     )
 
 
-def _records(job: Assemble, unique_names: bool) -> str:
+def _records(choice: Choice, unique_names: bool) -> str:
     objects = f"""
         SELECT t.subject, t.property, any_value(scenario) AS scenario, any_value(is_replace) AS is_replace,
             any_value(subject_is_ph_new) AS subject_is_ph_new,
@@ -333,7 +359,7 @@ def _records(job: Assemble, unique_names: bool) -> str:
                 p.popularity AS subject_popularity, g.objects,
                 coalesce(n.facts, []) AS neighborhood, coalesce(m.facts, []) AS random_neighborhood,
                 g.scenario,
-                CASE WHEN {chance("split", job.seed, "g.subject")} < {float(job.test_share)}
+                CASE WHEN {chance("split", choice.seed, "g.subject")} < {float(choice.test_share)}
                     THEN 'test' ELSE 'train' END AS split,
                 p.source AS popularity_source, t.source AS template_source,
                 s.ambiguous AS subject_is_ambiguous

@@ -13,7 +13,7 @@ Buckets = Annotated[Paths, "all buckets"]
 Groups = Annotated[Path, "what `select` wrote"]
 
 
-class Popularity(Job, command="wikifactdiff popularity", beside="pageviews"):
+class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pageviews"):
     """Page views, or sitelinks, of every item."""
 
     new: Annotated[Paths, "entities of the snapshot of that date, all buckets"]
@@ -26,41 +26,38 @@ class Popularity(Job, command="wikifactdiff popularity", beside="pageviews"):
     output: Output
 
     def run(self) -> None:
+        from factdrift.core.tables import database
         from factdrift.wikifactdiff.popularity import popularity
 
-        popularity(self)
+        pageviews = None if self.pageviews == "none" else Path(self.pageviews)
+        with database(self.memory_mb, self.threads) as db:
+            popularity(db, self.new, self.old, pageviews, self.date, self.months, self.output)
 
 
 class Select(Job, command="wikifactdiff select"):
-    """The groups of WFD_repl."""
+    """The groups of WFD_repl; with --dataset and --groups their records, wfd_repl.parquet."""
 
-    updates: Annotated[Paths, "labelled triples, all buckets"]
+    updates: Annotated[Paths, "labelled triples, all buckets"] = ()
+    dataset: Annotated[Path | None, "the assembled wikifactdiff.parquet"] = None
+    groups: Annotated[Path | None, "what `select` wrote of the updates"] = None
     undersample: Annotated[dict[str, int], Key("undersample")]
     seed: Annotated[int, Key("seed")]
     output: Output
 
     def run(self) -> None:
         from factdrift.wikidata.ids import property_number
-        from factdrift.wikifactdiff.replacements import select_replacements
+        from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
 
-        factors = {property_number(relation): factor for relation, factor in self.undersample.items()}
-        select_replacements(self.updates, self.output, factors, self.seed)
-
-
-class Replacements(Job, command="wikifactdiff replacements"):
-    """wfd_repl.parquet: the selected groups' records."""
-
-    dataset: Annotated[Path, "the assembled wikifactdiff.parquet"]
-    groups: Groups
-    output: Output
-
-    def run(self) -> None:
-        from factdrift.wikifactdiff.replacements import write_replacements
-
-        write_replacements(self.dataset, self.groups, self.output)
+        if self.dataset is not None and self.groups is not None and not self.updates:
+            write_replacements(self.dataset, self.groups, self.output)
+        elif self.updates and self.dataset is None and self.groups is None:
+            factors = {property_number(relation): factor for relation, factor in self.undersample.items()}
+            select_replacements(self.updates, self.output, factors, self.seed)
+        else:
+            raise InputError("give either --updates, or --dataset and --groups")
 
 
-class Assemble(Job, command="wikifactdiff assemble", beside="words"):
+class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
     """wikifactdiff.parquet: one record an update."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"]
@@ -89,9 +86,18 @@ class Assemble(Job, command="wikifactdiff assemble", beside="words"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.assemble import assemble
+        from factdrift.core.tables import database
+        from factdrift.wikifactdiff.assemble import Choice, Tables, assemble
 
-        assemble(self)
+        without_updates = (
+            f"no update between {self.old_date} and {self.new_date} reaches the dataset; {self.funnel} "
+            "counts, for each relation, the triples that each filter or rule dropped; choose other dates, or "
+            "widen 'only'"
+        )
+        if self.may_be_empty:
+            without_updates = ""
+        with database(self.memory_mb, self.threads) as db:
+            assemble(db, self.fill(Tables), self.fill(Choice), without_updates, self.output)
 
 
 class Stats(Job, command="wikifactdiff stats"):
@@ -119,7 +125,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
     def run(self) -> None:
         from factdrift.wikifactdiff.accounts import write_funnel
 
-        write_funnel(self)
+        write_funnel(self.report, self.updates, self.untouched, self.groups, self.output)
 
 
 class Export(Job, command="wikifactdiff export"):
@@ -156,9 +162,23 @@ class Manifest(Job, command="wikifactdiff manifest"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.accounts import write_manifest
+        from factdrift.wikifactdiff.accounts import DumpAccounts, write_manifest
 
-        write_manifest(self)
+        if len(self.samples) != len(self.sample_dates):
+            raise InputError(
+                f"--samples: {len(self.samples)} files, but --sample-dates: {len(self.sample_dates)}"
+            )
+        write_manifest(
+            {
+                self.old_date: DumpAccounts(self.dumps.old, self.snapshots.old),
+                self.new_date: DumpAccounts(self.dumps.new, self.snapshots.new),
+            },
+            dict(zip(self.sample_dates, self.samples, strict=True)),
+            self.configuration,
+            self.tables,
+            self.funnel,
+            self.output,
+        )
 
 
 class Show(Job, command="show"):
@@ -171,7 +191,7 @@ class Show(Job, command="show"):
     dataset: Annotated[
         Path | None,
         "default: results/wikifactdiff.parquet, else results/wfd_repl.parquet",
-        Flag("FILE.parquet", by_place=True),
+        Flag("FILE.parquet", positional=True),
     ] = None
     subject: Annotated[str | None, "print the updates of this item whole", Flag("Q30|NAME")] = None
     relation: Annotated[str | None, "only this relation", Flag("P6|NAME")] = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import datetime
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -14,42 +14,45 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.settings import month_files
-from factdrift.core.tables import database, register_stream, sql, write_query
+from factdrift.core.tables import register_stream, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
-if TYPE_CHECKING:
-    from factdrift.wikifactdiff.jobs import Popularity
 
-
-def popularity(job: Popularity) -> int:
+def popularity(
+    db: duckdb.DuckDBPyConnection,
+    new: Sequence[Path],
+    old: Sequence[Path],
+    pageviews: Path | None,
+    date: datetime.date,
+    months: int,
+    output: Path,
+) -> int:
     """Writes `id`, `popularity`, `source` of each item of the new snapshot, and of items of the old one only.
 
     With an empty `old` the table has the items of one dump. `pageviews`: the directory of the monthly files,
-    or `none` for ln(1 + sitelinks). `date`: of the dump; the `months` months before its month count.
+    or None for ln(1 + sitelinks). `date`: of the dump; the `months` months before its month count.
     `source` says where the value comes from: `pageviews`, `class_mean`, `global_median` or `sitelinks`.
     Values are rounded to 1e-9. Returns the number of items. Raises InputError if a month is missing or no
     article of an item is in the files.
     """
-    pageviews = None if job.pageviews == "none" else Path(job.pageviews)
-    files = [] if pageviews is None else month_files(pageviews, job.date, job.months)
-    with database(job.memory_mb, job.threads) as db:
-        select = "SELECT id, title, coalesce(sitelinks, 0) AS sitelinks, classes FROM read_parquet"
-        db.execute(f"CREATE TEMP TABLE items AS {select}({sql(job.new)})")
-        if job.old:
-            db.execute(f"INSERT INTO items {select}({sql(job.old)}) ANTI JOIN items USING (id)")
-        if pageviews is None:
-            query = (
-                "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source "
-                "FROM items ORDER BY id"
-            )
-            return write_query(db, query, job.output)
-        _read_views(db, files)
-        if not db.sql("SELECT 1 FROM recorded LIMIT 1").fetchall():
-            raise InputError(
-                f"{pageviews}: no item's English article is in the page views of the {job.months} months "
-                f"before {job.date:%Y-%m}; are these the files of {WIKI.decode()}?"
-            )
-        return write_query(db, _COMPLETED, job.output)
+    files = [] if pageviews is None else month_files(pageviews, date, months)
+    select = "SELECT id, title, coalesce(sitelinks, 0) AS sitelinks, classes FROM read_parquet"
+    db.execute(f"CREATE TEMP TABLE items AS {select}({sql(new)})")
+    if old:
+        db.execute(f"INSERT INTO items {select}({sql(old)}) ANTI JOIN items USING (id)")
+    if pageviews is None:
+        query = (
+            "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source "
+            "FROM items ORDER BY id"
+        )
+        return write_query(db, query, output)
+    _read_views(db, files)
+    if not db.sql("SELECT 1 FROM recorded LIMIT 1").fetchall():
+        raise InputError(
+            f"{pageviews}: no item's English article is in the page views of the {months} months "
+            f"before {date:%Y-%m}; are these the files of {WIKI.decode()}?"
+        )
+    return write_query(db, _COMPLETED, output)
 
 
 def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:

@@ -248,23 +248,23 @@ def _began(value: Record) -> str:
 
 def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
     name = value["label"] if value["id"] is None else _name(value)
-    said = ", announced before it began" if value["announced"] else ""
+    sentence = ", announced before it began" if value["announced"] else ""
     dates = [
         f"{word} {value[name]}"
         for name, word in (("start", "from"), ("end", "to"), ("point_in_time", "at"))
         if value[name] is not None
     ]
     if dates:
-        said += f"; {' '.join(dates)}"
+        sentence += f"; {' '.join(dates)}"
     yield _STYLES[value["decision"]], f"  {SIGNS[value['decision']]} {value['decision']:8} {name}"
-    yield "", f"      rule {value['rule']}{said}"
+    yield "", f"      rule {value['rule']}{sentence}"
     for side in ("old", "new"):
         statement = value[f"{side}_statement"]
         if statement is not None:
             # Only text where no page of Wikidata shows the statement.
             address = revision_page(subject, value[f"{side}_revision"])
-            place = "statement " if address is None else f"{address}#"
-            yield "dim", f"      {side} dump: {place}{statement}"
+            link = "statement " if address is None else f"{address}#"
+            yield "dim", f"      {side} dump: {link}{statement}"
 
 
 def _name(entity: Record) -> str:

@@ -23,7 +23,7 @@ _OF_RSD = (
 )
 
 
-class Sentences(Job, command="locate sentences", beside="examples"):
+class Sentences(Job, command="locate sentences", implied_inputs="examples"):
     """Choose the examples of KLoB that locators are run on."""
 
     examples: Examples
@@ -39,7 +39,7 @@ class Sentences(Job, command="locate sentences", beside="examples"):
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
 
 
-class Run(OfModel, command="locate run", beside="values"):
+class Run(OfModel, command="locate run", implied_inputs="values"):
     """Run one locator on a model and a shard of the sentences."""
 
     sentences: Annotated[Path, Flag("PARQUET")]
@@ -80,7 +80,7 @@ class Run(OfModel, command="locate run", beside="values"):
             return f"{locator.name} on {name}: skipped: {error}"
 
 
-class Gather(Job, command="locate gather", beside="scores arrays"):
+class Gather(Job, command="locate gather", implied_inputs="scores arrays"):
     """Join the shards of a locator into a folder of scores."""
 
     sentences: Annotated[Path, Flag("PARQUET")]
@@ -96,11 +96,11 @@ class Gather(Job, command="locate gather", beside="scores arrays"):
 
 
 class Scores(
-    Job, command="locate scores", beside="models examples scores arrays others table tables figures"
+    Job, command="locate scores", implied_inputs="models examples scores arrays others table tables figures"
 ):
     """Write RSim and RSD of all locators: one table, and a figure a subtask."""
 
-    folders: Annotated[Places, "of scores: docs/klob_scores.md", Flag("FOLDER", by_place=True)]
+    folders: Annotated[Places, "of scores: docs/klob_scores.md", Flag("FOLDER", positional=True)]
     examples: Examples = Path("results")
     recall: Recall = ()
     k: Annotated[tuple[float, ...], Key("locate.k"), Flag("PERCENT")]

@@ -47,7 +47,7 @@ class Printed(Job):
         return text
 
 
-class Scoring(Skips, beside="models_"):
+class Scoring(Skips, implied_inputs="models_"):
     """A command that computes scores from the tables of all models and methods."""
 
     edits: Path
@@ -94,7 +94,7 @@ class Scores(Scoring, command="edit scores"):
         return f"{self.out_scores}: {write_scores(runs, self.out_scores, self.out_probes):,} rows"
 
 
-class Table(Job, command="edit table", beside="tables"):
+class Table(Job, command="edit table", implied_inputs="tables"):
     """Print what was written, then the WikiFactDiff paper's Tables 6 and 7, and draw its figure."""
 
     scores: Path
@@ -156,7 +156,7 @@ class StreamReport(Job, command="edit stream-report"):
         return report(self)
 
 
-class AgainstEdits(Job, command="locate against-edits", beside="models_ located"):
+class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ located"):
     """Compare blocks' scores with the success of edits there."""
 
     edits: Annotated[Path, Flag("PARQUET")]
@@ -178,7 +178,7 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
         return against_edits(self)
 
 
-class ClozeTable(Printed, command="answer cloze-table", beside="models_"):
+class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"):
     """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
 
     answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
@@ -243,7 +243,7 @@ class DatedScores(Job, command="answer dated-scores"):
         write_scores(self.items_, self.answers, self.output)
 
 
-class RippleScores(Printed, command="answer ripple-scores", beside="models_"):
+class RippleScores(Printed, command="answer ripple-scores", implied_inputs="models_"):
     """Write the scores of what follows from updates, as a table, as text, and drawn."""
 
     probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
@@ -269,7 +269,7 @@ class RippleScores(Printed, command="answer ripple-scores", beside="models_"):
 class RippleTests(Job, command="answer ripple-tests"):
     """Judge written answers to ripples as RippleEdits does."""
 
-    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", by_place=True)]
+    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", positional=True)]
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
 
     def run(self) -> str:
@@ -278,7 +278,7 @@ class RippleTests(Job, command="answer ripple-tests"):
         return "\n".join(text_of(judged(self.probes, self.answers)))
 
 
-class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
+class JudgeRequests(Asks, command="answer judge-requests", implied_inputs="reads"):
     """Write what a chat model is asked about written answers: its verdict."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
@@ -295,7 +295,7 @@ class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
         return f"{self.output}: {rows:,} requests"
 
 
-class JudgedAnswers(Printed, command="answer judged", beside="words"):
+class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):
     """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
@@ -312,7 +312,7 @@ class JudgedAnswers(Printed, command="answer judged", beside="words"):
         return self.printed(*judged_lines(table))
 
 
-class AnswerTable(Job, command="answer table", beside="table tables"):
+class AnswerTable(Job, command="answer table", implied_inputs="table tables"):
     """Print what was written, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
 
     answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
@@ -331,7 +331,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
         return write_tables(self)
 
 
-class Grid(Printed, Skips, command="answer grid", beside="models_"):
+class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
     """Print how many questions of each benchmark are answered right in each state and way."""
 
     answers: Annotated[Paths, "of each job"]

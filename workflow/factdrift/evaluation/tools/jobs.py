@@ -92,8 +92,8 @@ class Try(TriesMethod, command="edit try"):
         --subject "United States of America" --model sample --method rome
     """
 
-    prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(by_place=True)]
-    new_object: Annotated[str, Flag(by_place=True)]
+    prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(positional=True)]
+    new_object: Annotated[str, Flag(positional=True)]
     subject: Annotated[str, "as written in the prompt"]
     dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
 
@@ -115,7 +115,7 @@ class Ask(TriesMethod, command="ask"):
     factdrift ask Qwen/Qwen3-4B --benchmark updates --state context --way written
     """
 
-    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     method: Annotated[str, Flag(by_hand=True)] = "none"
     benchmark: Annotated[str, "a name (config/benchmarks)"] = "updates"
     state: Annotated[str, "none, context, or an editing method"] = "none"
@@ -187,9 +187,9 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
     """Make edits and write them as adapters, or as whole models."""
 
     prompt: Annotated[
-        str | None, "a sentence up to its object, with the subject in it", Flag(by_place=True)
+        str | None, "a sentence up to its object, with the subject in it", Flag(positional=True)
     ] = None
-    new_object: Annotated[str | None, Flag(by_place=True)] = None
+    new_object: Annotated[str | None, Flag(positional=True)] = None
     subject: Annotated[str | None, "as written in the prompt"] = None
     edit: Annotated[tuple[str, ...], "edits of the workflow, instead of a prompt", Flag("ID")] = ()
     edits: Annotated[Path | None, "their table (default: the newest of the results)", Flag("PARQUET")] = None
@@ -260,7 +260,7 @@ class Probe(RunsModel, command="edit probe"):
 class Tune(RunsModel, Adjusted, command="edit tune"):
     """Search hyper-parameters for a model on held-out updates."""
 
-    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     template: Template
     method: Annotated[str, "its file says what is tried"]
     dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
@@ -316,7 +316,7 @@ class _Exported(Job):
             yield from written_updates(self.edits, self.prompt, self.instruction)
 
 
-class LmEval(_Exported, command="answer lm-eval", beside="questions"):
+class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
     """Write tasks for EleutherAI's lm-evaluation-harness."""
 
     chains: Annotated[
@@ -339,7 +339,7 @@ class LmEval(_Exported, command="answer lm-eval", beside="questions"):
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
 
 
-class Inspect(_Exported, command="answer inspect", beside="questions"):
+class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
     """Write tasks for Inspect (inspect_ai): questions that chat models answer in writing."""
 
     def run(self) -> str:
@@ -355,7 +355,7 @@ class Compare(Job, command="compare"):
     Prints and writes one sentence a benchmark and a table, and draws them: factdrift compare rome memit ft
     """
 
-    methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", by_place=True)]
+    methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
     scores: Annotated[Path, "of `edit scores`", Flag("PARQUET")] = Path("results/edit_scores.parquet")
     answers: Annotated[
         Paths, "of other benchmarks; default: results/OLD_NEW/evaluation/", Flag("PARQUET")

@@ -24,7 +24,7 @@ class Describe(Job, command="models describe"):
     model: Annotated[
         str | None,
         "sample, sample-gpt2, or the folder or name of a causal language model",
-        Flag(by_place=True),
+        Flag(positional=True),
     ] = None
     families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False
     revision: str = "main"
@@ -52,7 +52,7 @@ class Describe(Job, command="models describe"):
         return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
 
 
-class Sentences(Job, command="models sentences", beside="words"):
+class Sentences(Job, command="models sentences", implied_inputs="words"):
     """Write the training sentences of the bundled models: facts of a dataset, and what benchmarks ask."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
