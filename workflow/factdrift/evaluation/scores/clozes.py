@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import wilson
+from factdrift.core.score_table import Column, Line, bounded, count, table
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
-from factdrift.evaluation.scores.groups import by_columns
+from factdrift.evaluation.scores.groups import by_columns, by_text
 from factdrift.models.alignment import NOT_FINITE
 
 CLOZES = schema_of(
@@ -61,20 +62,25 @@ def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[s
                 yield probe_id(row["edit"], number), {**named, **asked}
 
 
-def lines(table: pa.Table) -> Iterator[str]:
+COLUMNS = (
+    Column("asked", count("asked")),
+    Column("completed", lambda row: bounded(row["share"], row["low"], row["high"], ".3f")),
+)
+
+
+def lines(clozes: pa.Table) -> Iterator[str]:
     """The share that a model completes by benchmark and role, in the order of the rows, as text."""
     yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
     yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
-    yield f"{'model':<16}  {'benchmark':<12}  {'cloze test':<20}  {'asked':>7}  completed"
-    named = ("model", "benchmark", "role")
-    rows = table.select([*named, "exact", "reason"]).to_pylist()
-    for (model, benchmark, role), found in by_columns(rows, *named).items():
-        counts, said = Counter(row["exact"] for row in found), "-"
-        if asked := counts[True] + counts[False]:
-            low, high = wilson(counts[True], asked)
-            said = f"{counts[True] / asked:.3f} [{low:.2f}, {high:.2f}]"
-        lost = sum(row["reason"] == NOT_FINITE for row in found)
-        texts = {"left out": counts[None], "not finite, not completed": lost}
-        notes = ", ".join(f"{number:,} {text}" for text, number in texts.items() if number)
-        said += f"  ({notes})" if notes else ""
-        yield f"{model:<16}  {benchmark:<12}  {role:<20}  {asked:>7,}  {said}"
+    named, body, notes = ("model", "benchmark", "role"), [], []
+    for key, own in by_columns(clozes.select([*named, "exact", "reason"]).to_pylist(), *named).items():
+        counts = Counter(row["exact"] for row in own)
+        row: Row = {"asked": counts[True] + counts[False], **dict.fromkeys(("share", "low", "high"))}
+        if row["asked"]:
+            row["share"] = counts[True] / row["asked"]
+            row["low"], row["high"] = wilson(counts[True], row["asked"])
+        body.append(Line(", ".join(key), row))
+        lost = sum(row["reason"] == NOT_FINITE for row in own)
+        notes += [(f"{counts[None]:,} left out", body[-1].name)] * bool(counts[None])
+        notes += [(f"{lost:,} not finite, not completed", body[-1].name)] * bool(lost)
+    yield from (*table("", COLUMNS, body), *by_text(notes))

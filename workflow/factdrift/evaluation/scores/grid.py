@@ -1,19 +1,18 @@
 """Every cell of benchmark x state x way: how many answers there are, and how many are right."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import wilson
-from factdrift.core.screen import grid
+from factdrift.core.score_table import HIGHER, Cell, Column, rules, table
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.groups import by_columns
+from factdrift.evaluation.scores.groups import by_columns, state_line
 from factdrift.models.alignment import NOT_FINITE
 
 GRID = schema_of(
@@ -37,7 +36,7 @@ _OBJECTS = """
 def write_grid(
     answers: Sequence[Path], made: Sequence[Path], output: Path, edits: Sequence[Path] = ()
 ) -> pa.Table:
-    """Writes GRID of ANSWERS, in their order, with MADE of the same jobs; returns it.
+    """Writes GRID of ANSWERS, in their order, with EDITS of the same jobs; returns it.
 
     `edits`: EDITS and STREAM_EDITS that are asked about.
     """
@@ -76,7 +75,7 @@ def write_grid(
     return table
 
 
-def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> Iterator[str]:
+def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> Iterator[str]:
     """The grid as text: a table for each model and benchmark, and below it why methods are not in it.
 
     `runs`: the descriptions of the jobs, each in the folder of its benchmark.
@@ -86,16 +85,16 @@ def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
     skipped = by_columns(
         ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"
     )
-    cells = by_columns(table.to_pylist(), "model", "benchmark")
-    for model, benchmark in cells | skipped:
-        mine = cells.get((model, benchmark), [])
+    groups = by_columns(cells.to_pylist(), "model", "benchmark")
+    for model, benchmark in groups | skipped:
+        mine = groups.get((model, benchmark), [])
         ways = list(dict.fromkeys((row["way"], row["kind"]) for row in mine))
-        of = {(row["method"], row["way"], row["kind"]): row for row in mine}
         yield from ("", f"{model}, {benchmark}")
-        header = ["", *(way if kind == "all" else f"{way}, {kind}" for way, kind in ways)]
-        states = dict.fromkeys(row["method"] for row in mine)
-        body = [[title_of(state), *(_cell(of.get((state, *way))) for way in ways)] for state in states]
-        yield from grid(header, body)
+        states = by_columns(mine, "method").items()
+        body = [
+            state_line(method, {(row["way"], row["kind"]): row for row in own}) for (method,), own in states
+        ]
+        yield from table("", map(_declared, ways), body)
         for row in mine:
             about = f"{title_of(row['method'])}, {row['way']}"
             for reason, number in json.loads(row["reasons"] or "{}").items():
@@ -104,10 +103,21 @@ def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
                 numbers = f"{row['trained']:,} of {row['asked']:,}"
                 yield f"{about}: {numbers} are about subjects on which the method was trained"
         yield from skipped_methods(skipped_among(skipped.get((model, benchmark), [])))
+    yield from rules([_declared(("", "all"))])
     yield from skipped_methods(without)
 
 
-def _cell(row: dict[str, Any] | None) -> str:
-    if row is None or not row["judged"]:
-        return "-" if row is None else f"{row['answered']:,} answers"
-    return f"{row['share']:.3f} ({row['right']:,}/{row['judged']:,})"
+def _declared(key: tuple[str, str]) -> Column:
+    """The column of a way of asking and a kind of question."""
+    way, kind = key
+
+    def cell(of: Mapping[tuple[str, str], Row]) -> Cell:
+        row = of.get(key)
+        if row is None or not row["judged"]:
+            return Cell() if row is None else Cell(f"{row['answered']:,} answers")
+        ends = (row["low"], row["high"])
+        return Cell(f"{row['share']:.3f}", f"({row['right']:,}/{row['judged']:,})", row["share"], *ends)
+
+    # What makes an old object likely is not what an edit is for.
+    better = 0 if kind.endswith("old object") else HIGHER
+    return Column(way if kind == "all" else f"{way}, {kind}", cell, better)

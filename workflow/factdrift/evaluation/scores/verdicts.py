@@ -53,7 +53,7 @@ def subject_of(row: Row) -> str:
 
 
 def written_scores(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """WRITTEN_SCORES of rows of WRITTEN, in their order."""
+    """WRITTEN_SCORES of rows of GENERATION_SCORES, in their order."""
     cells: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         cells[*(row[name] for name in _KEY[:-1]), asked_of(row)].append(row)

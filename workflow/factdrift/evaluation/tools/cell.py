@@ -26,7 +26,7 @@ from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.scores.table import write_tables
+from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 from factdrift.evaluation.scores.verdicts import asked_of
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
@@ -163,4 +163,5 @@ def probe(job: Probe) -> None:
     write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, written, costs, job.output, [(none.answers, none.edits)])
+    print(write_tables(scores, written, costs, job.output))
+    print(*unaligned_lines([(none.answers, none.edits)]), sep="\n")
