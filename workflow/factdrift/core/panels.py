@@ -24,8 +24,8 @@ class Mark(NamedTuple):
     text: str = ""
     """The name at the end of a curve, what stands in a bar, or what is said at a point or day."""
     color: str = SOFT
-    kind: Literal["curve", "bar", "dot", "text", "day", "level"] = "curve"
-    """A day is a line down at x; a level is a dashed line at y, such as chance."""
+    kind: Literal["curve", "bar", "dot", "text", "day", "span", "level"] = "curve"
+    """A day is a line down at x, a span from x to y; a level is a dashed line at y, such as chance."""
     style: Mapping[str, Any] = {}
     """For matplotlib; of a curve with `band`, how opaque the band of its intervals is, instead of bars."""
 
@@ -91,6 +91,8 @@ def _draw(axis: Any, marks: Sequence[Mark], height: float) -> None:
                 _bar(axis, one)
             case "dot":
                 axis.plot(one.x, one.line, color=INK, markersize=4, zorder=3, **one.style)
+            case "span":
+                axis.axvspan(one.x, one.y, alpha=0.2, color=one.color, linewidth=0)
             case "level":
                 mark(axis, one.y)
                 ends.append((one.text, one.y, one.color))
@@ -114,7 +116,7 @@ def _draw(axis: Any, marks: Sequence[Mark], height: float) -> None:
 
 def _curve(axis: Any, points: Sequence[Mark]) -> None:
     x, y = [point.x for point in points], [point.y for point in points]
-    low, high = ([point[at] for point in points] for at in (3, 4))
+    low, high = [point.low for point in points], [point.high for point in points]
     style = {"color": points[0].color, "marker": "o", "markersize": 3, **points[0].style}
     band = style.pop("band", 0)
     known = [point for point in points if point.low is not None and point.high is not None]

@@ -33,8 +33,11 @@ def draw_stream(groups: Sequence[Group], paths: Sequence[Path]) -> None:
         panels=list(_OVER_TIME),
         columns=3,
         size=(3.9, 2.8),
-        axes={"xlim": (-0.2, max(len(ends) - 0.8, 0.2)), "ylim": (-3, 103)},
-        of_panel={list(_OVER_TIME)[-1]: {"yscale": "log", "ylim": (None, None)}},
+        axes={"xlim": (-0.2, max(len(ends) - 0.8, 0.2))},
+        of_panel={
+            panel: {"yscale": "log"} if name == "perplexity" else {"ylim": (-3, 103)}
+            for panel, name in _OVER_TIME.items()
+        },
         ticks=(range(len(ends)), ends),
         share={"sharex": True},
     )
