@@ -18,6 +18,9 @@ HIGHER, LOWER = 1, -1
 """Which numbers of a column are better."""
 
 
+UNDERLINED = "_5.0_: the best of its column, ties together; the unedited model takes no part."
+
+
 class Cell(NamedTuple):
     """A number as a table prints it, with its value and its 95 % interval where they are known."""
 
@@ -108,7 +111,7 @@ def rules(*tables: Iterable[Column]) -> Iterator[str]:
     """What the marks of some tables mean, as lines for below them."""
     columns = [column for columns in tables for column in columns]
     if any(column.better for column in columns):
-        yield "_5.0_: the best of its column, ties together; the unedited model takes no part."
+        yield UNDERLINED
     bounds: dict[str, dict[str, None]] = {}
     for column in columns:
         if column.fails is not None:

@@ -4,7 +4,8 @@ They are written in the layout of its paper, by task as its Table 2 and by hop w
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,80 +223,76 @@ def lines(
         yield f"Accuracy by task, {items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
         yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
     columns = list(_columns(name))
-    rows = [row for row in scores if row["items"] == items]
-    tested = _tested(tests, items)
-    for (model, scoring), own in by_columns(rows, "model", "scoring").items():
+    shown = [row for row in scores if row["items"] == items]
+    found = _tested(tests, items)
+    for (model, scoring), own in by_columns(shown, "model", "scoring").items():
         body, sizes, notes = [], [], []
-        for (condition,), of_condition in by_columns(own, "condition").items():
-            of = {(row["task"], row["hop"]): row for row in of_condition}
-            of |= {key[3:]: row for key, row in tested.items() if key[:3] == (model, scoring, condition)}
-            body.append(Line(title(condition), of, condition != "without"))
-            counts = (of.get(key) for key in TABLES[name].values())
+        for (condition,), rows in by_columns(own, "condition").items():
+            named, of = title(condition), found.get((model, scoring, condition), {})
+            of = of | {("accuracy", row["task"], row["hop"]): row for row in rows}
+            body.append(Line(named, of, condition != "without"))
+            counts = (of.get(("accuracy", *key)) for key in TABLES[name].values())
             numbers = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in counts)
-            sizes.append((f"n (items/asked facts): {numbers}", title(condition)))
-            notes += [f"{title(condition)}, {note}" for note in _durations(of)]
+            sizes.append((f"n (items/asked facts): {numbers}", named))
+            sums = {text: sum(row[column] for row in rows) for column, text in LOST.items()}
+            notes += [(f"{number:,} {text}", named) for text, number in sums.items() if number]
+            notes += [(note, named) for note in _durations(of)]
         yield from ("", f"{model}, {scoring}", *by_text(sizes, always=False), *table("", columns, body))
         if not of_hops:
-            for column, text in LOST.items():
-                sums = Counter[str]()
-                for row in own:
-                    sums[title(row["condition"])] += row[column]
-                yield from by_text((f"{number:,} {text}", of) for of, number in sums.items() if number)
-            yield from notes
+            yield from by_text(notes)
         yield from skipped_lines(skipped, model)
     yield from rules(columns)
-    yield from unscored_lines(skipped, {row["model"] for row in rows}, "")
+    yield from unscored_lines(skipped, {row["model"] for row in shown}, "")
 
 
-Tested = Mapping[tuple[Any, ...], Row]
-"""(task, hop) -> accuracy, and (test, task, hop) -> its test."""
+Tests = dict[tuple[str, str, int], Row]
+"""(Test, task, hop) -> its row, with accuracies as the test `accuracy`."""
 
 
-def _tested(tests: Mapping[str, Any], items: str) -> dict[tuple[Any, ...], Row]:
-    """(model, scoring, condition, test, task, hop) -> the row of a test, over a selection of items.
+def _tested(tests: Mapping[str, Any], items: str) -> dict[tuple[str, str, str], Tests]:
+    """(model, scoring, condition) -> its tests over a selection of items.
 
     Tests of two conditions are those against the one without context.
     """
-    return {
-        (row["model"], scoring, row.get("condition") or row["second"], kind, row["task"], row["hop"]): row
-        for scoring, tables in tests.items()
-        for kind, rows in tables.items()
-        for row in rows
-        if row["items"] == items and row.get("first", "without") == "without"
-    }
+    found: dict[tuple[str, str, str], Tests] = defaultdict(dict)
+    for scoring, tables in tests.items():
+        for kind, rows in tables.items():
+            for row in rows:
+                if row["items"] == items and row.get("first", "without") == "without":
+                    condition = row.get("condition") or row["second"]
+                    found[row["model"], scoring, condition][kind, row["task"], row["hop"]] = row
+    return found
 
 
 def _columns(name: str) -> Iterator[Column]:
-    """The columns of one of TABLES, of rows `Tested`."""
+    """The columns of one of TABLES."""
     of_hops = name == "table3"
 
-    def accuracy(task: str, hop: int) -> Callable[[Tested], Cell]:
-        def cell(of: Tested) -> Cell:
-            row = of.get((task, hop))
-            if not row or not row["n"]:
-                return Cell()
-            low, high = (None if of_hops else row[f"by_asked_fact_{end}"] for end in ("low", "high"))
-            return bounded(row["accuracy"], low, high, ".3f")
+    def accuracy(key: tuple[str, int], of: Tests) -> Cell:
+        row = of.get(("accuracy", *key))
+        if not row or not row["n"]:
+            return Cell()
+        low, high = (None if of_hops else row[f"by_asked_fact_{end}"] for end in ("low", "high"))
+        return bounded(row["accuracy"], low, high, ".3f")
 
-        return cell
+    def p(key: tuple[str, int], of: Tests) -> Cell:
+        row = of.get(("fisher" if of_hops else "mcnemar", *key))
+        return Cell(p_value(row["p"] if row else None))
 
-    def p(*key: str | int) -> Callable[[Tested], Cell]:
-        return lambda of: Cell(p_value(of[key]["p"] if key in of else None))
-
-    for column, (task, hop) in TABLES[name].items():
-        yield Column(column, accuracy(task, hop), HIGHER)
-        if hop or not of_hops:
-            yield Column("p", p("fisher" if of_hops else "mcnemar", task, hop))
+    for column, key in TABLES[name].items():
+        yield Column(column, partial(accuracy, key), HIGHER)
+        if key[1] or not of_hops:
+            yield Column("p", partial(p, key))
 
 
-def _durations(of: Tested) -> Iterator[str]:
-    """How far a right answer goes with the duration of its property."""
+def _durations(of: Tests) -> Iterator[str]:
+    """How far right answers go with the duration of their property."""
     for task in ("new", "old"):
         tested = of.get(("duration", task, 0))
         if tested and tested["r"] is not None:
             ends = tested["interval"]
             interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
-            yield f"{task}: point-biserial r with duration {tested['r']:.3f}{interval}"
+            yield f"point-biserial r of {task} facts with duration {tested['r']:.3f}{interval}"
 
 
 def p_value(p: float | None) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import Row, schema_of
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import wilson
 from factdrift.core.score_table import Column, Line, bounded, count, table
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
-from factdrift.evaluation.scores.groups import by_columns, by_text
+from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
 
 CLOZES = schema_of(
@@ -62,25 +62,25 @@ def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[s
                 yield probe_id(row["edit"], number), {**named, **asked}
 
 
-COLUMNS = (
-    Column("asked", count("asked")),
-    Column("completed", lambda row: bounded(row["share"], row["low"], row["high"], ".3f")),
-)
-
-
 def lines(clozes: pa.Table) -> Iterator[str]:
     """The share that a model completes by benchmark and role, in the order of the rows, as text."""
     yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
     yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
-    named, body, notes = ("model", "benchmark", "role"), [], []
+    named, body = ("model", "benchmark", "role"), []
     for key, own in by_columns(clozes.select([*named, "exact", "reason"]).to_pylist(), *named).items():
         counts = Counter(row["exact"] for row in own)
-        row: Row = {"asked": counts[True] + counts[False], **dict.fromkeys(("share", "low", "high"))}
-        if row["asked"]:
-            row["share"] = counts[True] / row["asked"]
-            row["low"], row["high"] = wilson(counts[True], row["asked"])
-        body.append(Line(", ".join(key), row))
         lost = sum(row["reason"] == NOT_FINITE for row in own)
-        notes += [(f"{counts[None]:,} left out", body[-1].name)] * bool(counts[None])
-        notes += [(f"{lost:,} not finite, not completed", body[-1].name)] * bool(lost)
-    yield from (*table("", COLUMNS, body), *by_text(notes))
+        asked = counts[True] + counts[False]
+        ends = wilson(counts[True], asked) if asked else (None, None)
+        row = {"asked": asked, "left_out": counts[None], "lost": lost}
+        row |= {"share": counts[True] / asked if asked else None, "low": ends[0], "high": ends[1]}
+        body.append(Line(", ".join(key), row))
+    yield from table("", COLUMNS, body)
+
+
+COLUMNS = (
+    Column("asked", count("asked")),
+    Column("completed", lambda row: bounded(row["share"], row["low"], row["high"], ".3f")),
+    Column("left out", count("left_out")),
+    Column("not finite, not completed", count("lost")),
+)

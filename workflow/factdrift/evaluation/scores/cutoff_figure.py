@@ -34,7 +34,7 @@ def draw(
         )
         for row in whole
     }
-    draw_parts(FIGURE, parts or {"no date": []}, paths)
+    draw_parts(FIGURE, parts or {"no date": iter(())}, paths)
 
 
 def _marks(row: Row, quarters: Sequence[Row], maker: str | None) -> Iterator[Mark]:

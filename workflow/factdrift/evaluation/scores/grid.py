@@ -1,18 +1,18 @@
 """Every cell of benchmark x state x way: how many answers there are, and how many are right."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import wilson
-from factdrift.core.score_table import HIGHER, Cell, Column, rules, table
+from factdrift.core.score_table import UNDERLINED, Cell
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.groups import by_columns, state_line
+from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.models.alignment import NOT_FINITE
 
 GRID = schema_of(
@@ -88,13 +88,7 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
     groups = by_columns(cells.to_pylist(), "model", "benchmark")
     for model, benchmark in groups | skipped:
         mine = groups.get((model, benchmark), [])
-        ways = list(dict.fromkeys((row["way"], row["kind"]) for row in mine))
-        yield from ("", f"{model}, {benchmark}")
-        states = by_columns(mine, "method").items()
-        body = [
-            state_line(method, {(row["way"], row["kind"]): row for row in own}) for (method,), own in states
-        ]
-        yield from table("", map(_declared, ways), body)
+        yield from ("", f"{model}, {benchmark}", *by_state(mine, _title, right_cell))
         for row in mine:
             about = f"{title_of(row['method'])}, {row['way']}"
             for reason, number in json.loads(row["reasons"] or "{}").items():
@@ -103,21 +97,20 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
                 numbers = f"{row['trained']:,} of {row['asked']:,}"
                 yield f"{about}: {numbers} are about subjects on which the method was trained"
         yield from skipped_methods(skipped_among(skipped.get((model, benchmark), [])))
-    yield from rules([_declared(("", "all"))])
+    yield UNDERLINED
     yield from skipped_methods(without)
 
 
-def _declared(key: tuple[str, str]) -> Column:
-    """The column of a way of asking and a kind of question."""
-    way, kind = key
+def _title(row: Row) -> str:
+    return str(row["way"] if row["kind"] == "all" else f"{row['way']}, {row['kind']}")
 
-    def cell(of: Mapping[tuple[str, str], Row]) -> Cell:
-        row = of.get(key)
-        if row is None or not row["judged"]:
-            return Cell() if row is None else Cell(f"{row['answered']:,} answers")
-        ends = (row["low"], row["high"])
-        return Cell(f"{row['share']:.3f}", f"({row['right']:,}/{row['judged']:,})", row["share"], *ends)
 
-    # What makes an old object likely is not what an edit is for.
-    better = 0 if kind.endswith("old object") else HIGHER
-    return Column(way if kind == "all" else f"{way}, {kind}", cell, better)
+def right_cell(row: Row) -> Cell:
+    """The share right of a row of GRID, with its numbers; or only how many answers there are."""
+    if not row["judged"]:
+        return Cell(f"{row['answered']:,} answers")
+    # What makes an old object likelier is no better.
+    value = None if row["kind"].endswith("old object") else row["share"]
+    return Cell(
+        f"{row['share']:.3f}", f"({row['right']:,}/{row['judged']:,})", value, row["low"], row["high"]
+    )

@@ -1,7 +1,8 @@
 """The scores of one method on one model with their means, and lines below tables that hold for several."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.intervals import Interval, geometric, interval
-from factdrift.core.score_table import Line
+from factdrift.core.score_table import HIGHER, Cell, Column, Line, table
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped, title_of
@@ -171,6 +172,21 @@ def state_line(method: str, row: Any, title: str = "", among: Any = "") -> Line:
     return Line(title or title_of(method), row, method != "none", among)
 
 
+def by_state(
+    rows: Iterable[Row], title: Callable[[Row], str], cell: Callable[[Row], Cell], better: int = HIGHER
+) -> Iterator[str]:
+    """A table with a line for each state of a model (`method`) and a column for each `title`."""
+    states: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        states.setdefault(row["method"], {})[title(row)] = row
+
+    def column(name: str) -> Column:
+        return Column(name, lambda of: cell(of[name]) if name in of else Cell(), better)
+
+    titles = dict.fromkeys(name for of in states.values() for name in of)
+    yield from table("", map(column, titles), [state_line(method, of) for method, of in states.items()])
+
+
 def by_text(named: Iterable[tuple[str, str]], always: bool = True) -> Iterator[str]:
     """A line for each text (text, name) that is not empty, after the names of all that it is about.
 
@@ -211,3 +227,19 @@ def unscored_lines(
     """Why models that are not among those with scores, `models`, have none; `suffix` follows their names."""
     for model in dict.fromkeys(method.model for method in skipped if method.model not in models):
         yield from ("", f"{model}{suffix}", *skipped_lines(skipped, model))
+
+
+def unaligned_lines(unedited: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """A line for each unedited model, from its answers and edits, if it lacks some.
+
+    It has the numbers of unaligned probes by reason and of edits that are left out.
+    """
+    for asked, edits in unedited:
+        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
+        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
+        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
+        left = len(excluded) - excluded.null_count
+        if lost or left:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+            unaligned = f"{lost.total():,} probes are not aligned" + (f" ({reasons})" if lost else "")
+            yield f"skipped: {rows[0]['model']}: {unaligned}; {left:,} edits are left out"

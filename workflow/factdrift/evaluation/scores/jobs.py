@@ -120,24 +120,22 @@ class Table(Job, command="edit table", beside="tables"):
     def run(self) -> str:
         from factdrift.core.tables import records
         from factdrift.evaluation.ability.record import read_ability
-        from factdrift.evaluation.scores import table
         from factdrift.evaluation.scores.bleedover import draw_bleedover
         from factdrift.evaluation.scores.figures import draw_stream, draw_written
-        from factdrift.evaluation.scores.groups import read_groups, read_intervals
+        from factdrift.evaluation.scores.groups import unaligned_lines
+        from factdrift.evaluation.scores.table import write_tables
 
-        files = (self.scores, self.written, self.costs)
+        files = (self.scores, self.written, self.costs, self.output, self.recall)
         if self.intervals is not None:
-            abilities = [read_ability(path) for path in self.ability]
-            groups = read_intervals(read_groups(*files, "interval"), self.intervals, abilities)
+            text, groups = write_tables(*files, (self.intervals, list(map(read_ability, self.ability))))
             draw_stream(groups, self.out_figures)
-            return table.write_stream_table(groups, self.costs, self.output, abilities, self.recall)
+            return text
         if self.out_bleedover and self.probes:
             draw_bleedover(self.probes, self.out_bleedover, self.variant == "revised")
         if self.out_figures:
             draw_written(list(records(self.written)), self.out_figures)
-        printed = table.write_tables(*files, self.output, self.recall)
-        unaligned = table.unaligned_lines(zip(self.answers, self.made, strict=True))
-        return "\n".join([printed, "", *unaligned])
+        text, _ = write_tables(*files)
+        return "\n".join([text, "", *unaligned_lines(zip(self.answers, self.made, strict=True))])
 
 
 class AgainstEdits(Job, command="locate against-edits", beside="models_ located"):

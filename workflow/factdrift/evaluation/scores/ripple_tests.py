@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
-from factdrift.core.score_table import HIGHER, Column, count, rules, share, table
-from factdrift.evaluation.methods.record import title_of
+from factdrift.core.score_table import Cell, share
 from factdrift.evaluation.questions.ripples import condition_id
-from factdrift.evaluation.scores.groups import state_line
+from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.evaluation.scores.ripples import CRITERIA
 from factdrift.words.reasoning import answer_of
 
@@ -90,23 +90,13 @@ def _texts(answers: Sequence[Path]) -> dict[tuple[str, str, str], str]:
     return texts
 
 
-TESTS = (
-    Column("tests", count("tests")),
-    Column("executed", count("executed")),
-    Column("passed", count("passed")),
-    Column("%", share("passed", "executed"), HIGHER),
-)
-
-
 def lines(tests: Sequence[Tests]) -> Iterator[str]:
-    """The tests as a table, with the share passed of those executed; nothing without answers in writing."""
-    if not tests:
-        return
-    yield "As RippleEdits judges: a name of each answer is in the text; a test has one or several queries."
-    names = [f"{row.model}, {row.criterion}, {title_of(row.method)}" for row in tests]
-    body = [
-        state_line(row.method, row._asdict(), name, (row.model, row.criterion))
-        for row, name in zip(tests, names, strict=True)
-    ]
-    yield from table("", TESTS, body)
-    yield from rules(TESTS)
+    """A table for each model: the tests passed of those executed; nothing without answers in writing."""
+    for (model,), own in by_columns((row._asdict() for row in tests), "model").items():
+        yield f"{model}, as RippleEdits judges: % passed (of tests executed, of all)"
+        yield from (*by_state(own, itemgetter("criterion"), _cell), "")
+
+
+def _cell(row: Row) -> Cell:
+    passed = share("passed", "executed")(row)
+    return passed._replace(spread=f"({row['executed']:,}, {row['tests']:,})")

@@ -1,7 +1,7 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import bootstrap
-from factdrift.core.score_table import HIGHER, Cell, Column, Line, rules, table
+from factdrift.core.score_table import UNDERLINED, Cell
 from factdrift.evaluation.questions.ripples import condition_id
-from factdrift.evaluation.scores.groups import by_columns, state_line
+from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.ripples import tables
 
 CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
@@ -120,19 +120,13 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
     """A table for each model and way: criteria against states, shares of all and of known probes."""
     groups = by_columns(rows, "model", "way")
     for (model, way), own in sorted(groups.items(), key=lambda group: group[0][1] != "written"):
-        columns = [key for key in COLUMNS if any(_key(row) == key for row in own)]
-        states = {
-            method: {_key(row): row for row in of} for (method,), of in by_columns(own, "method").items()
-        }
-        body = [state_line(method, of) for method, of in states.items()]
-        counts = {
-            key: {"counts": f"{row['probes']:,} / {row['known']:,}"}
-            for key, row in next(iter(states.values())).items()
-        }
+        own.sort(key=lambda row: COLUMNS.index(_key(row)))
+        first = next(iter(by_columns(own, "method").values()))
+        numbers = ", ".join(f"{row['probes']:,}/{row['known']:,}" for row in first)
         yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"
-        yield from table("", map(_declared, columns), [*body, Line("probes / known", counts, False)])
-        yield ""
-    yield from rules(map(_declared, COLUMNS))
+        yield f"n (probes/known): {numbers}"
+        yield from (*by_state(own, _title, _cell), "")
+    yield UNDERLINED
     if any(row["must_change"] is None for row in rows):
         yield "?: the old dump does not show that the answer was another; it may have been right before."
     yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
@@ -142,15 +136,12 @@ def _key(row: Row) -> Key:
     return row["criterion"], row["must_change"]
 
 
-def _declared(key: Key) -> Column:
-    """The column of a criterion, with a question mark where nothing shows that the answer must change."""
+def _title(row: Row) -> str:
+    """The criterion, with a question mark where nothing shows that the answer must change."""
+    return f"{row['criterion']} ?" if row["must_change"] is None else str(row["criterion"])
 
-    def cell(of: Mapping[Key, Row]) -> Cell:
-        row = of.get(key)
-        if row is None or "counts" in row:
-            return Cell(row["counts"] if row else "-")
-        known = "unknown" if row["known_right"] is None else f"{100 * row['known_right']:.1f}"
-        right, low, high = (100 * row[name] for name in ("right", "low", "high"))
-        return Cell(f"{right:.1f}", f"/ {known}", right, low, high)
 
-    return Column(f"{key[0]} ?" if key[1] is None else key[0], cell, HIGHER)
+def _cell(row: Row) -> Cell:
+    known = "unknown" if row["known_right"] is None else f"{100 * row['known_right']:.1f}"
+    right, low, high = (100 * row[name] for name in ("right", "low", "high"))
+    return Cell(f"{right:.1f}", f"/ {known}", right, low, high)

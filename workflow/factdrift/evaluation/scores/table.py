@@ -5,11 +5,9 @@ Each is a `Report`: columns, notes, and values in a file for programs. What was 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow.parquet as pq
 
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import Interval
@@ -23,6 +21,7 @@ from factdrift.evaluation.scores.groups import (
     by_text,
     cost_lines,
     read_groups,
+    read_intervals,
     skipped_lines,
     state_line,
     unscored_lines,
@@ -361,47 +360,29 @@ def _printed(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def write_tables(scores: Path, written: Path, costs: Path, folder: Path, bundled: Sequence[Path] = ()) -> str:
-    """Writes Tables 6 and 7 to a folder, from the files of `edit scores`; returns their text.
-
-    `bundled`: folders of bundled models, whose recall is below the tables.
-    """
-    claim(folder, (f"{report.name}.{form}" for report in EDITS for form in ("txt", "csv")))
-    skipped = skipped_among(read_costs(costs).values())
-    below = list(recall_lines(bundled))
-    return "\n\n".join(
-        write_report(
-            report, read_groups(scores, written, costs, known_only=report.known_only), folder, skipped, below
-        )
-        for report in EDITS
-    )
-
-
-def write_stream_table(
-    groups: Sequence[Group],
+def write_tables(
+    scores: Path,
+    written: Path,
     costs: Path,
     folder: Path,
-    abilities: Iterable[Ability],
     bundled: Sequence[Path] = (),
-) -> str:
-    """Writes the table of a stream to a folder, from its groups with their intervals; returns its text."""
-    claim(folder, (f"{STREAM.name}.{form}" for form in ("txt", "csv")))
-    texts = [f"Perplexity on {one.text}, {one.tokens:,} tokens" for one in abilities if one.text]
-    below = [*dict.fromkeys(texts), *recall_lines(bundled)]
-    return write_report(STREAM, groups, folder, skipped_among(read_costs(costs).values()), below)
+    stream: tuple[Path, Sequence[Ability]] | None = None,
+) -> tuple[str, list[Group]]:
+    """Writes the reports of edits, or of a stream, to a folder; their text, and the groups of the last.
 
-
-def unaligned_lines(unedited: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """A line for each unedited model, from its answers and edits, if it lacks some.
-
-    It has the numbers of unaligned probes by reason and of edits that are left out.
+    The files are those of `edit scores`. `bundled`: folders of bundled models, whose recall is below the
+    tables. `stream`: its intervals, and what models are able to without any edit.
     """
-    for asked, edits in unedited:
-        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
-        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
-        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
-        left = len(excluded) - excluded.null_count
-        if lost or left:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
-            unaligned = f"{lost.total():,} probes are not aligned" + (f" ({reasons})" if lost else "")
-            yield f"skipped: {rows[0]['model']}: {unaligned}; {left:,} edits are left out"
+    reports = (STREAM,) if stream else EDITS
+    claim(folder, (f"{report.name}.{form}" for report in reports for form in ("txt", "csv")))
+    skipped = skipped_among(read_costs(costs).values())
+    abilities = stream[1] if stream else ()
+    texts = (f"Perplexity on {one.text}, {one.tokens:,} tokens" for one in abilities if one.text)
+    below, printed = [*dict.fromkeys(texts), *recall_lines(bundled)], []
+    for report in reports:
+        part = "interval" if stream else "kind"
+        groups = read_groups(scores, written, costs, part, report.known_only)
+        if stream:
+            groups = read_intervals(groups, *stream)
+        printed.append(write_report(report, groups, folder, skipped, below))
+    return "\n\n".join(printed), groups

@@ -25,8 +25,9 @@ from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
+from factdrift.evaluation.scores.groups import unaligned_lines
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.verdicts import asked_of
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
@@ -163,5 +164,5 @@ def probe(job: Probe) -> None:
     write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    print(write_tables(scores, written, costs, job.output))
+    print(write_tables(scores, written, costs, job.output)[0])
     print(*unaligned_lines([(none.answers, none.edits)]), sep="\n")
