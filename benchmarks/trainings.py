@@ -53,7 +53,7 @@ def main() -> None:
             found[method].append(values)
     record(
         f"Editing after {options.seeds} trainings of {options.recipe.stem} (`trainings.py`)",
-        ["method", *COLUMNS.values()],
+        ["method", *(score.title for score in COLUMNS.values())],
         [
             [
                 title_of(method),

@@ -13,7 +13,7 @@ class Mark(NamedTuple):
 
     panel: str
     line: Any
-    """Points with the same one are joined; of a bar or dot, the number of its line from the top."""
+    """Points of the same line are joined; of a bar or dot, the number of its line from the top."""
     x: Any
     """Of a bar where it begins."""
     y: Any
@@ -42,7 +42,7 @@ class Figure:
     axes: Mapping[str, Any] = field(default_factory=dict)
     """For `matplotlib.axes.Axes.set`: limits, labels and scales of all panels."""
     of_panel: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Panel -> the same of this one only."""
+    """Panel -> the same of this panel alone."""
     ticks: tuple[Sequence[Any], Sequence[str]] | None = None
     """The values of x that have labels, and these."""
     lines: Sequence[str] = ()
@@ -59,8 +59,8 @@ def draw(figure: Figure, messages: Mapping[str, Iterable[Mark]], paths: Sequence
     drawn, axes = parts(list(messages), counts, figure.columns, figure.size, **figure.share)
     for of_part, marks in zip(axes, messages.values(), strict=True):
         of_panel: dict[str, list[Mark]] = {panel: [] for panel in figure.panels}
-        for one in marks:
-            of_panel[one.panel].append(one)
+        for point in marks:
+            of_panel[point.panel].append(point)
         for axis, (panel, own) in zip(of_part, of_panel.items(), strict=True):
             axis.set(**{"title": panel, **figure.axes, **figure.of_panel.get(panel, {})})
             if axis.get_yscale() == "log":
@@ -83,30 +83,30 @@ def _draw(axis: Any, marks: Sequence[Mark], height: float) -> None:
     """Draws the marks of a panel of this height in inches."""
     curves: dict[Any, list[Mark]] = {}
     ends = []
-    for one in marks:
-        match one.kind:
+    for point in marks:
+        match point.kind:
             case "curve":
-                curves.setdefault(one.line, []).append(one)
+                curves.setdefault(point.line, []).append(point)
             case "bar":
-                _bar(axis, one)
+                _bar(axis, point)
             case "dot":
-                axis.plot(one.x, one.line, color=INK, markersize=4, zorder=3, **one.style)
+                axis.plot(point.x, point.line, color=INK, markersize=4, zorder=3, **point.style)
             case "span":
-                axis.axvspan(one.x, one.y, alpha=0.2, color=one.color, linewidth=0)
+                axis.axvspan(point.x, point.y, alpha=0.2, color=point.color, linewidth=0)
             case "level":
-                mark(axis, one.y)
-                ends.append((one.text, one.y, one.color))
+                mark(axis, point.y)
+                ends.append((point.text, point.y, point.color))
             case _:
-                if one.kind == "day":
-                    axis.axvline(one.x, color=one.color, linewidth=1.2)
-                where = ("data", "axes fraction" if one.kind == "day" else "data")
+                if point.kind == "day":
+                    axis.axvline(point.x, color=point.color, linewidth=1.2)
+                where = ("data", "axes fraction" if point.kind == "day" else "data")
                 beside = {
                     "xytext": (4, 0),
                     "textcoords": "offset points",
                     "fontsize": "small",
                     "va": "center",
                 }
-                axis.annotate(one.text, (one.x, one.y), xycoords=where, color=one.color, **beside)
+                axis.annotate(point.text, (point.x, point.y), xycoords=where, color=point.color, **beside)
     for points in curves.values():
         _curve(axis, points)
         if points[-1].text:

@@ -109,14 +109,14 @@ def _read_edited(runs: Runs, layers: int) -> Edited:
         path = folder / "scores.parquet"
         write_scores(runs, path, folder / "probes.parquet")
         rows = pq.read_table(path, columns=["edit", "method", *METRICS]).to_pylist()
-    found: Edited = {}
+    edited: Edited = {}
     for row in rows:
         method, _, layer = row["method"].rpartition("@")
         for metric in METRICS:
-            values = found.setdefault(method, {}).setdefault(metric, {})
+            values = edited.setdefault(method, {}).setdefault(metric, {})
             mine = values.setdefault(row["edit"], np.full(layers, np.nan))
             mine[int(layer)] = np.nan if row[metric] is None else row[metric]
-    return found
+    return edited
 
 
 def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) -> Iterator[str]:
@@ -134,8 +134,8 @@ def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) ->
 def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[Row]:
     """Rows of VS_EDIT of one model."""
     locators = [
-        (one.scores, {"model": model, "locator": one.locator, "granularity": one.granularity})
-        for one in located
+        (own.scores, {"model": model, "locator": own.locator, "granularity": own.granularity})
+        for own in located
     ]
     metrics = [
         (values, {"model": model, "method": method, "metric": metric})
@@ -145,13 +145,13 @@ def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -
     for measure, tables in (("located", locators), ("edited", metrics)):
         for values, own in tables:
             for layer, column in enumerate(np.array(list(values.values())).T):
-                found = _mean(column)
-                yield own | {"measure": measure, "layer": layer, "left_out": len(column) - found["n"]} | found
+                mean = _mean(column)
+                yield own | {"measure": measure, "layer": layer, "left_out": len(column) - mean["n"]} | mean
     for (scores, locator), (values, metric) in product(locators, metrics):
         both = [
             name
-            for name, found in scores.items()
-            if name in values and np.isfinite(found).all() and np.isfinite(values[name]).all()
+            for name, own in scores.items()
+            if name in values and np.isfinite(own).all() and np.isfinite(values[name]).all()
         ]
         every = len(scores.keys() | values.keys())
         if both:
@@ -167,8 +167,8 @@ def correlations(left: Numbers, right: Numbers, seed: int) -> Iterator[Row]:
     yield {"measure": "rank_of_means", "layer": None, "n": len(left), **means}
     yield {"measure": "rank_per_fact", "layer": None, **_mean(spearman(left, right))}
     for layer, (mine, its) in enumerate(zip(left.T, right.T, strict=True)):
-        found = _resampled(mine, its, mine[draws], its[draws])
-        yield {"measure": "rank_at_layer", "layer": layer, "n": len(left), **found}
+        rank = _resampled(mine, its, mine[draws], its[draws])
+        yield {"measure": "rank_at_layer", "layer": layer, "n": len(left), **rank}
 
 
 def _mean(values: Numbers) -> Row:
@@ -195,11 +195,11 @@ def _measured(*numbers: float) -> Row:
 def spearman(left: Numbers, right: Numbers) -> Numbers:
     """[rows]: Spearman's rank correlation of each row of two arrays [rows, values]; NaN for constant rows."""
     ranks = [stats.rankdata(values, axis=1) for values in (left, right)]
-    first, second = (each - each.mean(1, keepdims=True) for each in ranks)
+    first, second = (of - of.mean(1, keepdims=True) for of in ranks)
     norms = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Numbers = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
-    return found
+        ranked: Numbers = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
+    return ranked
 
 
 def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> int:

@@ -106,7 +106,9 @@ def score(
         accuracies.get(by, nothing)
         | dict(zip(_BY, by, strict=True))
         | {name: counts[by][name] for name in LOST}
-        for by in sorted(counts, key=lambda by: [of.index(one) for of, one in zip(orders, by, strict=True)])
+        for by in sorted(
+            counts, key=lambda by: [order.index(value) for order, value in zip(orders, by, strict=True)]
+        )
     ]
     return pa.Table.from_pylist(scores, schema=SCORES), tests
 
@@ -186,15 +188,15 @@ def write_runs(
     `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
     skipped, and InputError if runs of one model have different weights.
     """
-    for each in runs:
-        if strict and "skipped" in each:
-            raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
+    for run in runs:
+        if strict and "skipped" in run:
+            raise CannotEdit(f"{run['method']} on {run['model']}: {run['skipped']}")
     check_same_weights(
         (run["model"], run["model_digest"], f"the run of {run['method']}")
         for run in runs
         if "model_digest" in run
     )
-    write_json([*runs, *(each._asdict() for each in without)], output)
+    write_json([*runs, *(method._asdict() for method in without)], output)
 
 
 def title(condition: str) -> str:
@@ -224,11 +226,11 @@ def lines(
         yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
     columns = list(_columns(name))
     shown = [row for row in scores if row["items"] == items]
-    found = _tested(tests, items)
+    tested = _tested(tests, items)
     for (model, scoring), own in by_columns(shown, "model", "scoring").items():
         body, sizes, notes = [], [], []
         for (condition,), rows in by_columns(own, "condition").items():
-            named, of = title(condition), found.get((model, scoring, condition), {})
+            named, of = title(condition), tested.get((model, scoring, condition), {})
             of = of | {("accuracy", row["task"], row["hop"]): row for row in rows}
             body.append(Line(named, of, condition != "without"))
             counts = (of.get(("accuracy", *key)) for key in TABLES[name].values())
@@ -254,14 +256,14 @@ def _tested(tests: Mapping[str, Any], items: str) -> dict[tuple[str, str, str], 
 
     Tests of two conditions are those against the one without context.
     """
-    found: dict[tuple[str, str, str], Tests] = defaultdict(dict)
+    tested: dict[tuple[str, str, str], Tests] = defaultdict(dict)
     for scoring, tables in tests.items():
         for kind, rows in tables.items():
             for row in rows:
                 if row["items"] == items and row.get("first", "without") == "without":
                     condition = row.get("condition") or row["second"]
-                    found[row["model"], scoring, condition][kind, row["task"], row["hop"]] = row
-    return found
+                    tested[row["model"], scoring, condition][kind, row["task"], row["hop"]] = row
+    return tested
 
 
 def _columns(name: str) -> Iterator[Column]:

@@ -41,7 +41,7 @@ def draw_stream(groups: Sequence[Group], paths: Sequence[Path]) -> None:
         ticks=(range(len(ends)), ends),
         share={"sharex": True},
     )
-    models = {group.model: [one for one in groups if one.model == group.model] for group in groups} or {
+    models = {group.model: [own for own in groups if own.model == group.model] for group in groups} or {
         "": []
     }
     draw(figure, {kept_most(model, own): _over_time(own, ends) for model, own in models.items()}, paths)

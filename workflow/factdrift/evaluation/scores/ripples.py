@@ -60,7 +60,9 @@ def scores(probes: Path, answers: Sequence[Path], seed: int) -> pa.Table:
         if is_right is None:
             unanswered[model, method, way, _key(probe)] += 1
             continue
-        conditions = [right.get((model, "none", way, condition_id(each))) for each in probe["conditions"]]
+        conditions = [
+            right.get((model, "none", way, condition_id(condition))) for condition in probe["conditions"]
+        ]
         known = all(condition is True for condition in conditions)
         before = right.get((model, "none", way, question))
         groups[model, method, way][_key(probe)].append(Judged(probe["update"], is_right, known, before))
@@ -79,7 +81,7 @@ def scores(probes: Path, answers: Sequence[Path], seed: int) -> pa.Table:
 
 def _right(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | None]:
     """(model, method, way, question) -> whether it is right; None without an answer."""
-    found: dict[tuple[str, str, str, str], bool | None] = {}
+    rights: dict[tuple[str, str, str, str], bool | None] = {}
     columns = ["model", "method", "way", "question", "exact", "correct", "reason"]
     for path in answers:
         for row in pq.read_table(path, columns=columns).to_pylist():
@@ -87,8 +89,8 @@ def _right(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | No
             if row["reason"] == "not_finite":
                 right = False
             key = row["model"], row["method"], row["way"], row["question"]
-            found[key] = None if right is None else bool(right)
-    return found
+            rights[key] = None if right is None else bool(right)
+    return rights
 
 
 def _scores(answers: Sequence[Judged], must_change: bool | None, seed: int) -> Row:

@@ -377,7 +377,11 @@ def write_tables(
     claim(folder, (f"{report.name}.{form}" for report in reports for form in ("txt", "csv")))
     skipped = skipped_among(read_costs(costs).values())
     abilities = stream[1] if stream else ()
-    texts = (f"Perplexity on {one.text}, {one.tokens:,} tokens" for one in abilities if one.text)
+    texts = (
+        f"Perplexity on {measured.text}, {measured.tokens:,} tokens"
+        for measured in abilities
+        if measured.text
+    )
     below, printed = [*dict.fromkeys(texts), *recall_lines(bundled)], []
     for report in reports:
         part = "interval" if stream else "kind"
