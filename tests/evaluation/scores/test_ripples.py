@@ -11,7 +11,6 @@ from factdrift.evaluation.plan import grouped, unedited
 from factdrift.evaluation.questions.question import Tables
 from factdrift.evaluation.questions.ripples import CONDITION, condition_id, read
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.scores.figures import draw_ripples
 from factdrift.evaluation.scores.ripples import Judged, lines, scores, share_of
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.evaluation.ways.asked import verdict
@@ -103,10 +102,6 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     assert of["everywhere", "compose_object"]["known_right"] is None
     text = "\n".join(lines(rows))
     assert "0.0 / unknown" in text
-    draw_ripples(rows, [tmp_path / "figure.svg"])
-    drawn = (tmp_path / "figure.svg").read_text()
-    assert "who held it before" in drawn
-    assert "no probes" in drawn  # others of its list
 
 
 def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(

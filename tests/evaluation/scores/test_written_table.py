@@ -16,7 +16,6 @@ from support.updates import edits
 from factdrift.core.intervals import clustered_wilson, wilson
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.scores.figures import draw_written
 from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
 from factdrift.evaluation.scores.written import GENERATION_SCORES, written_table
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
@@ -249,16 +248,6 @@ def test_other_benchmarks_have_the_option_beside_what_is_written(tmp_path: Path)
     assert (score["kept"], score["lost"], score["compared"]) == (1, 0, 3)
     assert (score["exact_answers"], score["exact"], score["exact_disagrees"]) == (2, 1.0, 0.5)
     assert {verdict for verdict in VERDICTS if score[verdict]} == {"correct", "stale", "wrong"}
-
-
-def test_the_figure_is_the_same_in_each_run_and_empty_without_answers(tmp_path: Path) -> None:
-    rows = [said(verdict, method=method, s=True) for method in ("none", "ft") for verdict in VERDICTS]
-    rows += [said("refused", method="rome", role="generalization"), said(None, method="lora")]
-    one, two, none = (tmp_path / f"{name}.svg" for name in ("one", "two", "none"))
-    for drawn, path in ((rows, one), (rows, two), ([], none)):
-        draw_written(drawn, [path])
-    assert one.read_bytes() == two.read_bytes()
-    assert none.stat().st_size < one.stat().st_size
 
 
 def test_alike_answers_of_a_cluster_count_once() -> None:

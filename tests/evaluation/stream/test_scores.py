@@ -18,8 +18,6 @@ from support.stream_updates import link, links, stream
 from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.updates import Choice, draw, write_stream_edits
-from factdrift.evaluation.scores.figures import kept_most
-from factdrift.evaluation.scores.groups import Group
 from factdrift.evaluation.scores.metrics import STREAM_SCORES, Runs, write_stream_scores
 from factdrift.evaluation.tables import TABLES
 
@@ -230,7 +228,3 @@ def test_the_table_says_what_the_scores_say(
     assert drawn == (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "facts since replaced" in drawn
     assert "mathdefault" not in drawn
-    # Methods that keep the same have no best one.
-    row = {"probe": "retention", "failed": None, "s": 1.0}
-    alike = [Group("tiny", 1, method, [row], {}) for method in ("ft", "rag")]
-    assert kept_most("tiny", alike) == "tiny: edits as the world changed"
