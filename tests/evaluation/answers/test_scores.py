@@ -289,3 +289,21 @@ def test_states_are_compared_on_what_all_are_asked(asof: Path):
         ("with", "edited"): (2, 1, 0, 1, 1),
         ("edited-rome", "edited"): (2, 1, 0, 1, 1),
     }
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "--answers: name tables of answers"),
+        (
+            ["--benchmark=ripples", "--predictions=p.csv"],
+            "--predictions: other programs' answers are scored on",
+        ),
+        (["--benchmark=asof", "--answers=a.parquet"], "--output: the scores of questions with a date"),
+    ],
+)
+def test_what_a_benchmark_needs_is_asked_for(
+    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["answer", "scores", "questions.parquet", *flags]) == 1
+    assert message in capsys.readouterr().err

@@ -222,13 +222,21 @@ class AnswerScores(Skips, command="answer scores", beside="models_"):
     out_text: Annotated[Output | None, "what is printed of ripples", Flag("TXT")] = None
     out_figures: Annotated[Outputs, "of ripples", Flag("SVG|PDF")] = ()
 
+    def check(self) -> None:
+        super().check()
+        if not self.answers and self.predictions is None:
+            raise InputError("--answers: name tables of answers, or those of another program (--predictions)")
+        if self.predictions is not None and self.benchmark != "tempripple":
+            raise InputError("--predictions: other programs' answers are scored on tempripple only")
+        if self.benchmark == "asof" and self.output is None:
+            raise InputError("--output: the scores of questions with a date are a table; name it")
+
     def run(self) -> str:
         match self.benchmark:
             case "asof":
                 from factdrift.evaluation.scores.dated import write_scores
 
-                if self.output is None:
-                    raise InputError("--output: the scores of questions with a date are a table; name it")
+                assert self.output is not None
                 return f"{self.output}: {write_scores(self.questions, self.answers, self.output):,} rows"
             case "ripples":
                 return self._ripples()
