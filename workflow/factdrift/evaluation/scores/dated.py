@@ -51,19 +51,19 @@ _ASKED = f"""
         coalesce(a.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
     FROM read_parquet({{items}}) i JOIN read_parquet({{answers}}) a
         ON i.item_id = a.question WHERE a.way <> 'written';
-    CREATE TEMP VIEW asked AS
+    CREATE TEMP TABLE asked AS
     SELECT 'all' AS questions, * FROM answered WHERE NOT edited UNION ALL
     SELECT 'edited', * FROM answered
     WHERE (model, item_id) IN (SELECT (model, item_id) FROM answered WHERE edited)"""
 """SQL: the answers, once among all questions and once among those that edited models were asked."""
 
 _PAIRS = """
-    CREATE TEMP VIEW options AS
+    CREATE TEMP TABLE options AS
     SELECT model, scoring, condition, questions, precision, chain, fact_id, holds, answer_index,
         unnest(option_ids) AS id, unnest(option_verdicts) AS verdict, unnest(logprobs) AS logprob,
         option_ids[answer_index + 1] AS answer, correct IS NOT NULL AS answered
     FROM asked WHERE scoring = 'loglik';
-    CREATE TEMP VIEW facts AS
+    CREATE TEMP TABLE facts AS
     SELECT model, scoring, condition, questions, precision, own.holds, own.fact_id,
         count(*) FILTER (own.answered AND other.answered) AS pairs,
         count(*) FILTER (NOT (own.answered AND other.answered)) AS pairs_left_out,
