@@ -8,6 +8,10 @@ Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `temprippl
 include: "inputs/answer.smk"
 
 
+# Fields of `answer scores` that only answers to TempRIPPLE have.
+ONLY_TEMPRIPPLE = "facts runs cutoffs dates strict draws skipped out_predictions out_runs out_tests"
+
+
 rule answer_requests:
     """What the chat model is asked, without and with the new fact: a letter, or an object where there are no options."""
     input:
@@ -63,7 +67,7 @@ rule answer_cloze_table:
 rule answer_scores:
     """Accuracies with intervals, the paper's tests, and all predictions."""
     input:
-        items_="results/{pair}/tempripple/tr_items.parquet",
+        questions="results/{pair}/tempripple/tr_items.parquet",
         facts="results/{pair}/tempripple/tr_facts.parquet",
         answers=answer_files("answers.parquet"),
         runs=answer_files("json"),
@@ -79,7 +83,7 @@ rule answer_scores:
         cutoffs=answer_cutoffs(),
         skipped=answer_skipped(),
     shell:
-        job("answer scores")
+        job("answer scores", without="benchmark out_text out_figures")
 
 
 rule answer_report:
@@ -105,24 +109,26 @@ rule answer_report:
 rule answer_dated_scores:
     """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
     input:
-        items_=f"{STREAM}/asof.parquet",
+        questions=f"{STREAM}/asof.parquet",
         answers=[
             *read_of_chat("asof", root=PAIR),
             *answered("asof", answer_states, "answers.parquet", STREAM),
         ],
     output:
-        f"{STREAM}/asof_scores.parquet",
+        output=f"{STREAM}/asof_scores.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/asof_scores.txt",
+    params:
+        benchmark="asof",
     shell:
-        job("answer dated-scores")
+        job("answer scores", without=f"{ONLY_TEMPRIPPLE} seed out_text out_figures")
 
 
 rule ripple_scores:
     """What follows from updates, in all states: the shares right by criterion, as table, text and figure."""
     input:
         models_=some_models,
-        probes=PROBES,
+        questions=PROBES,
         answers=answered("ripples", all_states, "answers.parquet"),
     output:
         output="results/{pair}/ripple_scores.parquet",
@@ -130,8 +136,10 @@ rule ripple_scores:
         out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/ripples.txt",
+    params:
+        benchmark="ripples",
     shell:
-        job("answer ripple-scores")
+        job("answer scores", without=ONLY_TEMPRIPPLE)
 
 
 rule judge_requests:

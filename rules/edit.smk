@@ -61,7 +61,7 @@ rule edit_scores:
         methods=PLAN.names(),
         skipped=SKIPPED,
     shell:
-        job("edit scores")
+        job("edit scores", without="probes seed out_intervals")
 
 
 rule edit_report:
@@ -83,4 +83,4 @@ rule edit_report:
     params:
         output=subpath(output[0], parent=True),
     shell:
-        job("edit table")
+        job("edit table", without="intervals ability")

@@ -7,7 +7,7 @@ Inputs: results/streams/{name}/stream.parquet; the models; answers to `stream`.
 rule stream_edits:
     """The updates of a stream as edits in their order, each with its probes."""
     input:
-        stream=f"{STREAM}/stream.parquet",
+        dataset=f"{STREAM}/stream.parquet",
         entities=stream_entities(),
     output:
         f"{STREAM}/edit/edits.parquet",
@@ -16,7 +16,7 @@ rule stream_edits:
     params:
         limit=EDIT_LIMIT,
     shell:
-        job("edit stream-edits")
+        job("edit dataset", without="new_date fluency_sample")
 
 
 use rule edit_ability as stream_ability with:
@@ -61,7 +61,7 @@ rule stream_scores:
         methods=PLAN.names(),
         skipped=SKIPPED,
     shell:
-        job("edit stream-scores")
+        job("edit scores", without="ability out_probes")
 
 
 rule stream_report:
@@ -74,10 +74,11 @@ rule stream_report:
         ability=abilities(STREAM, stream=True),
         recall=bundled_folders(),
     output:
-        out_table=f"{STREAM}/edit/lifelong.txt",
-        out_csv=f"{STREAM}/edit/lifelong.csv",
+        tables=[f"{STREAM}/edit/lifelong.txt", f"{STREAM}/edit/lifelong.csv"],
         out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
     log:
         f"logs/streams/{STREAM_NAME}/edit/report.txt",
+    params:
+        output=subpath(output[0], parent=True),
     shell:
-        job("edit stream-report")
+        job("edit table", without="variant probes answers made out_bleedover")

@@ -31,8 +31,9 @@ from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
+from factdrift.evaluation.scores.groups import Group  # noqa: E402
 from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
-from factdrift.evaluation.scores.table import measured_lines, measured_values  # noqa: E402
+from factdrift.evaluation.scores.table import ability_lines  # noqa: E402
 from factdrift.models.deltas import Deltas, LowRank, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.texts import perplexity, sampled  # noqa: E402
@@ -68,7 +69,7 @@ def updates_of(world: Path) -> Benchmark:
 def made(
     world: Path, out: Path, ability: Ability | None, given: Prepared | None = None, **keys: Any
 ) -> list[dict[str, Any]]:
-    """The rows of MADE, each with what is measured of its state."""
+    """The rows of EDITS, each with what is measured of its state."""
     loaded = tiny_model("llama", dtype=torch.float32)
     chosen = {"written_tokens": 1, **keys}
     told = ask(loaded, updates_of(world), out, given or state_of("shifted"), ability=ability, **chosen)
@@ -165,25 +166,30 @@ def row(state: int, value: float | None, **tasks: dict[str, float]) -> dict[str,
     return {"state": state, "perplexity": value, "tasks": given, "text": "held.txt, 40 tokens"}
 
 
+def group_of(method: str, *rows: dict[str, Any]) -> Group:
+    return Group("m", "replace", method, [each | {"failed": None} for each in rows], {})
+
+
 def test_a_model_with_several_edits_counts_once() -> None:
     rows = [row(0, 10.0, arc={"acc": 0.5}), row(0, 10.0, arc={"acc": 0.5}), row(1, 40.0, arc={"acc": 0.7})]
-    found = measured_values([*rows, row(2, None)])
+    found = group_of("ft", *rows, row(2, None)).abilities
     assert list(found) == ["Perplexity", "arc acc"]
     assert found["Perplexity"].mean == pytest.approx(20)
     half = 20 * 1.96 * (math.log(4) / math.sqrt(2)) / math.sqrt(2)
     assert found["Perplexity"].half == pytest.approx(half)
     assert (found["arc acc"].mean, found["arc acc"].n) == (pytest.approx(0.6), 2)
-    said = list(measured_lines({"no edit": [row(0, 8.0)] * 3, "X": rows, "PROMPT": [row(0, None)]}))
+    groups = [group_of("none", *[row(0, 8.0)] * 3), group_of("ft", *rows), group_of("prompt", row(0, None))]
+    said = list(ability_lines(groups))
     assert [line.split() for line in said[1:]] == [
         ["Perplexity", "arc", "acc", "Models"],
         ["no", "edit", "8", "-", "1"],
-        ["X", "20", "±27", "0.6", "±0.2", "2"],
+        ["FT", "20", "±27", "0.6", "±0.2", "2"],
         ["PROMPT", "-", "-", "-"],
         ["Perplexity", "on", "held.txt,", "40", "tokens;", "geometric", "means", "over", "edited", "models"],
     ]
-    assert list(measured_lines({"no edit": [row(0, None)]})) == []
+    assert list(ability_lines([group_of("none", row(0, None))])) == []
     # One that is infinite is not hidden in a mean.
-    found = measured_values([row(0, 3.0), row(1, math.inf)])
+    found = group_of("ft", row(0, 3.0), row(1, math.inf)).abilities
     assert (found["Perplexity"].mean, found["Perplexity"].n) == (math.inf, 2)
     assert math.isnan(found["Perplexity"].half)
 

@@ -137,7 +137,7 @@ def test_their_file_is_asked_and_judged_as_they_do(probes):
     path = answers(probes, said | {"none": {"The name of the mother": "Berit"}})
     counts = {(each.method, each.criterion): each[3:] for each in judged(probes, [path])}
     assert counts["m1", "compose_object"] == (1, 0, 0)
-    assert main(["answer", "ripple-tests", str(probes), "--answers", str(path)]) == 0
+    assert main(["answer", "scores", str(probes), "--benchmark=ripples", "--answers", str(path)]) == 0
 
 
 def test_any_name_of_each_answer_is_contained():

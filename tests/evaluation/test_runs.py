@@ -219,7 +219,7 @@ def test_adapters_of_the_edits_are_kept_whenever_a_run_is_killed(
 ) -> None:
     # When it has moved the adapters, before it removes its finished steps.
     with monkeypatch.context() as patch:
-        patch.setattr(run.Parts, "remove", lambda self: None)
+        patch.setattr(run.Checkpoints, "remove", lambda self: None)
         whole = kept(updates, tmp_path / "whole")
     assert list((tmp_path / "whole/run").iterdir())
     assert set(whole) == {edit.id for edit in updates.edits} - {FAILING}

@@ -23,7 +23,7 @@ from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
 from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
 from factdrift.evaluation.scores.groups import Group  # noqa: E402
-from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, lines, write_table  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, EDITS, lines, write_report  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 
@@ -80,14 +80,14 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     row = {"failed": None, "template": "none", **dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0)}
     methods = ("none", "ft", "rome")
     groups = [Group("one", "replace", each, [row], spent.get(("one", each), {})) for each in methods]
-    text = list(lines(groups, "title", found))
+    text = list(lines(EDITS[0], groups, found))
     assert sum(line.startswith("ROME* ") for line in text) == 3
     assert text.count("ROME* derived, not tuned: layer 5 of 28") == 1
     assert not [line for line in text if line.startswith("FT*")]
     assert text.count("MEMIT skipped: it is post-norm") == 1
     assert text[-3:] == ["two, no method", "ROME skipped: no such matrix", "magic skipped: no values"]
-    write_table(groups, "title", tmp_path / "table", found)
-    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+    write_report(EDITS[0], groups, tmp_path, found)
+    with (tmp_path / "table6.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(each["model"], each["method"], each["source"], each["skipped"]) for each in rows] == [
         ("one", "none", "", ""),

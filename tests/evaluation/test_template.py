@@ -19,7 +19,7 @@ from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.scores.groups import Group  # noqa: E402
-from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, lines  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, EDITS, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import opened  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
@@ -140,8 +140,8 @@ def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Pa
 def test_the_tables_say_so() -> None:
     row = {**dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0), "failed": None, "template": "chat"}
     groups = [Group("m", "replace", "ft", [row], {}), Group("n", "replace", "ft", [], {})]
-    text = list(lines(groups, "Title"))
-    assert f"m, 1 replacements; {CHAT}" in text
+    text = list(lines(EDITS[0], groups))
+    assert f"m, 1 replacements{CHAT}" in text
     assert "n, 0 replacements" in text
 
 

@@ -88,12 +88,13 @@ def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.Captur
         f"{item['item_id']},{condition},{item['task'] == 1}" for item in known for condition in CONDITIONS
     ]
     predictions.write_text("\n".join(["item_id,condition,correct", *lines]) + "\n")
-    scores = tmp_path / "scores.json"
-    assert run("score", items, predictions, "--facts", facts, "--draws", "20", "--json", scores) == 0
-    assert "## mcnemar" in capsys.readouterr().out
-    assert run("score", items, predictions, "--draws", "0") == 1
-    assert "--draws 0: must be 1 or more" in capsys.readouterr().err
-    accuracies = json.loads(scores.read_text())["accuracy"]
+    scores = tmp_path / "scores.parquet"
+    scoring = ["answer", "scores", str(items), f"--predictions={predictions}", f"--facts={facts}"]
+    assert main([*scoring, "--draws=20", f"--output={scores}"]) == 0
+    assert "(Table 2 of the TempRIPPLE paper)" in capsys.readouterr().out
+    assert main([*scoring, "--draws=0"]) == 1
+    assert "--draws" in capsys.readouterr().err
+    accuracies = pq.read_table(scores).to_pylist()
     found = {(row["items"], row["task"], row["condition"]): (row["n"], row["accuracy"]) for row in accuracies}
     assert found["all", "new", "with"] == found["discriminating", "new", "without"] == (6, 1)
     assert found["all", "new related", "with"] == (6, 0)

@@ -12,7 +12,7 @@ from support.questions import facts, items, write_asof
 from factdrift.cli import main
 from factdrift.core.intervals import wilson
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answers import SCORES, draw, lines, p_value
+from factdrift.evaluation.scores.answers import SCORES, lines, p_value
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
@@ -63,15 +63,19 @@ class Scored:
 
     def run(self, *more: str) -> int:
         """The status of the command; `rows` is what it has written."""
-        given = {"items": "items.parquet", "facts": "facts.parquet", "answers": "one.parquet"}
+        given = {"facts": "facts.parquet", "answers": "one.parquet"}
         given |= {"runs": "run.json", "out-predictions": "all.parquet", "out-runs": "runs.json"}
         given |= {"out-tests": "tests.json", "output": "scores.parquet"}
         line = [f"--{name}={self.folder / file}" for name, file in given.items()]
-        status = main(["answer", "scores", *line, "--draws=200", *more])
+        status = main(["answer", "scores", str(self.folder / "items.parquet"), *line, "--draws=200", *more])
         table = pq.read_table(self.scores)
         assert table.schema.equals(SCORES)
         self.rows = table.to_pylist()
         return status
+
+    def lines(self, name: str) -> list[str]:
+        """A table over all items as text."""
+        return list(lines(name, self.rows, json.loads(self.tests.read_text(encoding="utf-8")), "all"))
 
     def of(self, **wanted: Any) -> list[Row]:
         wanted = {"items": "all", **wanted}
@@ -136,7 +140,7 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
     rows += predicted("n", "with", items(), lambda item: "too_long")
     found = Scored(tmp_path, rows, items(), facts())
-    said = list(lines("table2", found.scores, found.tests, "all"))
+    said = found.lines("table2")
     assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in said
     assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in said
     assert "ROME: 4 could not be asked and do not count" in said
@@ -145,22 +149,21 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
     assert sum(row["unanswered"] for row in found.of(model="n")) == 10
     assert "w/ ctx: 10 could not be asked and do not count" in said
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in said)
-    draw(found.scores, [tmp_path / "empty.svg"])
 
 
 def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     for row in three.of(condition="with"):
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
-    said = list(lines("table2", three.scores, three.tests, "all"))
+    said = three.lines("table2")
     assert said[said.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
     rows = [line.split() for line in said if line.startswith(("w/", "ROME  "))]
     assert [row[0] for row in rows[:3]] == ["w/o", "w/", "ROME"]
-    assert rows[1][2:] == ["1.000", "[0.44,", "1.00]", ".250", "1.000", "[0.34,", "1.00]", ".500"] * 2
+    assert rows[1][2:] == ["_1.000_", "[0.44,", "1.00]", ".250", "_1.000_", "[0.34,", "1.00]", ".500"] * 2
     assert rows[2][1:5] == ["0.000", "[0.00,", "0.56]", "1.000"]
     assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in said
-    by_hop = lines("table3", three.scores, three.tests, "all")
+    by_hop = three.lines("table3")
     rome = next(line for line in by_hop if line.startswith("ROME"))
-    assert rome.split()[:5] == ["ROME", "0.000", "1.000", ".100", "-"]
+    assert rome.split()[:5] == ["ROME", "0.000", "_1.000_", ".100", "-"]
     assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 
 
@@ -208,7 +211,7 @@ def dated_scores(asof: Path, answers: list[dict[str, Any]]) -> list[dict[str, An
     """What the command makes of rows of ANSWERS, of one model."""
     path, output = asof.with_name("answers.parquet"), asof.with_name("scores.parquet")
     write_parquet(pa.Table.from_pylist([{"model": "m", **row} for row in answers], ANSWERS), path)
-    line = ["answer", "dated-scores", "--items", str(asof), "--answers", str(path), "-o", str(output)]
+    line = ["answer", "scores", str(asof), "--benchmark=asof", "--answers", str(path), "-o", str(output)]
     assert main(line) == 0
     table = pq.read_table(output)
     assert table.schema.equals(DATED_SCORES)
@@ -286,3 +289,21 @@ def test_states_are_compared_on_what_all_are_asked(asof: Path):
         ("with", "edited"): (2, 1, 0, 1, 1),
         ("edited-rome", "edited"): (2, 1, 0, 1, 1),
     }
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "--answers: name tables of answers"),
+        (
+            ["--benchmark=ripples", "--predictions=p.csv"],
+            "--predictions: other programs' answers are scored on",
+        ),
+        (["--benchmark=asof", "--answers=a.parquet"], "--output: the scores of questions with a date"),
+    ],
+)
+def test_what_a_benchmark_needs_is_asked_for(
+    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["answer", "scores", "questions.parquet", *flags]) == 1
+    assert message in capsys.readouterr().err

@@ -17,12 +17,12 @@ from factdrift.evaluation.scores.against_edits import (
     Located,
     compare,
     correlations,
-    draw,
     lines,
     spearman,
     unedited,
     write_against,
 )
+from factdrift.evaluation.scores.figures import draw_blocks
 
 
 def test_ranks_are_those_of_scipy() -> None:
@@ -96,7 +96,7 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     by_block = frame[frame["measure"] == "edited"]
     assert (by_block["n"].unique().tolist(), by_block["left_out"].unique().tolist()) == ([18], [1])
     text = "\n".join(lines(rows))
-    assert text.endswith("\nn = 18 facts, 2 left out")
+    assert "\nn = 18 facts, 2 left out\n" in text
     # A fact whose scores are not finite does not take the others with it.
     lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)}, "d")
     again = list(compare("m", [lost, constant], edited, 0))
@@ -106,14 +106,14 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert "causal_tracing: n = 17 facts, 3 left out" in lines(again)
     assert "m, rome; efficacy_d by block" in text
     assert "causal_tracing" in text
-    draw(rows, [tmp_path / "f.svg"])
+    draw_blocks(rows, [tmp_path / "f.svg"], "efficacy_d")
     assert "edits by ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
     with pytest.raises(InputError, match=r"no locator.s scores can be compared[^\n]*\nleft out"):
         write_against([row for row in rows if "rank" not in row["measure"]], ["left out"], tmp_path / "u")
     # Output that is not finite at a block leaves D without a value there, and S with one.
     lost = dict.fromkeys(values, np.array([1, np.nan, 2, 3, 4]))
     rows = list(compare("m", [one], {"rome": edited["rome"] | {SHOWN: lost}}, 0))
-    assert "causal_tracing  no fact has a value of efficacy_d at every block" in lines(rows)
+    assert "causal_tracing: no fact has a value of efficacy_d at every block" in lines(rows)
 
 
 def test_a_folder_without_scores_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from support.tables import written
 
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.grid import lines, write_grid
-from factdrift.evaluation.tables import ANSWERS, MADE
+from factdrift.evaluation.tables import ANSWERS, TABLES
 
 PROBES = [("update", "new"), ("update", "obsolete"), ("nearest", "neighbor"), ("random", "neighbor")]
 
@@ -26,7 +26,7 @@ def test_old_objects_are_counted_apart_from_new_ones(tmp_path: Path) -> None:
         for number, (role, _) in enumerate(PROBES)
     ]
     answers = written(tmp_path / "answers.parquet", ANSWERS, asked)
-    made = written(tmp_path / "made.parquet", MADE, [told | {"method": "rome", "trained": False}])
+    made = written(tmp_path / "made.parquet", TABLES["edits"], [told | {"method": "rome", "trained": False}])
     table = write_grid([answers], [made], tmp_path / "grid.parquet", [edits])
     found = {
         (row["benchmark"], row["way"], row["kind"]): (row["right"], row["judged"])

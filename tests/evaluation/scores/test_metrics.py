@@ -19,10 +19,10 @@ from support.examples import examples
 from support.updates import edits, update
 
 from factdrift.core.intervals import interval
-from factdrift.evaluation.scores.groups import Group
+from factdrift.evaluation.scores.bleedover import binned, draw_bleedover, neighbors
+from factdrift.evaluation.scores.groups import Group, read_groups
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, binned, draw, lines, neighbors, read_groups
-from factdrift.evaluation.scores.table import write_table as write_scores_table
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, EDITS, lines, write_report
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.tables import TABLES
 from factdrift.verdict.judge import Case, judged
@@ -209,11 +209,11 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     assert group.not_finite == 5
     assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
-    text = list(lines([group], "Title"))
+    text = list(lines(EDITS[0], [group]))
     assert [line.split()[-2:] for line in text if line.startswith("x ")][1] == ["0", "5"]
     assert "x: 2 edits in Efficacy D, General. D" in text
-    write_scores_table([group], "Title", tmp_path / "t")
-    (found,) = csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))
+    write_report(EDITS[0], [group], tmp_path)
+    (found,) = csv.DictReader((tmp_path / "table6.csv").open(encoding="utf-8"))
     assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
 
 
@@ -241,7 +241,7 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
     assert [row["known_before"] for row in scores] == [False, None]
     assert [row["p_new"] is None for row in scores] == [True, False]
     unedited = [row for row in world.write()[0] if row["method"] == "none"]
-    groups = [(group.kind, group.method) for group in groups_in(tmp_path)]
+    groups = [(group.part, group.method) for group in groups_in(tmp_path)]
     assert groups == [("archive", "none"), ("archive", "x"), ("add", "none"), ("add", "x")]
     assert [row["kind"] for row in unedited] == ["archive", "add"]
     for row in unedited:
@@ -265,7 +265,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
     assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
     groups = groups_in(tmp_path, '[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
     assert [(group.method, group.failed) for group in groups] == [("none", 0), ("x", 1)]
-    assert any(line.startswith("x ") and line.endswith(" 1.5") for line in lines(groups, "Title"))
+    assert any(line.startswith("x ") and line.endswith(" 1.5") for line in lines(EDITS[0], groups))
     efficacy = groups[1].value("efficacy_s")
     assert efficacy is not None
     assert (efficacy.mean, efficacy.n) == (0, 1)
@@ -324,27 +324,27 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     row |= {"efficacy_d": 0.5, "efficacy_s": 1.0, "fluency": 5.2}
     cost = {"edits": 4, "edit_seconds": 1.0, "peak_mb": 100.0}
     groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3, "state": 1}], cost)]
-    text = "\n".join(lines(groups, "Title"))
+    text = "\n".join(lines(EDITS[0], groups))
     assert "m, 2 replacements" in text
     first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
     assert first[:8] == ["FT+L", "2", "40.0", "±19.6", "100.0", "±65.8", "25.0", "±0.0"]
     assert first[-3:] == ["5.2", "±0.0", "0.25"]
-    write_scores_table(groups, "Title", tmp_path / "t", below=["m knows it all"])
-    header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
+    write_report(EDITS[0], groups, tmp_path, below=["m knows it all"])
+    header, values = (line.split(",") for line in (tmp_path / "table6.csv").read_text().splitlines())
     found = dict(zip(header, values, strict=True))
     assert float(found["efficacy_d"]) == pytest.approx(40)
     assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
     assert found["seconds_per_edit"] == "0.25"
-    assert (tmp_path / "t.txt").read_text() == text + "\nm knows it all\n"
+    assert (tmp_path / "table6.txt").read_text() == text + "\nm knows it all\n"
     # Edits that are in one model together.
     both = [Group("m", "replace", "ft", [row, row], cost)]
-    assert "FT: all edits are in one model, and intervals are over its edits only" in lines(both, "Title")
+    assert "FT: all edits are in one model, and intervals are over its edits only" in lines(EDITS[0], both)
     both[0].rows.append(row | {"state": 1})
-    assert "FT: intervals are by edited model, of which there are 2" in lines(both, "Title")
+    assert "FT: intervals are by edited model, of which there are 2" in lines(EDITS[0], both)
     # Below the table: over which texts second moments were counted, by method.
     assert "second moments" not in text
     more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]
-    assert list(lines([*groups, *more], "Title"))[-1] == "ROME, MEMIT: second moments over my.txt"
+    assert list(lines(EDITS[0], [*groups, *more]))[-1] == "ROME, MEMIT: second moments over my.txt"
 
 
 def test_a_table_without_rows_says_why() -> None:
@@ -352,7 +352,7 @@ def test_a_table_without_rows_says_why() -> None:
         ("replace", "the unedited model writes the obsolete object of none of them"),
         ("add", "an addition has no obsolete object"),
     ):
-        text = list(lines([Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})], "Title"))
+        text = list(lines(EDITS[0], [Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})]))
         assert text[2].startswith("m, 0 ")
         assert reason in text[3]
         assert len(text) == 4
@@ -402,7 +402,7 @@ def test_a_panel_without_values_says_so(tmp_path: Path) -> None:
             for place in range(9)
         ]
         pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
-        draw(probes, [figure])
+        draw_bleedover(probes, [figure])
         drawn = figure.read_text()
         assert ("no popularity in the data" in drawn) == ("popularity" in missing)
         assert "no similarity in the data" in drawn

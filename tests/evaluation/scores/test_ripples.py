@@ -11,8 +11,7 @@ from factdrift.evaluation.plan import grouped, unedited
 from factdrift.evaluation.questions.question import Tables
 from factdrift.evaluation.questions.ripples import CONDITION, condition_id, read
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.scores.ripple_figure import draw
-from factdrift.evaluation.scores.ripples import Judged, share_of, text_of, write_scores
+from factdrift.evaluation.scores.ripples import Judged, lines, scores, share_of
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.evaluation.ways.asked import verdict
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
@@ -89,7 +88,7 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     known[condition_id(ROWS[1]["conditions"][0])] = "otherwise"
     said = {"none": {**rights, "p1": "?", "p6": "?", **known}, "everywhere": {"*": f" {NEW}."}}
     paths = [answers_of(files, each, texts, tmp_path / f"{each}.parquet") for each, texts in said.items()]
-    rows = write_scores(files[0], paths, 0, tmp_path / "scores.parquet")
+    rows = scores(files[0], paths, 0).to_pylist()
     of = {(row["method"], row["criterion"]): row for row in rows}
     for criterion in ("alias", "history_new"):
         assert of["everywhere", criterion]["right"] == 1
@@ -101,12 +100,8 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     # A condition that the unedited model gives wrong.
     assert of["everywhere", "compose_object"]["known"] == 0
     assert of["everywhere", "compose_object"]["known_right"] is None
-    text = "\n".join(text_of(rows))
+    text = "\n".join(lines(rows))
     assert "0.0 / unknown" in text
-    draw(rows, [tmp_path / "figure.svg"])
-    drawn = (tmp_path / "figure.svg").read_text()
-    assert "who held it before" in drawn
-    assert "no probes" in drawn  # others of its list
 
 
 def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(
@@ -115,14 +110,14 @@ def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(
     silent = {**probe(8, "compose_object", "Q1-P6", "Berlin", known=False), "must_change": None}
     write_parquet(pa.Table.from_pylist([*ROWS, silent], schema=PROBES), files[0])
     path = answers_of(files, "none", {"p2": "Britta Ernst", "p8": "?"}, tmp_path / "none.parquet")
-    rows = write_scores(files[0], [path], 0, tmp_path / "scores.parquet")
+    rows = scores(files[0], [path], 0).to_pylist()
     assert [
         (row["criterion"], row["must_change"], row["probes"], row["right"], row["kept"]) for row in rows
     ] == [
         ("compose_object", True, 1, 1, None),
         ("compose_object", None, 1, 0, None),
     ]
-    text = "\n".join(text_of(rows))
+    text = "\n".join(lines(rows))
     assert "compose_object ?" in text
     assert "may have been right before" in text
 

@@ -31,31 +31,21 @@ if TYPE_CHECKING:
 
 
 class Dataset(Choosing, command="edit dataset"):
-    """Convert the updates of a dataset to edits with probes."""
+    """Convert the updates of a dataset, or of a stream in their order, to edits with probes."""
 
-    dataset: Path
+    dataset: Annotated[Path, "wfd_repl.parquet or one like it, or a stream.parquet"]
     new_date: Annotated[datetime.date | None, "of the newer dump, for --dated"] = None
     fluency_sample: Annotated[float, Key("edit.fluency_sample"), Flag("SHARE")]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.updates import write_edits
+        from factdrift.evaluation.questions.updates import is_stream, write_edits, write_stream_edits
 
-        if self.dated and self.new_date is None:
+        of_stream = is_stream(self.dataset)
+        if self.dated and self.new_date is None and not of_stream:
             raise InputError("--dated: the prompts of edits begin with a date; give it with --new-date")
-        return f"{self.output}: {write_edits(self.dataset, self.output, self.choice()):,} edits"
-
-
-class StreamEdits(Choosing, command="edit stream-edits"):
-    """Convert the updates of a stream to edits in their order."""
-
-    stream: Path
-    output: Output
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.updates import write_stream_edits
-
-        return f"{self.output}: {write_stream_edits(self.stream, self.output, self.choice()):,} edits"
+        write = write_stream_edits if of_stream else write_edits
+        return f"{self.output}: {write(self.dataset, self.output, self.choice()):,} edits"
 
 
 class Prefixes(RunsModel, Adjusted, command="edit prefixes"):

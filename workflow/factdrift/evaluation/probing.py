@@ -51,7 +51,7 @@ class Asks(Job, implied_inputs="words"):
     benchmark: Annotated[str, "a name (config/benchmarks)"]
     questions: Annotated[
         Paths,
-        "edits of `edit dataset` or `edit stream-edits`; tr_items; asof; ripples, edits; klob_c, _r",
+        "edits of `edit dataset`; tr_items; asof; ripples, edits; klob_c, _r",
     ]
     edits: Annotated[
         Path | None, "edits that the questions of asof and klob, or of tempripple on a stream, are about"

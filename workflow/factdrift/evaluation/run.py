@@ -30,7 +30,7 @@ from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record
 from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import Condition, at_a_time
 from factdrift.evaluation.states.plain import EditedModel, Repeated, State
-from factdrift.evaluation.tables import TABLES, Parts, run_id
+from factdrift.evaluation.tables import TABLES, Checkpoints, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import judged
 from factdrift.models.devices import in_batches
@@ -105,7 +105,7 @@ class Run:
             if not stream.rows:
                 raise InputError(
                     f"--stream: the edits of {benchmark.name} have no intervals; name a table of `edit "
-                    "stream-edits` with --edits"
+                    "dataset` with --edits"
                 )
             steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
             asked = replace(asked, rows=stream.rows)
@@ -123,7 +123,7 @@ class Run:
 
 
 def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[dict[str, float]]:
-    """Writes ANSWERS, MADE and STATES of shard k of n; returns the costs of each step.
+    """Writes ANSWERS, EDITS and STATES of shard k of n; returns the costs of each step.
 
     Steps are cut before shards, so the rows do not depend on the number of shards. Of several tellings one
     that cannot edit the model is skipped, and the reason printed; a single one raises CannotEdit.
@@ -131,7 +131,7 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     place, count = shard
     total = len(run.steps)
     mine = range(place * total // count, (place + 1) * total // count)
-    kept = Parts(
+    kept = Checkpoints(
         files.parts,
         {
             "metas": [condition.meta(run.session) for condition in run.conditions],
@@ -173,7 +173,7 @@ class _Loop:
 
     run: Run
     condition: Condition
-    kept: Parts
+    kept: Checkpoints
     offset: int
     """The number of the run's first step among those that are kept."""
     adapters: Path | None
@@ -280,7 +280,7 @@ class _Loop:
         }
 
     def _made(self, placed: EditedModel, edits: Sequence[Edit]) -> Iterator[Row]:
-        """Rows of MADE without `state`."""
+        """Rows of EDITS without `state`."""
         steps, losses = placed.made.steps, placed.made.losses
         meta = self.condition.meta(self.run.session)
         for place, edit in enumerate(edits):

@@ -31,7 +31,7 @@ ANSWERS = schema_of(
 )
 """One row for each question, state in which it is asked, and way (docs/tables/evaluation_answers.md)."""
 
-MADE = schema_of(
+EDITS = schema_of(
     *META, "source edit failed excluded: string, steps: int32, loss: float64, state: int32, trained: bool"
 )
 """One row for each edit, in their order (docs/tables/evaluation_edits.md)."""
@@ -45,7 +45,7 @@ STATES = schema_of(
 OWN = ("[0-9][0-9][0-9][0-9][0-9][0-9].*",)
 """Names of a batch's files, which begin with its number."""
 
-TABLES = {"answers": ANSWERS, "edits": MADE, "states": STATES}
+TABLES = {"answers": ANSWERS, "edits": EDITS, "states": STATES}
 
 
 def run_id(described: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def run_id(described: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Parts:
+class Checkpoints:
     """The finished batches of one job, in a folder that the job removes at its end.
 
     A batch consists of named tables and of costs. Batches of other settings, models, inputs or code are

@@ -1,7 +1,6 @@
 """Jobs that make TempRIPPLE's questions from a snapshot or a SPARQL server, and tools for what they wrote."""
 
 import contextlib
-import datetime
 import json
 import os
 import sys
@@ -291,50 +290,3 @@ def _only_database() -> Path:
         named = ", ".join(map(str, databases))
         raise InputError(f"--database: several databases under results/snapshots; name one of {named}")
     return databases[0]
-
-
-class Score(Job, command="tempripple score"):
-    """Accuracies of models' answers, with intervals and tests.
-
-    For example: factdrift tempripple score results/tempripple.parquet predictions.csv
-    """
-
-    items_: Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", positional=True)]
-    predictions: Annotated[
-        Path,
-        "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
-        Flag(positional=True),
-    ]
-    facts: Annotated[Path | None, "tr_facts: adds the correlation with durations"] = None
-    cutoff: Annotated[
-        datetime.date | None,
-        "last day of the models' training data (needs --facts): items of new facts that had begun by "
-        "then, and of old ones that had not, are left out and counted",
-        Flag("DATE"),
-    ] = None
-    draws: Annotated[int, "of the bootstrap"] = 2000
-    seed: int = 0
-    json: Annotated[Output | None, "the same as JSON"] = None
-
-    def run(self) -> str:
-        from factdrift.core.files import write_json
-        from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
-        from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
-
-        if self.draws < 1:
-            raise InputError(f"--draws {self.draws}: must be 1 or more")
-        answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
-        facts = read_rows(self.facts, TR_FACTS) if self.facts else []
-        note = ""
-        if self.cutoff is not None:
-            if not facts:
-                raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
-            days = Cutoff(self.cutoff, self.cutoff)
-            counted = within_cutoff(answers, facts, {key[0]: days for key in answers})
-            left_out = sum(map(len, answers.values())) - sum(map(len, counted.values()))
-            answers = counted
-            note = f"{left_out:,} answers are left out because of the cutoff {self.cutoff}\n\n"
-        tables = report(answers, facts, self.seed, self.draws)
-        if self.json:
-            write_json(tables, self.json)
-        return note + as_markdown(tables)

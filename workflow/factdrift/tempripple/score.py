@@ -265,25 +265,6 @@ def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, dr
     return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}
 
 
-def as_markdown(tables: Mapping[str, Sequence[Row]]) -> str:
-    """The tables that have rows, as Markdown."""
-    lines: list[str] = []
-    for name, rows in tables.items():
-        if rows:
-            lines += [f"## {name}", "", f"| {' | '.join(rows[0])} |", "|---" * len(rows[0]) + "|"]
-            lines += [f"| {' | '.join(map(_cell, row.values()))} |" for row in rows]
-            lines.append("")
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"{value[0]:.3f} to {value[1]:.3f}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "-" if value is None or value == "" else str(value)
-
-
 EXACT_BELOW = 25
 """McNemar's test is exact for fewer discordant pairs than this."""
 

@@ -28,7 +28,7 @@ from factdrift.evaluation.locators.plan import HYPER, PlannedLocator, Settings, 
 from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
-from factdrift.evaluation.tables import Parts
+from factdrift.evaluation.tables import Checkpoints
 from factdrift.klob.scoring.inputs import GRANULARITIES, check_units
 from factdrift.klob.scoring.selection import best_units, how_many
 from factdrift.models.alignment import AlignmentError
@@ -243,7 +243,7 @@ def write_located(
     job.context = replace(job.context, noise_scale=noise_scale(loaded, sentences))
     about = job.about()
     code = [of_module(name) for name in (__name__, *locator.modules())]
-    kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
+    kept = Checkpoints(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
     total = sum(len(batch) for number in numbers for batch in pieces[number])
     progress = Progress(f"{locator.name} on {loaded.name}", total, "sentences")
     for number in numbers:

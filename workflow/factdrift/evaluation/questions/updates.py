@@ -115,6 +115,17 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
     return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a table of updates is that of a stream, whose updates are linked in chains.
+
+    Raises InputError if there is no such file, or it is no Parquet file.
+    """
+    if not path.is_file():
+        raise no_file(path)
+    check_columns(path, (), "; give a table of updates")
+    return "chain" in pq.read_schema(path).names
+
+
 def draw(what: str, seed: int, edit: str) -> int:
     """A number below 2^64, a hash of the arguments."""
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")

@@ -5,8 +5,9 @@ success over facts at a fixed block. Here that, and the comparison over blocks: 
 means over the facts. Only ranks are compared (Spearman).
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,16 +19,13 @@ from scipy import stats
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.figures import KEPT, NEW, parts, save
-from factdrift.core.files import write_text
 from factdrift.core.intervals import Z, percentiles
 from factdrift.core.owned import scratch
+from factdrift.core.score_table import HIGHER, Cell, Column, Line, bounded, rules, table
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
-from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.groups import by_columns, by_text
-from factdrift.evaluation.scores.jobs import AgainstEdits
 from factdrift.evaluation.scores.metrics import Runs, weights_of, write_scores
 from factdrift.models.names import check_same_weights
 
@@ -62,25 +60,31 @@ class Located(NamedTuple):
     """The `model_digest` of its job."""
 
 
-def against_edits(job: AgainstEdits) -> str:
-    """Writes VS_EDIT, its text and figure; returns what is printed."""
+def against_edits(
+    runs: Runs, folders: Sequence[Path], locators: Sequence[str], seed: int
+) -> tuple[list[Row], list[str]]:
+    """Rows of VS_EDIT, and notes on what could not be compared.
+
+    `runs`: of the models, and of each with edits at every block. `folders`: of each model, with those of its
+    locators.
+    """
     rows = []
     notes: list[str] = []
-    for model, folder in zip(job.models, job.folders, strict=True):
+    for model, folder in zip(runs.models, folders, strict=True):
         located = []
-        for name in job.locators:
-            tables = sorted((folder / name).glob("edits.*.parquet"))
-            about = [path.with_suffix(".json") for path in tables]
+        for name in locators:
+            shards = sorted((folder / name).glob("edits.*.parquet"))
+            about = [path.with_suffix(".json") for path in shards]
             if not about:
                 raise InputError(f"--folders: {folder / name}: no edits.*.parquet; run `locate run` first")
             if reason := skipped(about[0]):
                 notes.append(reason)
                 continue
             kind, columns = read_about(about), ["sentence", "reason", "layers"]
-            rows_of = (pq.read_table(path, columns=columns).to_pylist() for path in tables)
             scores = {
                 row["sentence"]: np.array(row["layers"], np.float64)
-                for row in chain.from_iterable(rows_of)
+                for path in shards
+                for row in pq.read_table(path, columns=columns).to_pylist()
                 if row["reason"] is None and row["layers"] is not None
             }
             if scores:
@@ -89,18 +93,14 @@ def against_edits(job: AgainstEdits) -> str:
                 print(f"{name} on {model}: its units are not numbered block by block; it is left out")
         if not located:
             continue
-        layers = max(len(values) for one in located for values in one.scores.values())
-        weights = [(model, one.weights, one.locator) for one in located]
-        check_same_weights([*weights, *(each for each in weights_of(job.made) if each[0] == model)])
-        at = [at_block(method, layer) for method in job.methods for layer in range(layers)]
-        edited = _read_edited(Runs(job.edits, job.answers, job.made, job.states, [model], at), layers)
-        rows += list(compare(model, located, edited, job.seed))
-        notes += unedited(model, edited, job.methods, layers)
-    number = write_against(rows, notes, job.out_table)
-    text = "\n".join([*lines(rows), *notes]) + "\n"
-    write_text(text, job.out_text)
-    draw(rows, job.out_figures)
-    return f"{text}\n{job.out_table}: {number:,} rows"
+        layers = max(len(values) for locator in located for values in locator.scores.values())
+        weights = [(model, locator.weights, locator.locator) for locator in located]
+        check_same_weights([*weights, *(own for own in weights_of(runs.made) if own[0] == model)])
+        at = [at_block(method, layer) for method in runs.methods for layer in range(layers)]
+        edited = _read_edited(replace(runs, models=[model], methods=at), layers)
+        rows += list(compare(model, located, edited, seed))
+        notes += unedited(model, edited, runs.methods, layers)
+    return rows, notes
 
 
 def _read_edited(runs: Runs, layers: int) -> Edited:
@@ -109,14 +109,14 @@ def _read_edited(runs: Runs, layers: int) -> Edited:
         path = folder / "scores.parquet"
         write_scores(runs, path, folder / "probes.parquet")
         rows = pq.read_table(path, columns=["edit", "method", *METRICS]).to_pylist()
-    found: Edited = {}
+    edited: Edited = {}
     for row in rows:
         method, _, layer = row["method"].rpartition("@")
         for metric in METRICS:
-            values = found.setdefault(method, {}).setdefault(metric, {})
+            values = edited.setdefault(method, {}).setdefault(metric, {})
             mine = values.setdefault(row["edit"], np.full(layers, np.nan))
             mine[int(layer)] = np.nan if row[metric] is None else row[metric]
-    return found
+    return edited
 
 
 def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) -> Iterator[str]:
@@ -134,8 +134,8 @@ def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) ->
 def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[Row]:
     """Rows of VS_EDIT of one model."""
     locators = [
-        (one.scores, {"model": model, "locator": one.locator, "granularity": one.granularity})
-        for one in located
+        (own.scores, {"model": model, "locator": own.locator, "granularity": own.granularity})
+        for own in located
     ]
     metrics = [
         (values, {"model": model, "method": method, "metric": metric})
@@ -145,13 +145,13 @@ def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -
     for measure, tables in (("located", locators), ("edited", metrics)):
         for values, own in tables:
             for layer, column in enumerate(np.array(list(values.values())).T):
-                found = _mean(column)
-                yield own | {"measure": measure, "layer": layer, "left_out": len(column) - found["n"]} | found
+                mean = _mean(column)
+                yield own | {"measure": measure, "layer": layer, "left_out": len(column) - mean["n"]} | mean
     for (scores, locator), (values, metric) in product(locators, metrics):
         both = [
             name
-            for name, found in scores.items()
-            if name in values and np.isfinite(found).all() and np.isfinite(values[name]).all()
+            for name, own in scores.items()
+            if name in values and np.isfinite(own).all() and np.isfinite(values[name]).all()
         ]
         every = len(scores.keys() | values.keys())
         if both:
@@ -167,8 +167,8 @@ def correlations(left: Numbers, right: Numbers, seed: int) -> Iterator[Row]:
     yield {"measure": "rank_of_means", "layer": None, "n": len(left), **means}
     yield {"measure": "rank_per_fact", "layer": None, **_mean(spearman(left, right))}
     for layer, (mine, its) in enumerate(zip(left.T, right.T, strict=True)):
-        found = _resampled(mine, its, mine[draws], its[draws])
-        yield {"measure": "rank_at_layer", "layer": layer, "n": len(left), **found}
+        rank = _resampled(mine, its, mine[draws], its[draws])
+        yield {"measure": "rank_at_layer", "layer": layer, "n": len(left), **rank}
 
 
 def _mean(values: Numbers) -> Row:
@@ -195,11 +195,11 @@ def _measured(*numbers: float) -> Row:
 def spearman(left: Numbers, right: Numbers) -> Numbers:
     """[rows]: Spearman's rank correlation of each row of two arrays [rows, values]; NaN for constant rows."""
     ranks = [stats.rankdata(values, axis=1) for values in (left, right)]
-    first, second = (each - each.mean(1, keepdims=True) for each in ranks)
+    first, second = (of - of.mean(1, keepdims=True) for of in ranks)
     norms = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Numbers = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
-    return found
+        ranked: Numbers = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
+    return ranked
 
 
 def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> int:
@@ -220,81 +220,38 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
         (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
     ):
         every = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
-        mine = [row for row in every if row["metric"] == SHOWN]
-        edited = [row for row in mine if row["measure"] == "edited" and row["value"] is not None]
+        own = [row for row in every if row["metric"] == SHOWN]
+        edited = [row for row in own if row["measure"] == "edited" and row["value"] is not None]
         by_layer = "  ".join(f"{row['layer']}: {row['value']:.2f}" for row in edited)
         yield from ("", f"{model}, {method}; {SHOWN} by block  {by_layer}")
-        names = list(dict.fromkeys(row["locator"] for row in every if row.get("locator")))
-        width = max(map(len, names))
-        yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
+        ranks = by_columns((row for row in own if row.get("locator")), "locator")
+        compared = [Line(name, of) for (name,), of in ranks.items()]
+        yield from table("", COLUMNS, compared)
         counts = []
-        for name in names:
-            own = [row for row in mine if row.get("locator") == name]
-            if not own:
-                yield f"{name:{width}}  no fact has a value of {SHOWN} at every block"
-                continue
-            means, facts, *blocks = own
-            at = [row["value"] for row in blocks if row["value"] is not None]
-            span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
-            yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
+        for line in compared:
+            (means, *_) = line.row
             lost = f", {means['left_out']:,} left out" if means["left_out"] else ""
-            counts.append((f"n = {means['n']:,} facts{lost}", name))
+            counts.append((f"n = {means['n']:,} facts{lost}", line.name))
         yield from by_text(counts, always=False)
+        for name in dict.fromkeys(row["locator"] for row in every if row.get("locator")):
+            if (name,) not in ranks:
+                yield f"{name}: no fact has a value of {SHOWN} at every block"
+    yield from rules(COLUMNS)
 
 
-def _cell(row: Row) -> str:
-    if row["value"] is None:
-        return "-"
-    bounds = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    return f"{row['value']:.2f}{bounds}"
+def _rank(number: int) -> Callable[[Sequence[Row]], Cell]:
+    return lambda rows: bounded(*(rows[number][name] for name in ("value", "low", "high")))
 
 
-def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
-    """Draws a part for each model: a line for each editing method, and below for each locator, by block.
-
-    The darker a field, the higher the block's value, from the line's least to its greatest, whose number is
-    written into it.
-    """
-    of_models = {model: mine for (model,), mine in by_columns(rows, "model").items()}
-    most, named = 1, []
-    for mine in of_models.values():
-        shown = [row for row in mine if row["measure"] == "edited" and row["metric"] == SHOWN]
-        edits = {f"edits by {title_of(name)}": of for (name,), of in by_columns(shown, "method").items()}
-        scores = by_columns((row for row in mine if row["measure"] == "located"), "locator")
-        named.append(edits | {name.replace("_", " "): of for (name,), of in scores.items()})
-        most = max(most, len(named[-1]))
-    messages = [_message(model, mine) for model, mine in of_models.items()]
-    figure, found = parts(messages, [1] * len(messages), 1, (8, 0.24 * most + 0.9))
-    for (axis,), lines_of in zip(found, named, strict=True):
-        for place, of in enumerate(lines_of.values()):
-            values = [np.nan if row["value"] is None else row["value"] for row in of]
-            known = [value for value in values if np.isfinite(value)]
-            low, high = min(known, default=0.0), max(known, default=0.0)
-            colour = NEW if of[0]["measure"] == "edited" else KEPT
-            for block, value in enumerate(values):
-                share = (value - low) / (high - low) if high > low else 0.0
-                bar = {"left": block - 0.48, "height": 0.88, "color": colour, "alpha": 0.06 + 0.94 * share}
-                if np.isfinite(share):
-                    axis.barh(place, 0.96, **bar)
-                if high > low and value == high:
-                    style = {"ha": "center", "va": "center", "color": "white", "fontsize": "small"}
-                    axis.text(block, place, f"{value:.2g}", **style)
-        blocks = max(map(len, lines_of.values()), default=0)
-        axis.set(xlim=(-0.5, blocks - 0.5), ylim=(len(lines_of) - 0.5, -0.5), xlabel="block")
-        axis.set_yticks(range(len(lines_of)), list(lines_of))
-        axis.xaxis.get_major_locator().set_params(integer=True)
-        axis.grid(visible=False)
-        axis.spines[:].set_visible(False)
-        axis.tick_params(length=0)
-    save(figure, *paths)
+def _span(rows: Sequence[Row]) -> Cell:
+    """From the least to the greatest rank correlation at a block."""
+    at = [row["value"] for row in rows[2:] if row["value"] is not None]
+    return Cell(f"{min(at):.2f} to {max(at):.2f}") if at else Cell()
 
 
-def _message(model: str, rows: Sequence[Row]) -> str:
-    """How many locators rank blocks as the success of edits does."""
-    ranks = [row for row in rows if row["measure"] == "rank_of_means" and row["metric"] == SHOWN]
-    lows = [row["low"] for row in ranks if row["low"] is not None]
-    agree = sum(low > 0 for low in lows)
-    return (
-        f"{model}: {agree} of {len(lows)} locators and methods agree on which blocks are best (rank "
-        "correlation above 0); each line from its least to its best block"
-    )
+COLUMNS = (
+    Column("blocks, means", _rank(0), HIGHER, fails=0),
+    Column("blocks, a fact", _rank(1), HIGHER, fails=0),
+    Column("facts, a block", _span),
+)
+"""Of the rank correlations of a locator: of means, per fact, at each block."""

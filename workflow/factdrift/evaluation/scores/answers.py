@@ -1,37 +1,32 @@
 """Scores of all models, conditions and ways of scoring, from their answers to TempRIPPLE.
 
-They are written in the layout of its paper, by task as its Table 2 and by hop with its tests, and drawn.
+They are written in the layout of its paper, by task as its Table 2 and by hop with its tests.
 """
 
-import json
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.files import write_csv, write_json, write_text
 from factdrift.core.owned import claim
-from factdrift.core.screen import grid
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.score_table import HIGHER, Cell, Column, Line, bounded, rules, table
+from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import UNEDITED, Skipped, record_of
-from factdrift.evaluation.scores.conditions import CONDITION, WAYS, condition_of, in_words
+from factdrift.evaluation.scores.conditions import CONDITION
 from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.scores.groups import by_columns, by_text, skipped_lines, unscored_lines
-from factdrift.evaluation.scores.jobs import AnswerScores, AnswerTable
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.bundled.taught import recall_lines
 from factdrift.models.names import check_same_weights
-from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, read_rows
-from factdrift.tempripple.score import SELECTIONS, Cutoff, grouped, report, within_cutoff
+from factdrift.tempripple.schemas import TASKS
+from factdrift.tempripple.score import SELECTIONS, Cutoff, grouped, read_predictions, report, within_cutoff
 
 PREDICTIONS = schema_of(
     "run_id model scoring condition item_id output: string, parsed: int8, correct: bool",
@@ -70,56 +65,67 @@ TABLES: dict[str, dict[str, tuple[str, int]]] = {
 """Table -> column -> task and hop; the related facts of the paper's Table 2 are those of hop 1 there."""
 
 
-def write_scores(job: AnswerScores) -> int:
-    """Writes SCORES, all PREDICTIONS and the tests as JSON; returns the number of scores.
+def score(
+    rows: Sequence[Row],
+    items: Sequence[Row],
+    facts: Sequence[Row],
+    cutoffs: Mapping[str, Cutoff],
+    seed: int = 0,
+    draws: int = 2000,
+) -> tuple[pa.Table, dict[str, Any]]:
+    """SCORES, and by way of scoring the tests of `score.report`, of rows of PREDICTIONS.
 
-    The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
+    `items`, `facts`: TR_ITEMS and TR_FACTS. `cutoffs`: of models. Items without an answer are left out and
     counted.
     """
-    days, runs = job.last_days(), [json.loads(path.read_text(encoding="utf-8")) for path in job.runs]
-    write_runs(runs, job.out_runs, job.without_job(), job.strict)
-    cutoffs = {model: Cutoff(day, day) for model, day in days.items()}
-    for path in job.dates:
-        cutoffs |= cutoffs_of(path)
-    table = predictions(job.answers, runs)
-    write_parquet(table, job.out_predictions)
-    asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
-    by_id = {item["item_id"]: item for item in asked}
-    rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    for model in sorted(days.keys() - set(models)):
-        others = ", ".join(sorted(models))
-        print(
-            f"answer.model_cutoff: {model} was not asked, so its date says nothing; {others} were",
-            file=sys.stderr,
-        )
     tests: dict[str, Any] = {}
     accuracies: dict[tuple[Any, ...], Row] = {}
-    kept = set()
-    for (scoring,), mine in by_columns(rows, "scoring").items():
-        answered = (
+    counted: set[tuple[str, ...]] = set()
+    for (scoring,), own in by_columns(rows, "scoring").items():
+        answered = [
             (row["item_id"], row["condition"], row["correct"], row["model"])
-            for row in mine
+            for row in own
             if row["correct"] is not None
-        )
-        groups = grouped(answered, asked, f"{job.out_predictions}, row")
-        counted = within_cutoff(groups, dated, cutoffs)
-        kept |= {
-            (scoring, *key[:2], each.item["item_id"]) for key, group in counted.items() for each in group
+        ]
+        groups = within_cutoff(grouped(answered, items, "predictions, row"), facts, cutoffs)
+        counted |= {
+            (scoring, *key[:2], one.item["item_id"]) for key, group in groups.items() for one in group
         }
-        tests[scoring] = report(counted, dated, job.seed, job.draws)
+        tests[scoring] = report(groups, facts, seed, draws)
         for row in tests[scoring].pop("accuracy"):
             for name in _INTERVALS:
                 row[f"{name}_low"], row[f"{name}_high"] = row.pop(name)
-            row["scoring"] = scoring
-            accuracies[tuple(row[name] for name in _BY)] = row
-    counts: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
+            accuracies[tuple((row | {"scoring": scoring})[name] for name in _BY)] = row
+    counts = _counts(rows, items, counted)
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    ways = sorted(tests, key=lambda way: (way != "written", way))
+    conditions = list(dict.fromkeys(["without", "with", *(row["condition"] for row in rows)]))
+    orders = (list(SELECTIONS), models, ways, conditions, TASKS, range(4))
+    nothing = {"n": 0, "right": 0, "asked_facts": 0}
+    scores = [
+        accuracies.get(by, nothing)
+        | dict(zip(_BY, by, strict=True))
+        | {name: counts[by][name] for name in LOST}
+        for by in sorted(
+            counts, key=lambda by: [order.index(value) for order, value in zip(orders, by, strict=True)]
+        )
+    ]
+    return pa.Table.from_pylist(scores, schema=SCORES), tests
+
+
+Counts = dict[tuple[Any, ...], Counter[str]]
+"""The values of _BY -> how many answers count, under "", and how many do not, by LOST."""
+
+
+def _counts(rows: Sequence[Row], items: Sequence[Row], counted: Set[tuple[str, ...]]) -> Counts:
+    """How many answers are lost, and why. `counted`: scoring, model, condition and item of the others."""
+    by_id = {item["item_id"]: item for item in items}
+    counts: Counts = defaultdict(Counter)
     for row in rows:
-        item, about = by_id[row["item_id"]], (row["scoring"], row["model"], row["condition"])
-        lost = ""
+        item, lost = by_id[row["item_id"]], ""
         if row["correct"] is None:
             lost = "unanswered"
-        elif (*about, row["item_id"]) not in kept:
+        elif tuple(row[name] for name in ("scoring", "model", "condition", "item_id")) not in counted:
             lost = "beyond_cutoff"
         elif row["parsed"] is None and row["scoring"] != "written":  # in writing no option need be named
             lost = "unparsed"
@@ -127,18 +133,17 @@ def write_scores(job: AnswerScores) -> int:
             if wanted(item):
                 by = (row["model"], row["scoring"], row["condition"], TASKS[item["task"] - 1], item["hop"])
                 counts[selection, *by][lost] += 1
-    ways = sorted(tests, key=lambda way: (way != "written", way))
-    conditions = list(dict.fromkeys(["without", "with", *(row["condition"] for row in rows)]))
-    places = (list(SELECTIONS), models, ways, conditions, TASKS, range(4))
-    nothing = {"n": 0, "right": 0, "asked_facts": 0}
-    scores = [
-        dict(zip(_BY, by, strict=True))
-        | accuracies.get(by, nothing)
-        | {name: counts[by][name] for name in LOST}
-        for by in sorted(counts, key=lambda by: [of.index(one) for of, one in zip(places, by, strict=True)])
+    return counts
+
+
+def read_given(path: Path, items: Sequence[Row]) -> list[Row]:
+    """Rows of PREDICTIONS, with the way `given`, from another program (`score.read_predictions`)."""
+    return [
+        {"scoring": "given", "model": key[0], "condition": key[1], "item_id": answer.item["item_id"]}
+        | {"parsed": 0, "correct": answer.correct}
+        for key, group in read_predictions(path, items).items()
+        for answer in group
     ]
-    write_json(tests, job.out_tests)
-    return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
 
 def predictions(answers: Sequence[Path], runs: Sequence[Row]) -> pa.Table:
@@ -183,15 +188,15 @@ def write_runs(
     `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
     skipped, and InputError if runs of one model have different weights.
     """
-    for each in runs:
-        if strict and "skipped" in each:
-            raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
+    for run in runs:
+        if strict and "skipped" in run:
+            raise CannotEdit(f"{run['method']} on {run['model']}: {run['skipped']}")
     check_same_weights(
         (run["model"], run["model_digest"], f"the run of {run['method']}")
         for run in runs
         if "model_digest" in run
     )
-    write_json([*runs, *(each._asdict() for each in without)], output)
+    write_json([*runs, *(method._asdict() for method in without)], output)
 
 
 def title(condition: str) -> str:
@@ -200,12 +205,18 @@ def title(condition: str) -> str:
     return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
 
 
-def lines(name: str, scores: Path, tests: Path, items: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+def lines(
+    name: str,
+    scores: Sequence[Row],
+    tests: Mapping[str, Any],
+    items: str,
+    skipped: Sequence[Skipped] = (),
+) -> Iterator[str]:
     """One of TABLES as text, over a selection of items: of each condition accuracies, and p of a test.
 
     McNemar's is against the condition without context, Fisher's against hop 0 of the same line and condition.
     """
-    columns, of_hops = TABLES[name], name == "table3"
+    of_hops = name == "table3"
     if of_hops:
         yield f"Accuracy by hop, {items} items"
         caution = "Items are not independent: p is too small."
@@ -213,148 +224,107 @@ def lines(name: str, scores: Path, tests: Path, items: str, skipped: Sequence[Sk
     else:
         yield f"Accuracy by task, {items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
         yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
-    test = "fisher" if of_hops else "mcnemar"
-    found = {}
-    for scoring, tables in json.loads(tests.read_text(encoding="utf-8")).items():
-        for kind, of_test in tables.items():
-            for row in of_test:
+    columns = list(_columns(name))
+    shown = [row for row in scores if row["items"] == items]
+    tested = _tested(tests, items)
+    for (model, scoring), own in by_columns(shown, "model", "scoring").items():
+        body, sizes, notes = [], [], []
+        for (condition,), rows in by_columns(own, "condition").items():
+            named, of = title(condition), tested.get((model, scoring, condition), {})
+            of = of | {("accuracy", row["task"], row["hop"]): row for row in rows}
+            body.append(Line(named, of, condition != "without"))
+            counts = (of.get(("accuracy", *key)) for key in TABLES[name].values())
+            numbers = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in counts)
+            sizes.append((f"n (items/asked facts): {numbers}", named))
+            sums = {text: sum(row[column] for row in rows) for column, text in LOST.items()}
+            notes += [(f"{number:,} {text}", named) for text, number in sums.items() if number]
+            notes += [(note, named) for note in _durations(of)]
+        yield from ("", f"{model}, {scoring}", *by_text(sizes, always=False), *table("", columns, body))
+        if not of_hops:
+            yield from by_text(notes)
+        yield from skipped_lines(skipped, model)
+    yield from rules(columns)
+    yield from unscored_lines(skipped, {row["model"] for row in shown}, "")
+
+
+Tests = dict[tuple[str, str, int], Row]
+"""(Test, task, hop) -> its row, with accuracies as the test `accuracy`."""
+
+
+def _tested(tests: Mapping[str, Any], items: str) -> dict[tuple[str, str, str], Tests]:
+    """(model, scoring, condition) -> its tests over a selection of items.
+
+    Tests of two conditions are those against the one without context.
+    """
+    tested: dict[tuple[str, str, str], Tests] = defaultdict(dict)
+    for scoring, tables in tests.items():
+        for kind, rows in tables.items():
+            for row in rows:
                 if row["items"] == items and row.get("first", "without") == "without":
                     condition = row.get("condition") or row["second"]
-                    found[scoring, kind, row["model"], condition, row["task"], row["hop"]] = row
-    header = [""]
-    for column, (_, hop) in columns.items():
-        header += [column] if of_hops and not hop else [column, "p"]
-    rows = [row for row in pq.read_table(scores).to_pylist() if row["items"] == items]
-    for (model, scoring), mine in by_columns(rows, "model", "scoring").items():
-        conditions = by_columns(mine, "condition")
-        body, sizes, said = [], [], []
-        for (condition,), of_condition in conditions.items():
-            own = {(row["task"], row["hop"]): row for row in of_condition}
-            cells = [title(condition)]
-            for task, hop in columns.values():
-                cells.append(_accuracy(own.get((task, hop)), not of_hops))
-                if hop or not of_hops:
-                    tested = found.get((scoring, test, model, condition, task, hop))
-                    cells.append(p_value(tested["p"] if tested else None))
-            body.append(cells)
-            counts = (own.get(key) for key in columns.values())
-            numbers = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in counts)
-            sizes.append((f"n (items/asked facts): {numbers}", title(condition)))
-            for task in ("new", "old"):
-                tested = found.get((scoring, "duration", model, condition, task, 0))
-                if tested and tested["r"] is not None:
-                    bounds = tested["interval"]
-                    interval = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
-                    correlation = f"point-biserial r with duration {tested['r']:.3f}{interval}"
-                    said.append(f"{title(condition)}, {task}: {correlation}")
-        yield from ("", f"{model}, {scoring}", *by_text(sizes, always=False))
-        yield from grid(header, body)
-        if not of_hops:
-            for column, text in LOST.items():
-                sums = {one: sum(row[column] for row in of) for (one,), of in conditions.items()}
-                yield from by_text((f"{sums[one]:,} {text}", title(one)) for one in sums if sums[one])
-            yield from said
-        yield from skipped_lines(skipped, model)
-    yield from unscored_lines(skipped, {row["model"] for row in rows}, "")
+                    tested[row["model"], scoring, condition][kind, row["task"], row["hop"]] = row
+    return tested
 
 
-def _accuracy(row: Row | None, bounds: bool) -> str:
-    """Accuracy, with its interval by asked fact if wanted."""
-    if row is None or not row["n"]:
-        return "-"
-    interval = f" [{row['by_asked_fact_low']:.2f}, {row['by_asked_fact_high']:.2f}]" if bounds else ""
-    return f"{row['accuracy']:.3f}{interval}"
+def _columns(name: str) -> Iterator[Column]:
+    """The columns of one of TABLES."""
+    of_hops = name == "table3"
+
+    def accuracy(key: tuple[str, int], of: Tests) -> Cell:
+        row = of.get(("accuracy", *key))
+        if not row or not row["n"]:
+            return Cell()
+        low, high = (None if of_hops else row[f"by_asked_fact_{end}"] for end in ("low", "high"))
+        return bounded(row["accuracy"], low, high, ".3f")
+
+    def p(key: tuple[str, int], of: Tests) -> Cell:
+        row = of.get(("fisher" if of_hops else "mcnemar", *key))
+        return Cell(p_value(row["p"] if row else None))
+
+    for column, key in TABLES[name].items():
+        yield Column(column, partial(accuracy, key), HIGHER)
+        if key[1] or not of_hops:
+            yield Column("p", partial(p, key))
+
+
+def _durations(of: Tests) -> Iterator[str]:
+    """How far right answers go with the duration of their property."""
+    for task in ("new", "old"):
+        tested = of.get(("duration", task, 0))
+        if tested and tested["r"] is not None:
+            ends = tested["interval"]
+            interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
+            yield f"point-biserial r of {task} facts with duration {tested['r']:.3f}{interval}"
 
 
 def p_value(p: float | None) -> str:
+    """`.003` or `<.001`; `-` for None."""
     return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def write_tables(job: AnswerTable) -> str:
-    """Writes both tables as text and as the rows of SCORES behind their columns; returns what is printed."""
-    claim(job.output, (f"{name}.{form}" for name in TABLES for form in ("txt", "csv")))
-    skipped = skipped_among(json.loads(job.runs.read_text(encoding="utf-8")))
-    written = list(written_lines(written_table(job.answers).to_pylist())) if job.answers else []
-    printed = list(written)
-    table = pq.read_table(job.scores)
-    for name, columns in TABLES.items():
-        tables = (lines(name, job.scores, job.tests, items, skipped) for items in SELECTIONS)
-        text = [*(line for of_items in tables for line in (*of_items, "")), *recall_lines(job.recall)]
-        printed += text
-        write_text("".join(f"{line}\n" for line in [*written, *text]), job.output / f"{name}.txt")
-        rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
-        header = table.column_names if rows else []
-        write_csv([header, *(list(row.values()) for row in rows)], job.output / f"{name}.csv")
-    return "\n".join(printed)
+def write_tables(
+    scores: pa.Table,
+    tests: Mapping[str, Any],
+    runs: Sequence[Row],
+    folder: Path,
+    answers: Sequence[Path] = (),
+    bundled: Sequence[Path] = (),
+) -> str:
+    """Writes TABLES to a folder as text and as the rows of SCORES behind their columns; what is printed.
 
-
-CHANCE = 25.0
-"""Of four options, in percent."""
-
-WITHOUT = condition_of("none")
-_SIZE = (2.5, 2.5)
-
-
-def draw(scores: Path, paths: Sequence[Path]) -> None:
-    """Draws a part for each model and way, over the discriminating items, or all if none discriminates.
-
-    Bars are the 95 % bootstrap intervals by asked fact; grey is the unedited model without context. The
-    dashed line is chance, which answers in writing do not have.
+    `answers`: ANSWERS of each run, whose verdicts come first. `bundled`: folders of bundled models.
     """
-    answered = [row for row in pq.read_table(scores).to_pylist() if row["n"]]
-    chosen = [row for row in answered if row["items"] == "discriminating"]
-    rows = chosen or [row for row in answered if row["items"] == "all"]
-    groups = by_columns(rows, "model", "scoring") or {("", ""): []}
-    conditions = list(dict.fromkeys(row["condition"] for row in rows)) or [WITHOUT]
-    messages = [
-        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen)) for (model, way), own in groups.items()
-    ]
-    columns = min(len(conditions), 4)
-    figure, found = parts(messages, [len(conditions)] * len(groups), columns, _SIZE, sharey=True)
-    for axes, ((_, way), own) in zip(found, groups.items(), strict=True):
-        for axis, condition in zip(axes, conditions, strict=True):
-            axis.set(title=in_words(condition), xlim=(-0.2, 3.2), ylim=(0, 100), xlabel="hops from the fact")
-            axis.set_xticks(range(4))
-            ends = []
-            if way != "written":
-                mark(axis, CHANCE)
-                ends.append(("chance", CHANCE, SOFT))
-            for line, colour in (("new", NEW), ("old", OBSOLETE)):
-                for state in dict.fromkeys((WITHOUT, condition)):
-                    if not (points := _curve(own, state, line)):
-                        continue
-                    x, y, *spread = zip(*points, strict=True)
-                    style: dict[str, Any] = {"marker": "o", "markersize": 3}
-                    if state == condition:
-                        axis.errorbar(x, y, spread, color=colour, alpha=1.0, **style)
-                        ends.append((f"{line} facts", y[-1], colour))
-                    else:
-                        axis.errorbar(x, y, color=SOFT, alpha=0.45, linewidth=1, **style)
-            name_ends(axis, ends, _SIZE[1])
-        axes[0].set(ylabel="right, %", xlabel="hops from the fact; grey: no context")
-    save(figure, *paths)
-
-
-def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, float, float, float]]:
-    """Hop, percent right, and the widths of its interval below and above."""
-    found = []
-    for row in sorted(rows, key=lambda row: row["hop"]):
-        if row["condition"] == condition and row["task"] in (line, f"{line} related"):
-            right, low, high = (row[name] for name in ("accuracy", "by_asked_fact_low", "by_asked_fact_high"))
-            found.append((row["hop"], 100 * right, 100 * max(right - low, 0), 100 * max(high - right, 0)))
-    return found
-
-
-def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
-    """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
-    what = "questions that tell old from new" if discriminating else "all questions"
-    new = [row for row in rows if row["task"] in ("new", "new related")]
-    right = {(row["condition"], row["hop"]): 100 * row["accuracy"] for row in new}
-    told = [condition for condition, hop in right if not hop]
-    if not told:
-        return f"{group}: {what}"
-    best = max(told, key=lambda condition: right[condition, 0])
-    said = f"{group}: {in_words(best)} has {right[best, 0]:.0f} % of the new facts right"
-    if (best, 1) in right:
-        said += f", and {right[best, 1]:.0f} % of what follows one hop away"
-    return f"{said} ({what})"
+    claim(folder, (f"{name}.{form}" for name in TABLES for form in ("txt", "csv")))
+    skipped, rows = skipped_among(runs), scores.to_pylist()
+    written = list(written_lines(written_table(answers).to_pylist())) if answers else []
+    printed = list(written)
+    for name, columns in TABLES.items():
+        tables = (lines(name, rows, tests, items, skipped) for items in SELECTIONS)
+        text = [*(line for of_items in tables for line in (*of_items, "")), *recall_lines(bundled)]
+        printed += text
+        write_text("".join(f"{line}\n" for line in [*written, *text]), folder / f"{name}.txt")
+        own = [row for row in rows if (row["task"], row["hop"]) in columns.values()]
+        write_csv(
+            [scores.column_names if own else [], *(list(row.values()) for row in own)], folder / f"{name}.csv"
+        )
+    return "\n".join(printed)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import wilson
+from factdrift.core.score_table import Column, Line, bounded, count, table
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
 from factdrift.evaluation.scores.groups import by_columns
@@ -61,20 +62,25 @@ def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[s
                 yield probe_id(row["edit"], number), {**named, **asked}
 
 
-def lines(table: pa.Table) -> Iterator[str]:
+def lines(clozes: pa.Table) -> Iterator[str]:
     """The share that a model completes by benchmark and role, in the order of the rows, as text."""
     yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
     yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
-    yield f"{'model':<16}  {'benchmark':<12}  {'cloze test':<20}  {'asked':>7}  completed"
-    named = ("model", "benchmark", "role")
-    rows = table.select([*named, "exact", "reason"]).to_pylist()
-    for (model, benchmark, role), found in by_columns(rows, *named).items():
-        counts, said = Counter(row["exact"] for row in found), "-"
-        if asked := counts[True] + counts[False]:
-            low, high = wilson(counts[True], asked)
-            said = f"{counts[True] / asked:.3f} [{low:.2f}, {high:.2f}]"
-        lost = sum(row["reason"] == NOT_FINITE for row in found)
-        texts = {"left out": counts[None], "not finite, not completed": lost}
-        notes = ", ".join(f"{number:,} {text}" for text, number in texts.items() if number)
-        said += f"  ({notes})" if notes else ""
-        yield f"{model:<16}  {benchmark:<12}  {role:<20}  {asked:>7,}  {said}"
+    named, body = ("model", "benchmark", "role"), []
+    for key, own in by_columns(clozes.select([*named, "exact", "reason"]).to_pylist(), *named).items():
+        counts = Counter(row["exact"] for row in own)
+        lost = sum(row["reason"] == NOT_FINITE for row in own)
+        asked = counts[True] + counts[False]
+        ends = wilson(counts[True], asked) if asked else (None, None)
+        row = {"asked": asked, "left_out": counts[None], "lost": lost}
+        row |= {"share": counts[True] / asked if asked else None, "low": ends[0], "high": ends[1]}
+        body.append(Line(", ".join(key), row))
+    yield from table("", COLUMNS, body)
+
+
+COLUMNS = (
+    Column("asked", count("asked")),
+    Column("completed", lambda row: bounded(row["share"], row["low"], row["high"], ".3f")),
+    Column("left out", count("left_out")),
+    Column("not finite, not completed", count("lost")),
+)

@@ -37,16 +37,16 @@ def write_costs(
             entry["peak_mb"] = max(entry["peak_mb"], batch["peak_mb"])
             if "left_out" in batch:
                 entry["left_out"] = max(entry.get("left_out", 0), batch["left_out"])
-    for each in skipped:
-        entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
-    found = skipped_among(entries.values())
-    reasons = "; ".join(skipped_methods(found))
-    if found and len(found) == len(entries):
+    for method in skipped:
+        entries[method.model, method.method] = {**method._asdict(), **_NOTHING}
+    every = skipped_among(entries.values())
+    reasons = "; ".join(skipped_methods(every))
+    if every and len(every) == len(entries):
         raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
-    if found and strict:
+    if every and strict:
         raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
     write_json(list(entries.values()), output)
-    return found
+    return every
 
 
 def read_costs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -57,4 +57,4 @@ def read_costs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
     """The skipped methods with their reasons, from the descriptions of runs."""
-    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
+    return [Skipped(*(entry[key] for key in Skipped._fields)) for entry in entries if "skipped" in entry]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from factdrift.core.columns import Row
 from factdrift.core.progress import counted
-from factdrift.core.screen import grid
+from factdrift.core.score_table import Cell, Column, Line, count, table
 from factdrift.evaluation.scores.cutoff import disagree
 
 UNANSWERED = {
@@ -53,17 +53,8 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Itera
     parts = [row for row in rows if row["subset"] not in ("all", "deaths") and row["reading"] == "plain"]
     if parts:
         yield ""
-        table = [
-            [
-                f"{row['subset']} {relations.get(row['value'], row['value'])}",
-                f"{row['informative']:,}",
-                short(row),
-                interval(row),
-                difference(row),
-            ]
-            for row in parts
-        ]
-        yield from grid(("", "chains", "date", "95 % interval", "days from all"), table)
+        named = (f"{row['subset']} {relations.get(row['value'], row['value'])}" for row in parts)
+        yield from table("", COLUMNS, list(map(Line, named, parts)))
 
 
 def unanswered(answers: Sequence[Row]) -> str:
@@ -108,3 +99,12 @@ def difference(row: Row) -> str:
         return ""
     days = [round(row[name]) for name in ("difference", "difference_low", "difference_high")]
     return "{:+,} [{:+,}, {:+,}]".format(*days)
+
+
+COLUMNS = (
+    Column("chains", count("informative")),
+    Column("date", lambda row: Cell(short(row))),
+    Column("95 % interval", lambda row: Cell(interval(row))),
+    Column("days from all", lambda row: Cell(difference(row))),
+)
+"""Of the dates by subsets of the chains."""

@@ -31,53 +31,67 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
     pair; pairs of which a question could not be asked are left out and counted. Kept, lost and gained compare
     with the unedited model's answer to the same question.
     """
-    places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(PRECISIONS))
-    by = ", ".join((*_BY, "holds"))
     with database() as db:
-        db.execute(
-            f"""CREATE TEMP TABLE each AS
-            SELECT i.* , a.model, a.way AS scoring, {CONDITION} AS condition, a.correct,
-                method NOT IN {sql(UNEDITED)} AS edited, bool_or(a.correct) FILTER (method = 'none') OVER (
-                    PARTITION BY item_id, a.model, a.way) AS before,
-                coalesce(a.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
-            FROM read_parquet({sql(items)}) i JOIN read_parquet({sql(list(answers))}) a
-                ON i.item_id = a.question WHERE a.way <> 'written';
-            CREATE TEMP TABLE asked AS
-            SELECT 'all' AS questions, * FROM each WHERE NOT edited UNION ALL
-            SELECT 'edited', * FROM each
-            WHERE (model, item_id) IN (SELECT (model, item_id) FROM each WHERE edited);
-            CREATE TEMP TABLE said AS
-            SELECT model, scoring, condition, questions, precision, chain, fact_id, holds, answer_index,
-                unnest(option_ids) AS id, unnest(option_verdicts) AS verdict, unnest(logprobs) AS logprob,
-                option_ids[answer_index + 1] AS answer, correct IS NOT NULL AS answered
-            FROM asked WHERE scoring = 'loglik';
-            CREATE TEMP TABLE facts AS
-            SELECT model, scoring, condition, questions, precision, own.holds, own.fact_id,
-                count(*) FILTER (own.answered AND other.answered) AS pairs,
-                count(*) FILTER (NOT (own.answered AND other.answered)) AS pairs_left_out,
-                count(*) FILTER (own.logprob > other.logprob) AS won
-            FROM (SELECT * FROM said WHERE id = answer) own
-            JOIN (SELECT * FROM said WHERE verdict = 'wrong') other
-                USING (model, scoring, condition, questions, precision, chain, id)
-            GROUP BY ALL"""
+        db.execute(_ASKED.format(items=sql(items), answers=sql(list(answers)), unedited=sql(UNEDITED)))
+        db.execute(_PAIRS)
+        order = " ".join(f"WHEN '{name}' THEN {number}" for number, name in enumerate(PRECISIONS))
+        return write_query(
+            db,
+            f"""SELECT {typed(DATED_SCORES)} FROM ({_SCORES})
+            ORDER BY model, scoring, condition, questions, CASE precision {order} END, holds""",
+            output,
         )
-        both = "(SELECT * FROM {0} UNION ALL SELECT * REPLACE ('all' AS holds) FROM {0})"
-        scores = f"""SELECT * REPLACE (robust / nullif(facts, 0) AS robust, coalesce(pairs, 0) AS pairs,
-                coalesce(pairs_left_out, 0) AS pairs_left_out, coalesce(won, 0) AS won,
-                coalesce(facts, 0) AS facts),
-                "right" / nullif(n, 0) AS accuracy, won / nullif(pairs, 0) AS win_rate
-            FROM (
-                SELECT {by}, count(*) FILTER (correct AND before) AS kept,
-                    count(*) FILTER (NOT correct AND before) AS lost,
-                    count(*) FILTER (correct AND NOT before) AS gained,
-                    count(correct) AS n, count(*) FILTER (correct) AS "right",
-                    count(*) FILTER (correct IS NULL) AS unanswered
-                FROM {both.format("asked")} GROUP BY ALL
-            ) LEFT JOIN (
-                SELECT {by}, sum(pairs) AS pairs, sum(pairs_left_out) AS pairs_left_out, sum(won) AS won,
-                    count(*) FILTER (pairs > 0) AS facts,
-                    count(*) FILTER (pairs > 0 AND won = pairs) AS robust
-                FROM {both.format("facts")} GROUP BY ALL
-            ) USING ({by})"""
-        order = f"model, scoring, condition, questions, CASE precision {places} END, holds"
-        return write_query(db, f"SELECT {typed(DATED_SCORES)} FROM ({scores}) ORDER BY {order}", output)
+
+
+_ASKED = f"""
+    CREATE TEMP TABLE answered AS
+    SELECT i.* , a.model, a.way AS scoring, {CONDITION} AS condition, a.correct,
+        method NOT IN {{unedited}} AS edited, bool_or(a.correct) FILTER (method = 'none') OVER (
+            PARTITION BY item_id, a.model, a.way) AS before,
+        coalesce(a.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
+    FROM read_parquet({{items}}) i JOIN read_parquet({{answers}}) a
+        ON i.item_id = a.question WHERE a.way <> 'written';
+    CREATE TEMP TABLE asked AS
+    SELECT 'all' AS questions, * FROM answered WHERE NOT edited UNION ALL
+    SELECT 'edited', * FROM answered
+    WHERE (model, item_id) IN (SELECT (model, item_id) FROM answered WHERE edited)"""
+"""SQL: the answers, once among all questions and once among those that edited models were asked."""
+
+_PAIRS = """
+    CREATE TEMP TABLE options AS
+    SELECT model, scoring, condition, questions, precision, chain, fact_id, holds, answer_index,
+        unnest(option_ids) AS id, unnest(option_verdicts) AS verdict, unnest(logprobs) AS logprob,
+        option_ids[answer_index + 1] AS answer, correct IS NOT NULL AS answered
+    FROM asked WHERE scoring = 'loglik';
+    CREATE TEMP TABLE facts AS
+    SELECT model, scoring, condition, questions, precision, own.holds, own.fact_id,
+        count(*) FILTER (own.answered AND other.answered) AS pairs,
+        count(*) FILTER (NOT (own.answered AND other.answered)) AS pairs_left_out,
+        count(*) FILTER (own.logprob > other.logprob) AS won
+    FROM (SELECT * FROM options WHERE id = answer) own
+    JOIN (SELECT * FROM options WHERE verdict = 'wrong') other
+        USING (model, scoring, condition, questions, precision, chain, id)
+    GROUP BY ALL"""
+"""SQL: the pairs of each fact."""
+
+_BOTH = "(SELECT * FROM {0} UNION ALL SELECT * REPLACE ('all' AS holds) FROM {0})"
+_KEY = ", ".join((*_BY, "holds"))
+_SCORES = f"""
+    SELECT * REPLACE (robust / nullif(facts, 0) AS robust, coalesce(pairs, 0) AS pairs,
+        coalesce(pairs_left_out, 0) AS pairs_left_out, coalesce(won, 0) AS won,
+        coalesce(facts, 0) AS facts),
+        "right" / nullif(n, 0) AS accuracy, won / nullif(pairs, 0) AS win_rate
+    FROM (
+        SELECT {_KEY}, count(*) FILTER (correct AND before) AS kept,
+            count(*) FILTER (NOT correct AND before) AS lost,
+            count(*) FILTER (correct AND NOT before) AS gained,
+            count(correct) AS n, count(*) FILTER (correct) AS "right",
+            count(*) FILTER (correct IS NULL) AS unanswered
+        FROM {_BOTH.format("asked")} GROUP BY ALL
+    ) LEFT JOIN (
+        SELECT {_KEY}, sum(pairs) AS pairs, sum(pairs_left_out) AS pairs_left_out, sum(won) AS won,
+            count(*) FILTER (pairs > 0) AS facts,
+            count(*) FILTER (pairs > 0 AND won = pairs) AS robust
+        FROM {_BOTH.format("facts")} GROUP BY ALL
+    ) USING ({_KEY})"""
+"""SQL: DATED_SCORES."""

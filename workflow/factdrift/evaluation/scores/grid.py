@@ -3,17 +3,16 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import wilson
-from factdrift.core.screen import grid
+from factdrift.core.score_table import UNDERLINED, Cell
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.groups import by_columns
+from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.models.alignment import NOT_FINITE
 
 GRID = schema_of(
@@ -37,7 +36,7 @@ _OBJECTS = """
 def write_grid(
     answers: Sequence[Path], made: Sequence[Path], output: Path, edits: Sequence[Path] = ()
 ) -> pa.Table:
-    """Writes GRID of ANSWERS, in their order, with MADE of the same jobs; returns it.
+    """Writes GRID of ANSWERS, in their order, with EDITS of the same jobs; returns it.
 
     `edits`: EDITS and STREAM_EDITS that are asked about.
     """
@@ -76,7 +75,7 @@ def write_grid(
     return table
 
 
-def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> Iterator[str]:
+def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> Iterator[str]:
     """The grid as text: a table for each model and benchmark, and below it why methods are not in it.
 
     `runs`: the descriptions of the jobs, each in the folder of its benchmark.
@@ -86,16 +85,10 @@ def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
     skipped = by_columns(
         ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"
     )
-    cells = by_columns(table.to_pylist(), "model", "benchmark")
-    for model, benchmark in cells | skipped:
-        mine = cells.get((model, benchmark), [])
-        ways = list(dict.fromkeys((row["way"], row["kind"]) for row in mine))
-        of = {(row["method"], row["way"], row["kind"]): row for row in mine}
-        yield from ("", f"{model}, {benchmark}")
-        header = ["", *(way if kind == "all" else f"{way}, {kind}" for way, kind in ways)]
-        states = dict.fromkeys(row["method"] for row in mine)
-        body = [[title_of(state), *(_cell(of.get((state, *way))) for way in ways)] for state in states]
-        yield from grid(header, body)
+    groups = by_columns(cells.to_pylist(), "model", "benchmark")
+    for model, benchmark in groups | skipped:
+        mine = groups.get((model, benchmark), [])
+        yield from ("", f"{model}, {benchmark}", *by_state(mine, _title, right_cell))
         for row in mine:
             about = f"{title_of(row['method'])}, {row['way']}"
             for reason, number in json.loads(row["reasons"] or "{}").items():
@@ -104,10 +97,20 @@ def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
                 numbers = f"{row['trained']:,} of {row['asked']:,}"
                 yield f"{about}: {numbers} are about subjects on which the method was trained"
         yield from skipped_methods(skipped_among(skipped.get((model, benchmark), [])))
+    yield UNDERLINED
     yield from skipped_methods(without)
 
 
-def _cell(row: dict[str, Any] | None) -> str:
-    if row is None or not row["judged"]:
-        return "-" if row is None else f"{row['answered']:,} answers"
-    return f"{row['share']:.3f} ({row['right']:,}/{row['judged']:,})"
+def _title(row: Row) -> str:
+    return str(row["way"] if row["kind"] == "all" else f"{row['way']}, {row['kind']}")
+
+
+def right_cell(row: Row) -> Cell:
+    """The share right of a row of GRID, with its numbers; or only how many answers there are."""
+    if not row["judged"]:
+        return Cell(f"{row['answered']:,} answers")
+    # What makes an old object likelier is no better.
+    value = None if row["kind"].endswith("old object") else row["share"]
+    return Cell(
+        f"{row['share']:.3f}", f"({row['right']:,}/{row['judged']:,})", value, row["low"], row["high"]
+    )

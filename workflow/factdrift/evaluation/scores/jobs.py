@@ -1,6 +1,8 @@
 """Jobs that compute scores from the answers of models, and print and draw them."""
 
 import datetime
+import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,113 +49,93 @@ class Printed(Job):
         return text
 
 
-class Scoring(Skips, implied_inputs="models_"):
-    """A command that computes scores from the tables of all models and methods."""
+class Scores(Skips, command="edit scores", implied_inputs="models_"):
+    """Compute the metrics of each edit, of a dataset or of a stream, from the tables of all jobs."""
 
-    edits: Path
+    edits: Annotated[Path, "of `edit dataset`: those of a stream are scored after each interval"]
     answers: Annotated[Paths, "of each job, those of the unedited models first"]
     made: Annotated[Paths, "edits of each job"]
     states: Annotated[Paths, "of each job"]
     costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
+    ability: Annotated[Paths, "of each model; not of a stream", Flag("JSON")] = ()
     strict: Annotated[bool, Key("strict")]
     variant: Annotated[Variant, Key("variant")]
+    probes: Annotated[int, Key("edit.stream.probes")]
+    seed: Annotated[int, Key("seed"), "that of `evaluate`;"]
     models: Annotated[tuple[str, ...], "in the order of the tables"]
     methods: Annotated[tuple[str, ...], "likewise"]
     out_scores: Output
+    out_probes: Annotated[Output | None, "all probes; not of a stream"] = None
+    out_intervals: Annotated[Output | None, "of a stream"] = None
+    out_written: Output
     out_costs: Annotated[Output, Flag("JSON")]
 
-    def runs(self, ability: Paths = ()) -> Any:
-        """What the jobs have written; writes `out_costs` and prints the methods that were skipped."""
+    def check(self) -> None:
+        super().check()
+        if (self.out_probes is None) == (self.out_intervals is None):
+            raise InputError("--out-probes of edits of a dataset, or --out-intervals of a stream: give one")
+
+    def run(self) -> str:
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.methods.record import skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
-        from factdrift.evaluation.scores.metrics import Runs
+        from factdrift.evaluation.scores.metrics import Runs, write_scores, write_stream_scores
+        from factdrift.evaluation.scores.written import written_table
 
         skipped = write_costs(self.costs, self.out_costs, self.without_job(), self.strict)
         for line in skipped_methods(skipped):
             print(f"skipped: {line}")
         names = ("edits", "answers", "made", "states", "models", "methods")
         tables = {name: getattr(self, name) for name in names}
-        return Runs(**tables, abilities=ability, without_new=self.variant == "revised")
-
-
-class Scores(Scoring, command="edit scores"):
-    """Compute the metrics of each edit and join all probes."""
-
-    ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
-    out_probes: Output
-    out_written: Output
-
-    def run(self) -> str:
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.metrics import write_scores
-        from factdrift.evaluation.scores.written import written_table
-
-        runs = self.runs(self.ability)
-        written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
-        write_parquet(written, self.out_written)
-        return f"{self.out_scores}: {write_scores(runs, self.out_scores, self.out_probes):,} rows"
+        runs = Runs(**tables, abilities=self.ability, without_new=self.variant == "revised")
+        if self.out_intervals is not None:
+            outputs = (self.out_scores, self.out_intervals, self.out_written)
+            number = write_stream_scores(runs, self.probes, self.seed, *outputs)
+        elif self.out_probes is not None:
+            written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
+            write_parquet(written, self.out_written)
+            number = write_scores(runs, self.out_scores, self.out_probes)
+        return f"{self.out_scores}: {number:,} rows"
 
 
 class Table(Job, command="edit table", implied_inputs="tables"):
-    """Print what was written, then the WikiFactDiff paper's Tables 6 and 7, and draw its figure."""
+    """Print what was written, then the WikiFactDiff paper's Tables 6 and 7 or a stream's; draw figures."""
 
     scores: Path
     written: Path
     costs: Annotated[Path, Flag("JSON")]
     probes: Annotated[Path | None, "of `edit scores`, for its figure"] = None
+    intervals: Annotated[Path | None, "of a stream"] = None
+    ability: Annotated[Paths, "of a stream: of each model", Flag("JSON")] = ()
     answers: Annotated[Paths, "of each unedited model"] = ()
     made: Annotated[Paths, "edits, likewise"] = ()
     recall: Recall = ()
     variant: Annotated[Variant, Key("variant")]
     output: Annotated[Place, Flag("FOLDER")]
     out_bleedover: Annotated[Outputs, "against popularity and similarity", Flag("SVG|PDF")] = ()
-    out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
+    out_figures: Annotated[
+        Outputs, "what was written about updates, by verdict; of a stream scores over time", Flag("SVG|PDF")
+    ] = ()
 
-    def run(self) -> None:
-        from factdrift.evaluation.scores import written_figure
-        from factdrift.evaluation.scores.table import draw, write_tables
+    def run(self) -> str:
+        from factdrift.core.tables import records
+        from factdrift.evaluation.ability.record import read_ability
+        from factdrift.evaluation.scores.bleedover import draw_bleedover
+        from factdrift.evaluation.scores.figures import draw_stream, draw_written
+        from factdrift.evaluation.scores.groups import unaligned_lines
+        from factdrift.evaluation.scores.table import write_tables
 
+        files = (self.scores, self.written, self.costs, self.output, self.recall)
+        if self.intervals is not None:
+            text, groups = write_tables(*files, (self.intervals, list(map(read_ability, self.ability))))
+            draw_stream(groups, self.out_figures)
+            return text
         if self.out_bleedover and self.probes:
-            draw(self.probes, self.out_bleedover, self.variant == "revised")
+            draw_bleedover(self.probes, self.out_bleedover, self.variant == "revised")
         if self.out_figures:
-            written_figure.draw(self.written, self.out_figures)
-        unedited = zip(self.answers, self.made, strict=True)
-        write_tables(self.scores, self.written, self.costs, self.output, unedited, self.recall)
-
-
-class StreamScores(Scoring, command="edit stream-scores"):
-    """Join the runs of a stream and compute the metrics of each update."""
-
-    probes: Annotated[int, Key("edit.stream.probes")]
-    seed: Annotated[int, Key("seed"), "that of `evaluate`;"]
-    out_intervals: Output
-    out_written: Output
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.metrics import write_stream_scores
-
-        outputs = (self.out_scores, self.out_intervals, self.out_written)
-        rows = write_stream_scores(self.runs(), self.probes, self.seed, *outputs)
-        return f"{self.out_scores}: {rows:,} rows"
-
-
-class StreamReport(Job, command="edit stream-report"):
-    """Print the scores of a stream by interval, and draw them."""
-
-    scores: Path
-    written: Path
-    intervals: Path
-    costs: Annotated[Path, Flag("JSON")]
-    ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
-    recall: Recall = ()
-    out_table: Annotated[Output, Flag("TXT")]
-    out_csv: Annotated[Output, Flag("CSV")]
-    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.stream_table import report
-
-        return report(self)
+            draw_written(list(records(self.written)), self.out_figures)
+        text, _ = write_tables(*files)
+        return "\n".join([text, "", *unaligned_lines(zip(self.answers, self.made, strict=True))])
 
 
 class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ located"):
@@ -173,9 +155,19 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.against_edits import against_edits
+        from factdrift.core.files import write_text
+        from factdrift.evaluation.scores.against_edits import SHOWN, against_edits, lines, write_against
+        from factdrift.evaluation.scores.figures import draw_blocks
+        from factdrift.evaluation.scores.metrics import Runs
 
-        return against_edits(self)
+        names = ("edits", "answers", "made", "states", "models", "methods")
+        runs = Runs(**{name: getattr(self, name) for name in names})
+        rows, notes = against_edits(runs, self.folders, self.locators, self.seed)
+        number = write_against(rows, notes, self.out_table)
+        text = "\n".join([*lines(rows), *notes]) + "\n"
+        write_text(text, self.out_text)
+        draw_blocks(rows, self.out_figures, SHOWN)
+        return f"{text}\n{self.out_table}: {number:,} rows"
 
 
 class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"):
@@ -192,18 +184,30 @@ class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"
         from factdrift.evaluation.scores.clozes import lines, table_of
         from factdrift.models.bundled.taught import recall_lines
 
-        table = table_of(self.answers, self.klob, self.edits)
-        write_parquet(table, self.output)
-        return self.printed(*lines(table), *recall_lines(self.recall))
+        clozes = table_of(self.answers, self.klob, self.edits)
+        write_parquet(clozes, self.output)
+        return self.printed(*lines(clozes), *recall_lines(self.recall))
 
 
-class AnswerScores(Skips, command="answer scores"):
-    """Write accuracies with intervals, and the paper's tests."""
+class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
+    """Write the scores of answers to TempRIPPLE with its tests, to questions with a date, or to ripples.
 
-    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")]
-    runs: Annotated[Paths, "of each job", Flag("JSON")]
+    Another program's answers to TempRIPPLE are a table of --predictions, whose scores are printed, too:
+    factdrift answer scores results/tempripple.parquet --predictions mine.csv
+    """
+
+    questions: Annotated[
+        Path, "tr_items; asof; ripples, also those that `edit import` wrote", Flag("PARQUET", positional=True)
+    ]
+    benchmark: Annotated[Literal["tempripple", "asof", "ripples"], "what the questions are"] = "tempripple"
+    answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")] = ()
+    predictions: Annotated[
+        Path | None,
+        "instead of --answers: item_id, condition (without, with, edited), correct (bool); if several, model",
+        Flag("PARQUET|CSV", by_hand=True),
+    ] = None
+    facts: Annotated[Path | None, "tr_facts, which cutoffs and durations need", Flag("PARQUET")] = None
+    runs: Annotated[Paths, "of each job on tempripple", Flag("JSON")] = ()
     cutoffs: Annotated[
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
@@ -211,15 +215,99 @@ class AnswerScores(Skips, command="answer scores"):
     strict: Annotated[bool, Key("strict")]
     draws: Annotated[int, Key("answer.draws")]
     seed: Annotated[int, Key("seed")]
-    out_predictions: Annotated[Output, Flag("PARQUET")]
-    out_runs: Annotated[Output, Flag("JSON")]
-    out_tests: Annotated[Output, Flag("JSON")]
-    output: Annotated[Output, "the scores", Flag("PARQUET")]
+    output: Annotated[Output | None, "the scores", Flag("PARQUET")] = None
+    out_predictions: Annotated[Output | None, "of tempripple", Flag("PARQUET")] = None
+    out_runs: Annotated[Output | None, "of tempripple", Flag("JSON")] = None
+    out_tests: Annotated[Output | None, "of tempripple", Flag("JSON")] = None
+    out_text: Annotated[Output | None, "what is printed of ripples", Flag("TXT")] = None
+    out_figures: Annotated[Outputs, "of ripples", Flag("SVG|PDF")] = ()
+
+    def check(self) -> None:
+        super().check()
+        if not self.answers and self.predictions is None:
+            raise InputError("--answers: name tables of answers, or those of another program (--predictions)")
+        if self.predictions is not None and self.benchmark != "tempripple":
+            raise InputError("--predictions: other programs' answers are scored on tempripple only")
+        if self.benchmark == "asof" and self.output is None:
+            raise InputError("--output: the scores of questions with a date are a table; name it")
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.answers import write_scores
+        match self.benchmark:
+            case "asof":
+                from factdrift.evaluation.scores.dated import write_scores
 
-        return f"{self.output}: {write_scores(self):,} rows"
+                assert self.output is not None
+                return f"{self.output}: {write_scores(self.questions, self.answers, self.output):,} rows"
+            case "ripples":
+                return self._ripples()
+        return self._tempripple()
+
+    def _ripples(self) -> str:
+        from factdrift.core.files import write_text
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.questions.ripples import CONDITION
+        from factdrift.evaluation.scores import ripple_tests, ripples
+        from factdrift.evaluation.scores.figures import draw_ripples
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+
+        table = ripples.scores(self.questions, self.answers, self.seed)
+        written = written_table(self.answers).to_pylist()
+        text = "\n".join(
+            [
+                *written_lines(row for row in written if row["role"] != CONDITION),
+                *ripples.lines(table.to_pylist()),
+                *ripple_tests.lines(ripple_tests.judged(self.questions, self.answers)),
+            ]
+        )
+        if self.output:
+            write_parquet(table, self.output)
+        if self.out_text:
+            write_text(text, self.out_text)
+        if self.out_figures:
+            draw_ripples(table.to_pylist(), self.out_figures)
+        return text
+
+    def _tempripple(self) -> str:
+        from factdrift.core.files import write_json
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores import answers
+        from factdrift.evaluation.scores.cutoff import cutoffs_of
+        from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
+        from factdrift.tempripple.score import SELECTIONS, Cutoff
+
+        items = read_rows(self.questions, TR_ITEMS)
+        facts = read_rows(self.facts, TR_FACTS) if self.facts else []
+        cutoffs = {model: Cutoff(day, day) for model, day in self.last_days().items()}
+        unasked = set(cutoffs)
+        for path in self.dates:
+            cutoffs |= cutoffs_of(path)
+        if self.predictions:
+            rows = answers.read_given(self.predictions, items)
+        else:
+            runs = [json.loads(path.read_text(encoding="utf-8")) for path in self.runs]
+            if self.out_runs:
+                answers.write_runs(runs, self.out_runs, self.without_job(), self.strict)
+            predictions = answers.predictions(self.answers, runs)
+            if self.out_predictions:
+                write_parquet(predictions, self.out_predictions)
+            rows = predictions.drop_columns(["logprobs", "output"]).to_pylist()
+        models = sorted({row["model"] for row in rows})
+        for model in sorted(unasked - set(models)):
+            others = ", ".join(models)
+            note = f"{model} was not asked, so its date says nothing; {others} were"
+            print(f"answer.model_cutoff: {note}", file=sys.stderr)
+        scores, tests = answers.score(rows, items, facts, cutoffs, self.seed, self.draws)
+        if self.out_tests:
+            write_json(tests, self.out_tests)
+        if self.output:
+            write_parquet(scores, self.output)
+        if not self.predictions:
+            return f"{self.output}: {len(scores):,} rows"
+        tables = (
+            answers.lines(name, scores.to_pylist(), tests, of) for name in answers.TABLES for of in SELECTIONS
+        )
+        return "\n".join(line for table in tables for line in (*table, ""))
 
     def last_days(self) -> dict[str, datetime.date]:
         """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
@@ -228,54 +316,6 @@ class AnswerScores(Skips, command="answer scores"):
             return msgspec.convert(_json(self.cutoffs, "--cutoffs", form), dict[str, datetime.date])
         except msgspec.ValidationError as error:
             raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
-
-
-class DatedScores(Job, command="answer dated-scores"):
-    """Write the scores of questions with a date."""
-
-    items_: Annotated[Path, "of `streams asof`", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.dated import write_scores
-
-        write_scores(self.items_, self.answers, self.output)
-
-
-class RippleScores(Printed, command="answer ripple-scores", implied_inputs="models_"):
-    """Write the scores of what follows from updates, as a table, as text, and drawn."""
-
-    probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    seed: Annotated[int, Key("seed")]
-    output: Annotated[Output, Flag("PARQUET")]
-    out_figures: Annotated[Outputs, "SVG or PDF"]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.ripples import CONDITION
-        from factdrift.evaluation.scores.ripple_figure import draw
-        from factdrift.evaluation.scores.ripples import text_of, write_scores
-        from factdrift.evaluation.scores.written import written_table
-        from factdrift.evaluation.scores.written_lines import written_lines
-
-        rows = write_scores(self.probes, self.answers, self.seed, self.output)
-        written = written_table(self.answers).to_pylist()
-        said = written_lines(row for row in written if row["role"] != CONDITION)
-        draw(rows, self.out_figures)
-        return self.printed(*said, *text_of(rows))
-
-
-class RippleTests(Job, command="answer ripple-tests"):
-    """Judge written answers to ripples as RippleEdits does."""
-
-    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", positional=True)]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.ripple_tests import judged, text_of
-
-        return "\n".join(text_of(judged(self.probes, self.answers)))
 
 
 class JudgeRequests(Asks, command="answer judge-requests", implied_inputs="reads"):
@@ -324,11 +364,16 @@ class AnswerTable(Job, command="answer table", implied_inputs="table tables"):
     out_figures: Annotated[Outputs, "accuracy against the number of hops", Flag("SVG|PDF")] = ()
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.answers import draw, write_tables
+        import pyarrow.parquet as pq
 
+        from factdrift.evaluation.scores.answers import write_tables
+        from factdrift.evaluation.scores.figures import draw_hops
+
+        scores = pq.read_table(self.scores)
         if self.out_figures:
-            draw(self.scores, self.out_figures)
-        return write_tables(self)
+            draw_hops(scores.to_pylist(), self.out_figures)
+        tests, runs = (json.loads(path.read_text(encoding="utf-8")) for path in (self.tests, self.runs))
+        return write_tables(scores, tests, runs, self.output, self.answers, self.recall)
 
 
 class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
@@ -351,7 +396,7 @@ class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
 
-        table = write_grid(self.answers, self.made, self.output, self.edits)
+        cells = write_grid(self.answers, self.made, self.output, self.edits)
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
-        return self.printed(*written_lines(written), *lines(table, self.runs, self.without_job()))
+        return self.printed(*written_lines(written), *lines(cells, self.runs, self.without_job()))

@@ -20,9 +20,20 @@ from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import Case
 from factdrift.words.templates import BLANK
 
-_KEPT = ("model", "benchmark", "method", "interval", "kind", "role", "question", "edit", "output", "verdict")
+_COLUMNS = (
+    "model",
+    "benchmark",
+    "method",
+    "interval",
+    "kind",
+    "role",
+    "question",
+    "edit",
+    "output",
+    "verdict",
+)
 
-JUDGED = schema_of(*(ANSWERS.field(name) for name in _KEPT), "rule judge: string")
+JUDGED = schema_of(*(ANSWERS.field(name) for name in _COLUMNS), "rule judge: string")
 """One row for each answer in writing that a chat model was asked about, in the order of the answers.
 
 `verdict`, `rule`: by rule. `judge`: what the chat model said, null if that was no verdict.
@@ -36,7 +47,7 @@ def write_judge_requests(
 
     Raises InputError if there are answers to questions that the benchmark does not have.
     """
-    questions = {each.id: each for each in benchmark.questions}
+    questions = {question.id: question for question in benchmark.questions}
     cases: dict[str, Case] = {}
     for path in answers:
         for row in _asked(path, benchmark.name, which):
@@ -52,14 +63,14 @@ def judged_table(answers: Sequence[Path], verdicts: Sequence[Path], which: str) 
     Raises InputError if an answer was not asked about.
     """
     words = {name: word for path in verdicts for name, word in read_words(path).items()}
-    found = []
+    rows = []
     for path in answers:
         for row in _asked(path, None, which):
             name = _name(row)
             if name not in words:
                 raise InputError(f"{path}: the answer to {row['question']} was not judged; ask again")
-            found.append({**row, "judge": words[name]})
-    return pa.Table.from_pylist(found, JUDGED)
+            rows.append({**row, "judge": words[name]})
+    return pa.Table.from_pylist(rows, JUDGED)
 
 
 def judged_lines(table: pa.Table) -> Iterator[str]:
@@ -72,7 +83,7 @@ def judged_lines(table: pa.Table) -> Iterator[str]:
 
 def _asked(path: Path, benchmark: str | None, which: str) -> Iterator[Row]:
     """The answers in writing of a table that are judged, of one benchmark or of all."""
-    table = pq.read_table(path, schema=ANSWERS, columns=[*_KEPT, "rule", "way"])
+    table = pq.read_table(path, schema=ANSWERS, columns=[*_COLUMNS, "rule", "way"])
     for row in table.filter(pc.field("way") == "written").to_pylist():
         if benchmark in (None, row["benchmark"]) and is_asked(row["verdict"], which):
             yield row

@@ -22,7 +22,7 @@ from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.plan import PLAN, plan_table
-from factdrift.evaluation.scores.written import WRITTEN, written_table
+from factdrift.evaluation.scores.written import GENERATION_SCORES, written_table
 from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
@@ -106,7 +106,7 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path) -> int:
 def write_stream_scores(
     runs: Runs, most: int, seed: int, out_scores: Path, out_intervals: Path, out_written: Path
 ) -> int:
-    """Writes STREAM_SCORES, INTERVALS of all jobs, and WRITTEN; returns the number of scores.
+    """Writes STREAM_SCORES, INTERVALS of all jobs, and GENERATION_SCORES; returns the number of scores.
 
     `most`, `seed`: of the plan. What was written about a fact without scores, since an edit failed, has no
     verdict.
@@ -120,7 +120,7 @@ def write_stream_scores(
         rows = write_query(db, query, out_scores)
         db.execute(f"CREATE TEMP VIEW scored AS SELECT * FROM read_parquet({sql(out_scores)})")
         db.register("said", written_table(runs.answers, [runs.edits], plan, runs.without_new))
-        write_query(db, f"SELECT {typed(WRITTEN)} FROM ({_SAID}) ORDER BY place", out_written)
+        write_query(db, f"SELECT {typed(GENERATION_SCORES)} FROM ({_SAID}) ORDER BY place", out_written)
         write_query(db, f"SELECT {typed(INTERVALS)} FROM states WHERE interval IS NOT NULL", out_intervals)
     return rows
 

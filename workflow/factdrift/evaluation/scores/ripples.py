@@ -1,17 +1,18 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import bootstrap
-from factdrift.core.tables import write_parquet
+from factdrift.core.score_table import UNDERLINED, Cell
 from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.ripples import tables
 
 CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
@@ -27,7 +28,7 @@ RIPPLE_SCORES = schema_of(
 COLUMNS = [(name, must) for name in CRITERIA for must in (True, None, False)]
 """Criterion and `must_change` of the rows in their order."""
 
-Column = tuple[str, bool | None]
+Key = tuple[str, bool | None]
 
 
 class Judged(NamedTuple):
@@ -40,8 +41,8 @@ class Judged(NamedTuple):
     before: bool | None
 
 
-def write_scores(probes: Path, answers: Sequence[Path], seed: int, output: Path) -> list[Row]:
-    """Writes RIPPLE_SCORES and returns its rows.
+def scores(probes: Path, answers: Sequence[Path], seed: int) -> pa.Table:
+    """RIPPLE_SCORES of ANSWERS to probes.
 
     Right is, in the way `loglik`, an answer that is the model's likeliest continuation token by token; in
     writing, what the verdict calls correct. A probe is known if all of its conditions are right in the
@@ -49,119 +50,100 @@ def write_scores(probes: Path, answers: Sequence[Path], seed: int, output: Path)
     unedited model, for what must not change.
     """
     about = {row["probe_id"]: row for row in pq.read_table(probes).to_pylist()}
-    said = _said(answers)
-    groups: dict[tuple[str, str, str], dict[Column, list[Judged]]] = defaultdict(lambda: defaultdict(list))
-    unanswered = Counter[tuple[str, str, str, Column]]()
-    for (model, method, way, question), right in said.items():
+    right = _right(answers)
+    groups: dict[tuple[str, str, str], dict[Key, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    unanswered = Counter[tuple[str, str, str, Key]]()
+    for (model, method, way, question), is_right in right.items():
         probe = about.get(question)
         if probe is None:
             continue
-        column = probe["criterion"], probe["must_change"]
-        if right is None:
-            unanswered[model, method, way, column] += 1
+        if is_right is None:
+            unanswered[model, method, way, _key(probe)] += 1
             continue
-        conditions = [said.get((model, "none", way, condition_id(each))) for each in probe["conditions"]]
-        before = said.get((model, "none", way, question))
-        groups[model, method, way][column].append(
-            Judged(probe["update"], right, all(each is True for each in conditions), before)
-        )
+        conditions = [
+            right.get((model, "none", way, condition_id(condition))) for condition in probe["conditions"]
+        ]
+        known = all(condition is True for condition in conditions)
+        before = right.get((model, "none", way, question))
+        groups[model, method, way][_key(probe)].append(Judged(probe["update"], is_right, known, before))
     rows = [
-        _row((*key, column[0]), column[1], found[column], unanswered[(*key, column)], seed)
-        for key, found in groups.items()
-        for column in COLUMNS
-        if column in found
+        {
+            **dict(zip(("model", "method", "way", "criterion", "must_change"), (*state, *key), strict=True)),
+            "unanswered": unanswered[(*state, key)],
+            **_scores(own[key], key[1], seed),
+        }
+        for state, own in groups.items()
+        for key in COLUMNS
+        if key in own
     ]
-    write_parquet(pa.Table.from_pylist(rows, schema=RIPPLE_SCORES), output)
-    return rows
+    return pa.Table.from_pylist(rows, schema=RIPPLE_SCORES)
 
 
-def _said(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | None]:
+def _right(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | None]:
     """(model, method, way, question) -> whether it is right; None without an answer."""
-    found: dict[tuple[str, str, str, str], bool | None] = {}
+    rights: dict[tuple[str, str, str, str], bool | None] = {}
     columns = ["model", "method", "way", "question", "exact", "correct", "reason"]
     for path in answers:
         for row in pq.read_table(path, columns=columns).to_pylist():
             right = row["correct"] if row["way"] != "loglik" else row["exact"] and any(row["exact"])
             if row["reason"] == "not_finite":
                 right = False
-            found[row["model"], row["method"], row["way"], row["question"]] = (
-                None if right is None else bool(right)
-            )
-    return found
+            key = row["model"], row["method"], row["way"], row["question"]
+            rights[key] = None if right is None else bool(right)
+    return rights
 
 
-def _row(
-    key: tuple[str, str, str, str],
-    must_change: bool | None,
-    found: Sequence[Judged],
-    unanswered: int,
-    seed: int,
-) -> Row:
-    known = [each for each in found if each.known]
-    changes = Counter((each.before, each.right) for each in found)
-    share, of_known = share_of(found, seed), share_of(known, seed)
+def _scores(answers: Sequence[Judged], must_change: bool | None, seed: int) -> Row:
+    """The shares right among answers, and what was kept, lost and gained of what must not change."""
+    known = [answer for answer in answers if answer.known]
+    changes = Counter((answer.before, answer.right) for answer in answers)
+    pairs = {"kept": (True, True), "lost": (True, False), "gained": (False, True)}
     return {
-        **dict(zip(("model", "method", "way", "criterion"), key, strict=True)),
-        "must_change": must_change,
-        "updates": len({each.update for each in found}),
-        "probes": len(found),
-        "unanswered": unanswered,
-        **dict(zip(("right", "low", "high"), share, strict=True)),
-        "known_updates": len({each.update for each in known}),
+        "updates": len({answer.update for answer in answers}),
+        "probes": len(answers),
+        **dict(zip(("right", "low", "high"), share_of(answers, seed), strict=True)),
+        "known_updates": len({answer.update for answer in known}),
         "known": len(known),
-        **dict(zip(("known_right", "known_low", "known_high"), of_known, strict=True)),
-        "kept": changes[True, True] if must_change is False else None,
-        "lost": changes[True, False] if must_change is False else None,
-        "gained": changes[False, True] if must_change is False else None,
+        **dict(zip(("known_right", "known_low", "known_high"), share_of(known, seed), strict=True)),
+        **{name: changes[pair] if must_change is False else None for name, pair in pairs.items()},
     }
 
 
-def share_of(found: Sequence[Judged], seed: int) -> tuple[float, float, float] | tuple[None, None, None]:
+def share_of(answers: Sequence[Judged], seed: int) -> tuple[float, float, float] | tuple[None, None, None]:
     """The share right, with its 95 % interval by bootstrap over updates; None where there are no answers."""
-    if not found:
+    if not answers:
         return None, None, None
-    own = sorted(found, key=lambda answer: answer.update)
+    own = sorted(answers, key=lambda answer: answer.update)
     right = [answer.right for answer in own]
     return sum(right) / len(right), *bootstrap(right, [answer.update for answer in own], seed)
 
 
-def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def lines(rows: Sequence[Row]) -> Iterator[str]:
     """A table for each model and way: criteria against states, shares of all and of known probes."""
-    pairs = dict.fromkeys((row["model"], row["way"]) for row in rows)
-    for model, way in sorted(pairs, key=lambda pair: pair[1] != "written"):
-        own = [row for row in rows if (row["model"], row["way"]) == (model, way)]
-        columns = [column for column in COLUMNS if any(_column(row) == column for row in own)]
+    groups = by_columns(rows, "model", "way")
+    for (model, way), own in sorted(groups.items(), key=lambda group: group[0][1] != "written"):
+        own.sort(key=lambda row: COLUMNS.index(_key(row)))
+        first = next(iter(by_columns(own, "method").values()))
+        numbers = ", ".join(f"{row['probes']:,}/{row['known']:,}" for row in first)
         yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"
-        yield f"{'':16}" + "".join(f"{_heading(column):>18}" for column in columns)
-        for method in dict.fromkeys(row["method"] for row in own):
-            cells = {_column(row): row for row in own if row["method"] == method}
-            yield f"{method:16}" + "".join(f"{_cell(cells.get(column)):>18}" for column in columns)
-        counts = {_column(row): row for row in own if row["method"] == own[0]["method"]}
-        yield f"{'probes / known':16}" + "".join(
-            f"{counts[column]['probes']:,} / {counts[column]['known']:,}".rjust(18)
-            if column in counts
-            else " " * 18
-            for column in columns
-        )
-        yield ""
+        yield f"n (probes/known): {numbers}"
+        yield from (*by_state(own, _title, _cell), "")
+    yield UNDERLINED
     if any(row["must_change"] is None for row in rows):
         yield "?: the old dump does not show that the answer was another; it may have been right before."
     yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
 
 
-def _column(row: Mapping[str, Any]) -> Column:
+def _key(row: Row) -> Key:
     return row["criterion"], row["must_change"]
 
 
-def _heading(column: Column) -> str:
-    """The criterion; with a question mark where the old dump does not show that the answer must change."""
-    criterion, must_change = column
-    return f"{criterion} ?" if must_change is None else criterion
+def _title(row: Row) -> str:
+    """The criterion, with a question mark where nothing shows that the answer must change."""
+    return f"{row['criterion']} ?" if row["must_change"] is None else str(row["criterion"])
 
 
-def _cell(row: Mapping[str, Any] | None) -> str:
-    if row is None:
-        return "-"
-    known = row["known_right"]
-    shown = "unknown" if known is None else f"{100 * known:.1f}"
-    return f"{100 * row['right']:.1f} / {shown}"
+def _cell(row: Row) -> Cell:
+    known = "unknown" if row["known_right"] is None else f"{100 * row['known_right']:.1f}"
+    right, low, high = (100 * row[name] for name in ("right", "low", "high"))
+    return Cell(f"{right:.1f}", f"/ {known}", right, low, high)

@@ -1,378 +1,392 @@
-"""Prints what was written, then the WikiFactDiff paper's Tables 6 and 7, and draws its Figure 2."""
+"""The scores of edits as tables: the WikiFactDiff paper's Tables 6 and 7, and those of a stream by interval.
+
+Each is a `Report`: columns, notes, and values in a file for programs. What was written comes first.
+"""
 
 import json
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
-
-from factdrift.core.columns import Row
-from factdrift.core.figures import name_ends, parts, save
 from factdrift.core.files import write_csv, write_text
-from factdrift.core.intervals import Interval, Z, geometric, interval
+from factdrift.core.intervals import Interval
 from factdrift.core.owned import claim
-from factdrift.core.screen import grid
-from factdrift.core.tables import database, records, sql
-from factdrift.evaluation.methods.record import Skipped, style_of, title_of
+from factdrift.core.score_table import HIGHER, LOWER, Cell, Column, Line, mean, rules, share, table
+from factdrift.evaluation.ability.record import Ability
+from factdrift.evaluation.methods.record import Skipped
 from factdrift.evaluation.scores.costs import read_costs, skipped_among
 from factdrift.evaluation.scores.groups import (
     Group,
-    bounds,
-    by_columns,
     by_text,
     cost_lines,
+    read_groups,
+    read_intervals,
     skipped_lines,
+    state_line,
     unscored_lines,
 )
-from factdrift.evaluation.scores.metrics import BLEEDOVER
-from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.taught import recall_lines
 from factdrift.verdict.judge import VERDICTS
 
+
+class Score(NamedTuple):
+    """A mean over edits: a column of SCORES, or of STREAM_SCORES for a kind of probe."""
+
+    title: str
+    column: str
+    better: int = HIGHER
+    fails: float | None = None
+    probe: str = ""
+
+    def of(self, group: Group) -> Interval | None:
+        """The mean over the edits of a group, with its interval."""
+        return group.value(self.column, self.probe)
+
+    def cell(self, group: Group) -> Cell:
+        """That mean in a table."""
+        return mean(self.of(group))
+
+
 COLUMNS = {
-    "efficacy_d": "Efficacy D",
-    "efficacy_s": "Efficacy S",
-    "generalization_d": "General. D",
-    "generalization_s": "General. S",
-    "bleedover_random": "Bleed. random",
-    "bleedover_nearest": "Bleed. nearest",
-    "fluency": "Fluency",
+    "efficacy_d": Score("Efficacy D", "efficacy_d", fails=0),
+    "efficacy_s": Score("Efficacy S", "efficacy_s", fails=50),
+    "generalization_d": Score("General. D", "generalization_d", fails=0),
+    "generalization_s": Score("General. S", "generalization_s", fails=50),
+    "bleedover_random": Score("Bleed. random", "bleedover_random", LOWER, 10),
+    "bleedover_nearest": Score("Bleed. nearest", "bleedover_nearest", LOWER, 10),
+    "fluency": Score("Fluency", "fluency"),
 }
 """Columns of Table 6, in its order."""
 
 ACCURACIES = {
-    "exact": "Exact",
-    "greedy": "Greedy",
-    "generalization_exact": "Gen. exact",
-    "generalization_greedy": "Gen. greedy",
-    "nearest_exact_before": "Nearest before",
-    "nearest_exact": "Nearest after",
-    "fluency_full": "Fluency, full",
+    "exact": Score("Exact", "exact"),
+    "greedy": Score("Greedy", "greedy"),
+    "generalization_exact": Score("Gen. exact", "generalization_exact"),
+    "generalization_greedy": Score("Gen. greedy", "generalization_greedy"),
+    "nearest_exact_before": Score("Nearest before", "nearest_exact_before", better=0),
+    "nearest_exact": Score("Nearest after", "nearest_exact"),
+    "fluency_full": Score("Fluency, full", "fluency_full"),
 }
 
-WRITTEN_COLUMNS = {
-    **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
-    **{f"reworded_{name}": ("other wordings", name, "answers") for name in ("correct", "stale")},
-    **{
-        f"{asked}_{name}": (asked, name, "compared")
-        for asked in ("nearest", "random")
-        for name in ("kept", "lost", "gained")
-    },
+IN_STREAM = {
+    "efficacy_d": Score("Efficacy D", "d", HIGHER, 0, "current"),
+    "efficacy_s": Score("S", "s", HIGHER, 50, "current"),
+    "efficacy_exact": Score("Exact", "exact", probe="current"),
+    "generalization_d": Score("General. D", "generalization_d", HIGHER, 0, "current"),
+    "generalization_s": Score("S", "generalization_s", HIGHER, 50, "current"),
+    "retention_s": Score("Retention S", "s", HIGHER, 50, "retention"),
+    "retention_exact": Score("Exact", "exact", probe="retention"),
+    "staleness_s": Score("Stale S", "s", LOWER, 50, "staleness"),
+    "staleness_exact": Score("Exact", "exact", LOWER, probe="staleness"),
+    "bleedover_random": Score("Bleed. random", "bleedover_random", LOWER, 10, "neighbors"),
+    "bleedover_nearest": Score("nearest", "bleedover_nearest", LOWER, 10, "neighbors"),
+    "nearest_exact": Score("Nearest", "nearest_exact", probe="neighbors"),
 }
-"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is, in percent."""
+"""Columns of a stream: of what is asked after an interval."""
 
-_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
-"""Columns of the comma-separated values behind those of the table."""
+PROBES = ("current", "retention", "staleness", "neighbors")
+"""The kinds of probes of a stream, in the order of their numbers in the column `n`."""
 
-KINDS = {
+
+def _means(scores: Mapping[str, Score]) -> Iterator[Column]:
+    for score in scores.values():
+        yield Column(score.title, score.cell, score.better, score.fails)
+
+
+def _number(title: str, value: Callable[[Group], float | None], form: str = ",", better: int = 0) -> Column:
+    """The column of a number in a format; `-` for None."""
+
+    def cell(group: Group) -> Cell:
+        number = value(group)
+        return Cell() if number is None else Cell(f"{number:{form}}", value=number)
+
+    return Column(title, cell, better)
+
+
+_COMPARED = ("kept", "lost", "gained")
+"""Counts of answers that the unedited model gave, too."""
+
+
+def _share(kind: str, count: str, title: str = "", better: int = 0) -> Column:
+    """The column of a share of what was written as answers to a kind of question."""
+    cell = share(count, "compared" if count in _COMPARED else "answers")
+    return Column(title, lambda group: cell(group.answers.get(kind, {})), better)
+
+
+def _asked(group: Group) -> Cell:
+    kinds = Counter(row["probe"] for row in group.lasting)
+    return Cell("/".join(f"{kinds[kind]:,}" for kind in PROBES))
+
+
+PAPER = (
+    _number("n", lambda group: len(group.lasting)),
+    *_means(COLUMNS),
+    _number("Seconds", lambda group: group.seconds, ".3g", LOWER),
+)
+ACCURACY = (
+    *_means(ACCURACIES),
+    _number("Failed", lambda group: group.failed),
+    _number("Not finite", lambda group: group.not_finite),
+)
+AFTER = (
+    Column("n", _asked),
+    *_means(IN_STREAM),
+    _number("Perplexity", lambda group: group.interval.get("perplexity"), ".4g", LOWER),
+    _number("Kept", lambda group: group.interval.get("state_bytes")),
+    _number("Failed", lambda group: group.interval.get("failed") or 0),
+    _number("Not finite", lambda group: group.not_finite),
+)
+WRITTEN_AFTER = (
+    _share("new, own wording", "correct", "New: right", HIGHER),
+    _share("new, own wording", "stale", "Stale", LOWER),
+    _share("new, other wordings", "correct", "Other wordings: right", HIGHER),
+    _share("earlier, own wording", "correct", "Earlier: right", HIGHER),
+    _share("superseded", "stale", "Superseded: stale", LOWER),
+    _share("nearest", "kept", "Nearest: kept", HIGHER),
+    _share("nearest", "lost", "Lost", LOWER),
+    _share("random", "kept", "Random: kept", HIGHER),
+)
+"""What was written after an interval."""
+
+
+def _bounds(group: Group, scores: Mapping[str, Score], none: str = "") -> Iterator[tuple[str, Any]]:
+    """Column -> value of means: the mean, half the width of its interval, and n, `none` without one."""
+    for name, score in scores.items():
+        value = score.of(group)
+        cells = (*value.cells(), value.n) if value else ("", "", none)
+        yield from zip((name, f"{name}_ci95", f"{name}_n"), cells, strict=True)
+
+
+def _edit_values(group: Group) -> dict[str, Any]:
+    general = dict(group.abilities)
+    perplexity = general.pop("Perplexity", None)
+    tasks = json.dumps({name: value.mean for name, value in general.items()}) if general else ""
+    shares = {
+        **{f"written_{name}": ("own wording", name) for name in VERDICTS},
+        **{f"reworded_{name}": ("other wordings", name) for name in ("correct", "stale")},
+        **{f"{kind}_{name}": (kind, name) for kind in ("nearest", "random") for name in _COMPARED},
+    }
+    return {
+        **{"model": group.model, "kind": group.part, "method": group.method, "edits": len(group.rows)},
+        **{"failed": group.failed, "not_finite": group.not_finite},
+        **{title: _share(*about).cell(group).value for title, about in shares.items()},
+        **dict(_bounds(group, COLUMNS | ACCURACIES, "0")),
+        **{"seconds_per_edit": group.seconds, "peak_mb": str(group.cost.get("peak_mb", ""))},
+        **dict(
+            zip(
+                ("perplexity", "perplexity_ci95"), perplexity.cells() if perplexity else ("", ""), strict=True
+            )
+        ),
+        **{"tasks": tasks, "source": group.cost.get("source"), "skipped": ""},
+    }
+
+
+def _stream_values(group: Group) -> dict[str, Any]:
+    about = {**group.interval, NOT_FINITE: group.not_finite, "seconds_per_edit": group.seconds}
+    first = ("interval", "old_date", "new_date", "so_far")
+    last = ("perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit")
+    return {
+        **{"model": group.model, "method": group.method},
+        **{name: about.get(name) for name in first},
+        **dict(_bounds(group, IN_STREAM)),
+        **{name: about.get(name) for name in last},
+    }
+
+
+class Report(NamedTuple):
+    """Tables of scores as text, and the numbers behind them as comma-separated values."""
+
+    name: str
+    """Of the files, without their endings."""
+    title: str
+    note: Sequence[str]
+    tables: Sequence[Sequence[Column]]
+    values: Callable[[Group], dict[str, Any]]
+    """Column of the comma-separated values -> value of a group."""
+    in_stream: bool = False
+    """Whether the parts of a model are the intervals of a stream; else they are kinds of edits."""
+    known_only: bool = False
+    """Whether only edits are in it whose obsolete object the unedited model writes."""
+
+
+_EDITS = Report(
+    "table6",
+    "All edits (Table 6 of the WikiFactDiff paper)",
+    (
+        "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
+        "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
+    ),
+    (PAPER, ACCURACY),
+    _edit_values,
+)
+_KNOWN = "Edits of facts that the model knew before (Table 7)"
+EDITS = (_EDITS, _EDITS._replace(name="table7", title=_KNOWN, known_only=True))
+STREAM = Report(
+    "lifelong",
+    "Edits of a stream, interval by interval, each on top of all earlier ones",
+    (
+        "Means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100; Kept: bytes beside the model.",
+        "n: facts asked: new/earlier/superseded/with neighbours; intervals are over the facts of one model.",
+        "Not finite: of these, those for which the output of the model is not finite.",
+    ),
+    (WRITTEN_AFTER, AFTER),
+    _stream_values,
+    in_stream=True,
+)
+
+_KINDS = {
     "replace": "replacements",
     "add": "additions: D and S compare the new object's probability with that before the edit",
     "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
 }
-
-PAPER = (
-    "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
-    "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
-)
-
-CHAT = "prompts are turns of a user in the model's chat template"
-
+CHAT = "; prompts are turns of a user in the model's chat template"
 UNKNOWN = "No edit is in this table: the unedited model writes the obsolete object of none of them."
-ADDED = "No edit is in this table: an addition has no obsolete object that the model could know."
-
-BINS = 8
-"""The number of classes of neighbours, which are of about equal size."""
-
-PANELS = {
-    "popularity": ("popularity", "popularity of the neighbour"),
-    "dist": ("similarity", "similarity to the subject"),
-}
-"""Column of the probes -> what is drawn of it, and the label of its axis."""
-
-_FLOOR = 0.01
-"""The least bleedover that is drawn, in points; less is drawn there."""
-_SIZE = (4.6, 3.2)
-
-Numbers = NDArray[np.float64]
+_ADDED = "No edit is in this table: an addition has no obsolete object that the model could know."
 
 
-def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = False) -> list[Group]:
-    """Scores and what was written, by model, kind of edit and method, in the order of the table.
-
-    `known_only`: only edits whose obsolete object the unedited model writes.
-    """
-    said = by_columns(records(written), "model", "method", "edit")
-    spent = read_costs(costs)
-    groups = by_columns(pq.read_table(scores).to_pylist(), "model", "kind", "method")
-    kinds = list(dict.fromkeys(key[:2] for key in groups))
-    found = []
-    for key in sorted(groups, key=lambda key: kinds.index(key[:2])):
-        model, kind, method = key
-        rows = [row for row in groups[key] if row["known_before"] or not known_only]
-        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
-        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
-    return found
-
-
-def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
-    """The table as text, with the methods that could not edit a model."""
-    yield title
-    for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
-        mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
-        edits = max(len(group.rows) for group in mine)
-        asked = any(row["template"] == "chat" for group in mine for row in group.rows)
-        yield from ("", f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else ""))
-        if not edits:
-            yield ADDED if kind == "add" else UNKNOWN
+def lines(report: Report, groups: Sequence[Group], skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """A report as text: a block for each model and kind of edits, and why methods could not edit a model."""
+    yield report.title
+    for block in _parts(groups, report.in_stream):
+        model, kind = block[0].model, str(block[0].part)
+        yield from ("", model if report.in_stream else _heading(block))
+        if not any(group.rows for group in block):
+            yield _ADDED if kind == "add" else UNKNOWN
             yield from skipped_lines(skipped, model)
             continue
-        said = [row for group in mine for row in group.written]
-        yield from written_lines(said, {group.method: group.title for group in mine})
-        yield from PAPER
-        papers, others = [], []
-        for group in mine:
-            seconds = _seconds(group)
-            first, second = ([str(group.value(name) or "-") for name in of] for of in (COLUMNS, ACCURACIES))
-            ends = f"{len(group.lasting):,}", "-" if seconds is None else f"{seconds:.3g}"
-            papers.append([group.title, ends[0], *first, ends[1]])
-            others.append([group.title, *second, str(group.failed), str(group.not_finite)])
-        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], papers)
-        yield ""
-        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], others)
-        yield from by_text((_fewer(group), group.title) for group in mine)
-        for group in mine:
-            models = len({row.get("state") for row in group.lasting})
-            if group.method != "none" and models < len(group.lasting):
-                yield f"{group.title}: " + (
-                    "all edits are in one model, and intervals are over its edits only"
-                    if models == 1
-                    else f"intervals are by edited model, of which there are {models:,}"
-                )
-        yield from measured_lines({group.title: group.lasting for group in mine})
+        methods = {group.method: group for group in block}
+        texts = [row for group in block for row in group.written]
+        yield from written_lines(texts, {name: group.title for name, group in methods.items()})
+        yield from report.note
+        for part in _parts(block):
+            if report.in_stream:
+                yield from ("", "{new_date}: {so_far:,} edits so far".format(**part[0].interval))
+            for number, columns in enumerate(report.tables):
+                yield from [""] * bool(number)
+                yield from table("", columns, _lines(part))
+        yield from rules(*report.tables)
+        if not report.in_stream:
+            yield from by_text((_fewer(group), group.title) for group in block)
+            yield from _clusters(block)
+            yield from ability_lines(block)
         yield from skipped_lines(skipped, model)
-        for group in mine:
-            yield from cost_lines([group])
-        moments = ((f"second moments over {group.cost.get('moments')}", group) for group in mine)
-        yield from by_text((text, group.title) for text, group in moments if group.cost.get("moments"))
+        yield from cost_lines(list(methods.values()))
     yield from unscored_lines(skipped, {group.model for group in groups})
 
 
-def _seconds(group: Group) -> float | None:
-    """Seconds for each edit, without evaluation."""
-    edits = group.cost.get("edits", 0)
-    return group.cost["edit_seconds"] / edits if edits else None
+def _lines(groups: Sequence[Group]) -> list[Line]:
+    return [state_line(group.method, group, group.title) for group in groups]
+
+
+def _parts(groups: Sequence[Group], whole: bool = False) -> Iterator[list[Group]]:
+    """The groups of each model and part, or of each `whole` model, in their order."""
+    parts: dict[tuple[Any, ...], list[Group]] = {}
+    for group in groups:
+        parts.setdefault((group.model, None if whole else group.part), []).append(group)
+    yield from parts.values()
+
+
+def _heading(groups: Sequence[Group]) -> str:
+    edits = max(len(group.rows) for group in groups)
+    asked = any(row["template"] == "chat" for group in groups for row in group.rows)
+    return f"{groups[0].model}, {edits:,} {_KINDS[str(groups[0].part)]}{CHAT if asked else ''}"
 
 
 def _fewer(group: Group) -> str:
     """The columns whose means are over fewer edits than did not fail, with their number."""
     titles: dict[int, list[str]] = {}
-    for column, title in {**COLUMNS, **ACCURACIES}.items():
-        found = group.value(column)
-        if found is not None and found.n < len(group.lasting):
-            titles.setdefault(found.n, []).append(title)
+    for score in (*COLUMNS.values(), *ACCURACIES.values()):
+        value = score.of(group)
+        if value is not None and value.n < len(group.lasting):
+            titles.setdefault(value.n, []).append(score.title)
     return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
-def write_table(
-    groups: Sequence[Group],
-    title: str,
-    output: Path,
-    skipped: Sequence[Skipped] = (),
-    below: Sequence[str] = (),
-) -> list[str]:
-    """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values.
-
-    `output`: the files without their endings. Returns the lines of the text.
-    """
-    said = [*lines(groups, title, skipped), *below]
-    write_text("".join(f"{line}\n" for line in said), output.with_suffix(".txt"))
-    write_csv(_csv_rows(groups, skipped), output.with_suffix(".csv"))
-    return said
-
-
-def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[list[Any]]:
-    columns = [*COLUMNS, *ACCURACIES]
-    numbers = [*WRITTEN_COLUMNS, *bounds(columns), *_LAST]
-    yield ["model", "kind", "method", "edits", "failed", "not_finite", *numbers, "skipped"]
+def _clusters(groups: Sequence[Group]) -> Iterator[str]:
+    """A line for each method with several edits in one model: what its intervals are over."""
     for group in groups:
-        found = [group.value(column) for column in columns]
-        scores = {row["asked"]: row for row in written_scores(group.written)}
-        said = [(scores.get(asked, {}), part, whole) for asked, part, whole in WRITTEN_COLUMNS.values()]
-        seconds = _seconds(group)
-        general = measured_values(group.lasting)
-        perplexity = general.pop("Perplexity", None)
-        tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
-        yield [
-            *(group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite),
-            *(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "" for row, part, whole in said),
-            *(cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))),
-            *("" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")),
-            *(*(perplexity.cells() if perplexity else ("", "")), tasks, group.cost.get("source", ""), ""),
-        ]
-    for each in skipped:
-        yield [each.model, "", each.method, 0, 0, 0, *[""] * len(numbers), each.skipped]
+        models = len({row.get("state") for row in group.lasting})
+        if group.method != "none" and models < len(group.lasting):
+            yield f"{group.title}: " + (
+                "all edits are in one model, and intervals are over its edits only"
+                if models == 1
+                else f"intervals are by edited model, of which there are {models:,}"
+            )
 
 
-def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """A grid with a row for each method, and which text it is; nothing if no model was measured.
-
-    `groups`: the method as tables name it -> its rows of SCORES, of one model.
-    """
-    found = {title: measured_values(rows) for title, rows in groups.items()}
-    columns = list(dict.fromkeys(name for values in found.values() for name in values))
-    if not columns:
+def ability_lines(groups: Sequence[Group]) -> Iterator[str]:
+    """A table of the general ability of edited models, with the text; nothing if none was measured."""
+    names = list(dict.fromkeys(name for group in groups for name in group.abilities))
+    if not names:
         return
-    cells = [
-        [title, *(_mean(values.get(name)) for name in columns), str(len(_states(rows))) if values else "-"]
-        for (title, rows), values in zip(groups.items(), found.values(), strict=True)
-    ]
-    yield ""
-    yield from grid(["", *columns, "Models"], cells)
-    measured = [row for rows in groups.values() for row in _states(rows)]
-    for text in dict.fromkeys(row["text"] for row in measured if row["text"]):
+
+    def ability(name: str) -> Column:
+        better = LOWER if name == "Perplexity" else 0
+        return Column(name, lambda group: mean(group.abilities.get(name), ".4g", ".2g"), better)
+
+    models = _number("Models", lambda group: len(group.states) if group.abilities else None)
+    columns = [*map(ability, names), models]
+    yield from ("", *table("", columns, _lines(groups)))
+    for text in dict.fromkeys(row["text"] for group in groups for row in group.states if row["text"]):
         yield f"Perplexity on {text}; geometric means over edited models"
 
 
-def measured_values(rows: Sequence[Row]) -> dict[str, Interval]:
-    """`Perplexity`, and `TASK METRIC` for each metric of each task -> the mean over the models measured.
-
-    A model in which several edits are in place counts once.
-    """
-    states = _states(rows)
-    values: dict[str, list[float]] = {}
-    for row in states:
-        for task, metrics in json.loads(row["tasks"] or "{}").items():
-            for metric, value in metrics.items():
-                values.setdefault(f"{task} {metric}", []).append(value)
-    surprised = geometric([row["perplexity"] for row in states if row["perplexity"] is not None])
-    first = {"Perplexity": surprised} if surprised else {}
-    return first | {name: found for name, given in values.items() if (found := interval(given))}
-
-
-def _states(rows: Sequence[Row]) -> list[Row]:
-    """One row for each model that was measured."""
-    measured = [row for row in rows if row.get("perplexity") is not None or row.get("tasks") is not None]
-    return list({row["state"]: row for row in measured}.values())
+def write_report(
+    report: Report,
+    groups: Sequence[Group],
+    folder: Path,
+    skipped: Sequence[Skipped] = (),
+    below: Sequence[str] = (),
+) -> str:
+    """Writes a report to a folder as text, with the lines `below` it, and as CSV; returns the text."""
+    text = "\n".join([*lines(report, groups, skipped), *below])
+    write_text(f"{text}\n", folder / f"{report.name}.txt")
+    header = list(report.values(Group("", "", "", [], {})))
+    rows = [[_printed(value) for value in report.values(group).values()] for group in groups]
+    if not report.in_stream:
+        for method in skipped:
+            named = {**dict.fromkeys(("edits", "failed", "not_finite"), "0"), **method._asdict()}
+            rows.append([named.get(name, "") for name in header])
+    write_csv([header, *rows], folder / f"{report.name}.csv")
+    return text
 
 
-def _mean(found: Interval | None) -> str:
-    if found is None:
-        return "-"
-    half = "" if math.isnan(found.half) else f" ±{found.half:.2g}"
-    return f"{found.mean:.4g}{half}"
+def _printed(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def write_tables(
     scores: Path,
     written: Path,
     costs: Path,
-    output: Path,
-    unedited: Iterable[tuple[Path, Path]],
+    folder: Path,
     bundled: Sequence[Path] = (),
-) -> None:
-    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
+    stream: tuple[Path, Sequence[Ability]] | None = None,
+) -> tuple[str, list[Group]]:
+    """Writes the reports of edits, or of a stream, to a folder; their text, and the groups of the last.
 
-    `unedited`: answers and edits of each unedited model, of which the numbers of unaligned probes by reason
-    and of edits that are left out are printed. `bundled`: folders of bundled models, whose recall is printed
-    below the tables.
+    The files are those of `edit scores`. `bundled`: folders of bundled models, whose recall is below the
+    tables. `stream`: its intervals, and what models are able to without any edit.
     """
-    claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
+    reports = (STREAM,) if stream else EDITS
+    claim(folder, (f"{report.name}.{form}" for report in reports for form in ("txt", "csv")))
     skipped = skipped_among(read_costs(costs).values())
-    below = list(recall_lines(bundled))
-    for name, title, known in (
-        ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
-        ("table7", "Edits of facts that the model knew before (Table 7)", True),
-    ):
-        groups = read_groups(scores, written, costs, known)
-        print("\n".join(write_table(groups, title, output / name, skipped, below)), end="\n\n")
-    for asked, edits in unedited:
-        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
-        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
-        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
-        left = len(excluded) - excluded.null_count
-        if lost or left:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
-            said = f"{lost.total():,} probes are not aligned" + (f" ({reasons})" if lost else "")
-            print(f"skipped: {rows[0]['model']}: {said}; {left:,} edits are left out")
-
-
-def binned(x: Numbers, y: Numbers, bins: int = BINS) -> tuple[Numbers, Numbers, Numbers]:
-    """Mean x, mean y and half the 95 % interval of y for quantile classes of x; equal x share a class."""
-    edges = np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
-    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, max(len(edges) - 2, 0))
-    found = []
-    for one in np.unique(place):
-        mine = y[place == one]
-        half = Z * mine.std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0.0
-        found.append((x[place == one].mean(), mine.mean(), half))
-    columns = np.array(found, dtype=np.float64).reshape(-1, 3)
-    return columns[:, 0], columns[:, 1], columns[:, 2]
-
-
-def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
-    """The probes of neighbours' facts after edits whose `bleedover` is known, with their `similarity`.
-
-    `without_new`: but those whose answer is the new object, which the tables leave out, too.
-    """
-    with database() as db:
-        found: pd.DataFrame = db.sql(
-            f"""WITH probes AS (SELECT *, row_number() OVER () AS n FROM read_parquet({sql(probes)}))
-            SELECT *, {BLEEDOVER} AS bleedover, 1 - dist AS similarity FROM probes
-            WHERE role IN ('nearest', 'random') AND method <> 'none' AND bleedover IS NOT NULL
-                AND NOT ({without_new} AND (edit, target) IN (
-                    SELECT (edit, target) FROM probes WHERE role = 'update' AND object = 'new'))
-            ORDER BY n"""
-        ).df()
-    return found
-
-
-def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> None:
-    """Draws a part for each model: the mean bleedover of each method by class of neighbours, in points.
-
-    The scale is logarithmic, so that both the size and the slope of each method are seen. The panel of a
-    column that has no value in any probe says so and is empty. `without_new`: as of `neighbors`.
-    """
-    rows = neighbors(probes, without_new)
-    models = list(dict.fromkeys(rows["model"])) or [""]
-    messages = [_message(model, rows[rows["model"] == model]) for model in models]
-    figure, found = parts(messages, [len(PANELS)] * len(models), len(PANELS), _SIZE, sharey=True)
-    for axes, model in zip(found, models, strict=True):
-        own = rows[rows["model"] == model]
-        for axis, (given, (column, label)) in zip(axes, PANELS.items(), strict=True):
-            axis.set(yscale="log", ylim=(_FLOOR, 100), xlabel=label)
-            if rows[given].isna().all():
-                axis.text(0.5, 0.5, f"no {column} in the data", transform=axis.transAxes, ha="center")
-            ends = []
-            for method in dict.fromkeys(own["method"]):
-                mine: Any = own[(own["method"] == method)].dropna(subset=[column])
-                if len(mine):
-                    style = style_of(method)
-                    x, y, half = binned(mine[column].to_numpy(), 100 * mine["bleedover"].to_numpy())
-                    axis.plot(x, np.maximum(y, _FLOOR), marker="o", markersize=3, **style)
-                    low, high = (np.maximum(y + sign * half, _FLOOR) for sign in (-1, 1))
-                    axis.fill_between(x, low, high, alpha=0.12, color=style["color"], linewidth=0)
-                    ends.append((title_of(method), max(y[-1], _FLOOR), style["color"]))
-            axis.margins(x=0.02)
-            name_ends(axis, ends, _SIZE[1])
-        axes[0].set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
-        axes[0].set_ylabel("points of probability that\na neighbour's fact loses")
-    save(figure, *paths)
-
-
-def _message(model: str, rows: pd.DataFrame) -> str:
-    means = (100 * rows.groupby("method")["bleedover"].mean()).sort_values()
-    if len(means) < 2:
-        return f"{model}: bleedover by neighbour"
-    least, most = means.index[0], means.index[-1]
-    return (
-        f"{model}: other facts lose {means.iloc[-1]:.1f} points by {title_of(most)} and "
-        f"{means.iloc[0]:.1f} by {title_of(least)}"
+    abilities = stream[1] if stream else ()
+    texts = (
+        f"Perplexity on {measured.text}, {measured.tokens:,} tokens"
+        for measured in abilities
+        if measured.text
     )
+    below, printed = [*dict.fromkeys(texts), *recall_lines(bundled)], []
+    for report in reports:
+        part = "interval" if stream else "kind"
+        groups = read_groups(scores, written, costs, part, report.known_only)
+        if stream:
+            groups = read_intervals(groups, *stream)
+        printed.append(write_report(report, groups, folder, skipped, below))
+    return "\n\n".join(printed), groups

@@ -38,9 +38,9 @@ _KINDS = {"current": "new", "neighbors": "", "retention": "earlier", "staleness"
 def asked_of(row: Row) -> str:
     """The kind of a question: `own wording`, `earlier, other wordings`, `nearest`, `new, hop 1`, ..."""
     role = row["role"] or "all"
-    if found := re.fullmatch(r"([1-4]) (\d)", role):  # of TempRIPPLE, and of questions with a date
-        task = TASKS[int(found[1]) - 1]
-        return f"{task}, hop {found[2]}"
+    if hop := re.fullmatch(r"([1-4]) (\d)", role):  # of TempRIPPLE, and of questions with a date
+        task = TASKS[int(hop[1]) - 1]
+        return f"{task}, hop {hop[2]}"
     kind = _KINDS.get(row["kind"] or "", row["kind"] or "")
     return ", ".join(filter(None, (kind, _CLOZES.get(role, role))))
 
@@ -48,12 +48,12 @@ def asked_of(row: Row) -> str:
 def subject_of(row: Row) -> str:
     """What answers are clustered by: the subject of the edit, the edit, or, without one, the question."""
     edit: str = row["edit"] or row["question"]
-    found = re.match(r"(Q\d+)-P\d+", edit)
-    return found[1] if found else edit
+    subject = re.match(r"(Q\d+)-P\d+", edit)
+    return subject[1] if subject else edit
 
 
 def written_scores(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """WRITTEN_SCORES of rows of WRITTEN, in their order."""
+    """WRITTEN_SCORES of rows of GENERATION_SCORES, in their order."""
     cells: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         cells[*(row[name] for name in _KEY[:-1]), asked_of(row)].append(row)
@@ -61,32 +61,32 @@ def written_scores(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _scored(rows: Sequence[Row]) -> dict[str, Any]:
-    given = [row for row in rows if row["verdict"] is not None]
-    found: dict[str, Any] = {
+    answered = [row for row in rows if row["verdict"] is not None]
+    scores: dict[str, Any] = {
         "stays": rows[0]["stays"],
-        "answers": len(given),
-        "unanswered": len(rows) - len(given),
-        "subjects": len(set(map(subject_of, given))),
+        "answers": len(answered),
+        "unanswered": len(rows) - len(answered),
+        "subjects": len(set(map(subject_of, answered))),
     }
-    verdicts = Counter(row["verdict"] for row in given)
+    verdicts = Counter(row["verdict"] for row in answered)
     for verdict in VERDICTS:
-        bounds = _interval(given, [row["verdict"] == verdict for row in given])
-        found |= {verdict: verdicts[verdict], f"{verdict}_low": bounds[0], f"{verdict}_high": bounds[1]}
-    found |= {name: sum(bool(row[name]) for row in given) for name in _MATCHES}
+        bounds = _interval(answered, [row["verdict"] == verdict for row in answered])
+        scores |= {verdict: verdicts[verdict], f"{verdict}_low": bounds[0], f"{verdict}_high": bounds[1]}
+    scores |= {name: sum(bool(row[name]) for row in answered) for name in _MATCHES}
     if rows[0]["stays"]:
-        both = [row for row in given if row["before"] is not None]
+        both = [row for row in answered if row["before"] is not None]
         counts = Counter((row["before"], row["correct"]) for row in both)
         low, high = _interval(both, [row["before"] and row["correct"] for row in both])
-        found |= {"compared": len(both), "kept_low": low, "kept_high": high}
-        found |= {"kept": counts[True, True], "lost": counts[True, False], "gained": counts[False, True]}
+        scores |= {"compared": len(both), "kept_low": low, "kept_high": high}
+        scores |= {"kept": counts[True, True], "lost": counts[True, False], "gained": counts[False, True]}
     for name in _BESIDE:
-        both = [row for row in given if row[name] is not None]
-        found[f"{name}_answers"] = len(both)
+        both = [row for row in answered if row[name] is not None]
+        scores[f"{name}_answers"] = len(both)
         if both:
-            found[name] = fmean(row[name] for row in both)
-            found[f"{name}_written"] = fmean(row["correct"] for row in both)
-            found[f"{name}_disagrees"] = fmean(row["correct"] != row[name] for row in both)
-    return found
+            scores[name] = fmean(row[name] for row in both)
+            scores[f"{name}_written"] = fmean(row["correct"] for row in both)
+            scores[f"{name}_disagrees"] = fmean(row["correct"] != row[name] for row in both)
+    return scores
 
 
 def _interval(rows: Sequence[Row], values: Sequence[bool]) -> tuple[float, float] | tuple[None, None]:

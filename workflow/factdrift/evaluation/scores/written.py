@@ -14,7 +14,7 @@ from factdrift.evaluation.questions.question import probe_id
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.ripples.tables import CRITERIA, MUST_CHANGE
 
-WRITTEN = schema_of(
+GENERATION_SCORES = schema_of(
     "model benchmark method: string, interval: int32, kind role question edit verdict reason: string",
     "correct matches contains stays before exact s: bool",
 )
@@ -39,7 +39,7 @@ def written_table(
     plan: pa.Table | None = None,
     without_new: bool = False,
 ) -> pa.Table:
-    """WRITTEN of tables of ANSWERS, in the order of models and states as they are given.
+    """GENERATION_SCORES of tables of ANSWERS, in the order of models and states as they are given.
 
     `edits`: tables of the edits of updates and streams, for the likelihoods of their objects. `plan`: PLAN of
     a stream with `model`; the unedited model then has a row wherever it names a question. `without_new`:
@@ -58,7 +58,7 @@ def written_table(
         db.register("left_out", pa.table({"question": pa.array(left, pa.string())}))
         db.execute(f"CREATE TEMP TABLE ordered AS {_ORDER}")
         _place(db, plan)
-        return db.sql(_WRITTEN).to_arrow_table().cast(WRITTEN)
+        return db.sql(_WRITTEN).to_arrow_table().cast(GENERATION_SCORES)
 
 
 def _pairs(row: Row) -> Iterator[Row]:

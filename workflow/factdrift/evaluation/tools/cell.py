@@ -26,6 +26,7 @@ from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
+from factdrift.evaluation.scores.groups import unaligned_lines
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.verdicts import asked_of
@@ -184,4 +185,5 @@ def probe(
     write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, written, costs, output, [(none.answers, none.edits)])
+    print(write_tables(scores, written, costs, output)[0])
+    print(*unaligned_lines([(none.answers, none.edits)]), sep="\n")
