@@ -48,6 +48,10 @@ class Mention(NamedTuple):
     """Whether it is a date or an amount."""
     person: bool = False
 
+    @property
+    def span(self) -> range:
+        return range(self.start, self.end)
+
 
 class Candidates:
     """The candidates of one question."""

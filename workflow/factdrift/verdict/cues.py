@@ -34,17 +34,25 @@ PLAIN = (
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt"),
+    *("will", "filling", "namesake", "predecessor", "successor", "conjunction", "conceded", "locative"),
+    *("achieved", "wished", "lasting", "lost", "past", "present", "leads", "plays", "right", "if"),
+    *("inverted", "speaker", "modal", "deputy", "of", "formerly", "dated", "then", "limit"),
+    *("instead", "neither", "around", "act", "short"),
 )
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
 
 
 class Cue(NamedTuple):
-    """A cue in a text: its kind, and the places of its first word and behind its last."""
+    """A cue in a text: its kind, and the positions of its first word and behind its last."""
 
     kind: str
     start: int
     end: int
+
+    @property
+    def span(self) -> range:
+        return range(self.start, self.end)
 
 
 class Cues:

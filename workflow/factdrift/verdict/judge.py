@@ -12,7 +12,6 @@ from typing import NamedTuple
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import Cue, Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
-from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_roles
@@ -374,7 +373,7 @@ def _answering(reading: Reading) -> Mention | None:
     for each in reading.unknown:
         if each.possessive or any(cue.start == each.end for cue in reading.of("not")):
             continue
-        place = before_articles(reading, each)
+        place = reading.lead(each)
         before = found[place].key if place >= 0 else ""
         if each.start and found[each.start - 1].key in _INDEFINITE:
             continue
