@@ -65,7 +65,7 @@ class Candidates:
         cues: Cues,
         language: str,
     ) -> None:
-        self._cues, self._language = cues, language
+        self.cues, self._language = cues, language
         self.asked = keys_of(question)
         self._values: list[tuple[Value, str, str]] = []
         names: dict[str, list[str]] = {}
@@ -162,7 +162,7 @@ class Candidates:
             return False
         if person and _HONOUR.fullmatch(after.text) and not found[end - 1].text.isupper():
             return after.key.strip("ivx") == ""
-        return not (self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key))
+        return not (self._known(after) or after.key in self.asked or self.cues.has("suffix", after.key))
 
     def _possessive(self, found: Sequence[Token], end: int) -> bool:
         last, by_first = found[end - 1], self._names.by_first
@@ -199,7 +199,7 @@ class Candidates:
                 initial = token.is_capital and len(token.key) == 1
                 initial = initial and self._names.own(name.keys, name.kind)
                 inner = token.text in _INNER or token.text in signs_of(name.name)
-                if inner or self._cues.has("article", token.key) or initial:
+                if inner or self.cues.has("article", token.key) or initial:
                     place += 1
                     continue
                 break
@@ -261,12 +261,12 @@ class Candidates:
             return part or not shouted or not after or after.key.strip("ivx") == ""
         if part and self._is_followed(found, end):
             return True
-        while start and part and self._cues.has("particle", found[start - 1].key):
+        while start and part and self.cues.has("particle", found[start - 1].key):
             start -= 1
         before = found[start - 1] if start else None
         if before is None or not before.is_word or before.possessive:
             return False
-        if part and (len(keys) == 1 or self._cues.has("particle", keys[0])):
+        if part and (len(keys) == 1 or self.cues.has("particle", keys[0])):
             return self._of_another(before, name, keys)
         return self._of_another_place(found, start, name)
 
@@ -301,19 +301,19 @@ class Candidates:
         before, person, several = found[start - 1], name.part or self._is_person(name), len(name.keys) > 1
         if not before.is_capital or found[start].text.islower():
             return False
-        if self._cues.has("direction", before.key) and not person:
+        if self.cues.has("direction", before.key) and not person:
             return True
         first = start < 2 or not found[start - 2].is_word
         if self._language == "de" or before.key.endswith("ly") or (several and person):
             return False
-        titled = self._cues.has("title", before.key)
-        place = several and self._cues.has("place", name.keys[0])
-        if not several and first and len(name.keys[0]) > 1 and not self._cues.has("place", before.key):
+        titled = self.cues.has("title", before.key)
+        place = several and self.cues.has("place", name.keys[0])
+        if not several and first and len(name.keys[0]) > 1 and not self.cues.has("place", before.key):
             return False  # it may only begin the sentence
         return not (
             (self._known(before) and not (titled and place))  # the Democratic Republic of the Congo
             or before.key in self.asked
-            or self._cues.has("thing", before.key)
+            or self.cues.has("thing", before.key)
             or (before.text.isupper() and before.kind != "initials")
         )
 
@@ -322,29 +322,25 @@ class Candidates:
 
     def _joins_names(self, token: Token) -> bool:
         """Whether a word in small letters is part of a name, and no article of the language."""
-        small = token.kind == "word" and token.text.islower() and self._cues.has("particle", token.key)
-        return small and not self._cues.has("article", token.key) and not self._cues.has("by", token.key)
+        small = token.kind == "word" and token.text.islower() and self.cues.has("particle", token.key)
+        return small and not self.cues.has("article", token.key) and not self.cues.has("by", token.key)
 
     def _plain_run(self, keys: Sequence[str]) -> bool:
         return not any(
-            self._cues.has(kind, key)
-            for key in (keys[0], keys[-1])
-            for kind in ("verb", "article", "starter")
+            self.cues.has(kind, key) for key in (keys[0], keys[-1]) for kind in ("verb", "article", "starter")
         )
 
     def _known(self, token: Token) -> bool:
         """Whether a capitalised word says nothing about whose name it is."""
         return (
-            any(
-                self._cues.has(kind, token.key) for kind in ("title", "starter", "article", "verb", "opening")
-            )
-            or token.key in self._cues.values["month"]
-            or any(cue.start == 0 for cue in self._cues.find([token.key]))
+            any(self.cues.has(kind, token.key) for kind in ("title", "starter", "article", "verb", "opening"))
+            or token.key in self.cues.values["month"]
+            or any(cue.start == 0 for cue in self.cues.find([token.key]))
         )
 
     def _valued(self, found: Sequence[Token], text: str) -> Iterator[Mention]:
         kinds = {value.kind for value, *_ in self._values}
-        for value in values_in(text, self._cues, self._language, kinds):
+        for value in values_in(text, self.cues, self._language, kinds):
             places = [
                 place
                 for place, token in enumerate(found)
@@ -374,7 +370,7 @@ class Candidates:
         def is_named(place: int) -> bool:
             token = found[place]
             capital = place not in taken and (token.is_capital or token.kind == "alone")
-            if token.key in self._cues.values["event"] and not (place and found[place - 1].is_word):
+            if token.key in self.cues.values["event"] and not (place and found[place - 1].is_word):
                 return False  # Born in X
             return capital and not self._known(token) and token.key not in self.asked
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from factdrift.verdict.candidates import Mention
+from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import (
     asked_events,
     of_asked_event,
@@ -30,10 +31,16 @@ from factdrift.verdict.reading import (
     side_by_side,
 )
 from factdrift.verdict.terms import read_present, read_times
+from factdrift.verdict.text import Token
 
 
-def read_roles(reading: Reading) -> None:
-    """Fills the roles of a reading, the surest cues first."""
+def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) -> Reading:
+    """The names in a sentence of a text with their roles, the surest cues first."""
+    mentions = candidates.mentions(sentence, text)
+    own = [mention for mention in mentions if mention.kind != UNKNOWN]
+    unknown = [mention for mention in mentions if mention.kind == UNKNOWN]
+    unknown = unknown or candidates.unknown(sentence, own)
+    reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
         *(_read_limits, _read_counted, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_events, read_subjects, read_offices),
@@ -46,6 +53,7 @@ def read_roles(reading: Reading) -> None:
             reading.doubts.pop(mention.start, None)
     read_verbs(reading)
     read_future(reading)
+    return reading
 
 
 _RANGES = frozenset(("-", "–", "—", "to", "through", "bis"))
