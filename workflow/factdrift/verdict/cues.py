@@ -37,7 +37,7 @@ WORDS = (
     *("will", "filling", "namesake", "predecessor", "successor", "conjunction", "conceded", "locative"),
     *("achieved", "wished", "lasting", "lost", "past", "present", "leads", "plays", "right", "if"),
     *("inverted", "speaker", "modal", "deputy", "of", "formerly", "dated", "then", "limit"),
-    *("instead", "neither", "around", "act", "short", "indefinite"),
+    *("instead", "neither", "around", "act", "short", "indefinite", "who", "common"),
 )
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)

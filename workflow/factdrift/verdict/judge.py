@@ -97,7 +97,7 @@ def _candidates(
     accepted: tuple[str, ...], stale: tuple[str, ...], others: tuple[str, ...], question: str, language: str
 ) -> Candidates:
     """The candidates of a question, which has many answers."""
-    return Candidates(accepted, stale, others, question, read_cues(language), language)
+    return Candidates((accepted, stale, others), question, read_cues(language), language)
 
 
 def _says_nothing(reading: Reading, mentions: Sequence[Mention], asked: Sequence[str]) -> str:
