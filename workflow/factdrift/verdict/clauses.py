@@ -56,8 +56,11 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
+    values = any(mention.value for mention in reading.mentions)
     cuts = [
-        at for at, token in enumerate(reading.tokens) if token.text == ";" or reading.is_a(at, "conceded")
+        at
+        for at, token in enumerate(reading.tokens)
+        if token.text == ";" or reading.is_a(at, "conjunction" if values else "conceded")
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
     subject = _subject(reading)
@@ -112,7 +115,8 @@ def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
-        if reading.has("achieved", cue.end, next_name):  # X ran for president and won
+        near_miss = reading.is_a(cue.start, "nearly")
+        if reading.has("achieved", cue.end, next_name) and not near_miss:  # X ran for president and won
             continue
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):

@@ -34,7 +34,7 @@ WORDS = (
     *("namesake", "predecessor", "successor", "conjunction", "conceded", "locative", "achieved", "wished"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
-    *("indefinite", "who", "common"),
+    *("indefinite", "who", "common", "nearly", "swapped", "arrived", "belonging", "appoints"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")

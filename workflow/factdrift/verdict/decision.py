@@ -22,7 +22,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     """
     claimed = asserted(reading)
     refused = bool(reading.of("refused"))
-    if asks and not any(reading.role(mention) == Role.NOW for mention in claimed):
+    if asks:
         return "refused", "it asks back"
     if not claimed and not refused:
         claimed = _of_past(reading)

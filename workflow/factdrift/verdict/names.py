@@ -109,6 +109,7 @@ def _name_keys(text: str, cues: Cues) -> Keys:
 def _counts_capitals(text: str, keys: Keys, cues: Cues) -> bool:
     """Whether a name of one word is a common word if it is written small, such as `Will` and `US`."""
     common = any(cues.has(kind, keys[0]) for kind in ("starter", "article", "common"))
+    common |= bool(cues.find(keys))
     return len(keys) == 1 and common and any(character.isupper() for character in text)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.reading import CLAIMED, STOPS, Reading, Role
+from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
@@ -15,6 +16,7 @@ _FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")
 
 def read_offices(reading: Reading) -> None:
     """`X is vice president and Y is president`: only Y holds what is asked for."""
+    _read_appointments(reading)
     named = reading.named()
     offices = {mention.start: _office(reading, mention) for mention in named}
     asked = any(_is_asked(reading, office) for office in offices.values())
@@ -32,6 +34,17 @@ def read_offices(reading: Reading) -> None:
         other = asked and office and not _is_asked(reading, office)
         if under or (other and not office_fits(reading, office)):
             reading.assign(mention, Role.BESIDE)
+
+
+def _read_appointments(reading: Reading) -> None:
+    """`Y appointed X prime minister`: X holds it now."""
+    for first, then in pairwise(reading.named()):
+        between = range(first.end, then.start)
+        appoints = any(reading.is_a(at, "appoints") for at in between)
+        passive = any(reading.is_a(at, "by", "verb") for at in between)
+        if appoints and not passive and office_fits(reading, reading.keys(then.end)):
+            reading.assign(first, Role.BESIDE, HOLDS)
+            reading.assign(then, Role.NOW)
 
 
 def _titled(reading: Reading, mention: Mention) -> bool:
@@ -124,9 +137,10 @@ def held_office(reading: Reading, mention: Mention) -> bool:
 
 def _behind(reading: Reading, position: int) -> list[str]:
     """The words of `P` in `X is P`, `X, P`, `X (P)`, where the position is behind X."""
-    if reading.sign(position) not in (",", "(") and not reading.is_a(position, "verb"):
+    gapped = reading.key(position) in reading.words.values["office"]  # X is president, Y chancellor
+    if not gapped and reading.sign(position) not in (",", "(") and not reading.is_a(position, "verb"):
         return []
-    tokens, start = reading.tokens, position + 1
+    tokens, start = reading.tokens, position + (not gapped)
     skipped = {at for cue in reading.of("now", "former", "hedge") for at in cue.span}
     while start in skipped or reading.is_a(start, "article") or reading.key(start).isdigit():
         start += 1
@@ -171,6 +185,9 @@ def belongs(reading: Reading, mention: Mention) -> bool:
     words = reading.words
     led = reading.is_a(mention.start - 1, "article")
     after = mention.end + (reading.sign(mention.end) == "'")
+    of = reading.is_a(mention.start - 1, "of") and reading.is_a(mention.start - 2, "belonging")
+    if mention.person and of and reading.key(mention.start - 2) not in reading.asked:
+        return True  # the company of X
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
     token, following = reading.tokens[after], reading.keys(after + 1, after + 3)

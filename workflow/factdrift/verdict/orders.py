@@ -14,6 +14,13 @@ _PASSIVE = frozenset(("was", "been", "were"))
 def read_order(reading: Reading) -> None:
     """Gives the names around a change their roles, the one before and the one now."""
     _moves(reading)
+    for mention in reading.mentions:
+        lead = reading.lead(mention)
+        joined = reading.is_a(lead, "arrived") or (
+            reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
+        )
+        if joined and not mention.person:
+            reading.assign(mention, Role.NOW)
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
@@ -69,12 +76,19 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
     if first is not None and keys in (["folgte"], ["folgt"]):
         handed = reading.key(first.start - 1) == "auf"
     near = 0
+    if keys == ["before"] and reading.key(cue.end).isdigit():
+        reading.assign(then, Role.BEFORE)  # before 2001, X
+        return None
     if keys == ["before"]:
         near = 4
     elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
-        near = 0 if reading.is_a(cue.start - 1, "namesake") else 3
-        if not near:
+        if reading.is_a(cue.start - 1, "namesake"):
             return None
+        comma = then is None or "," in reading.keys(cue.end, then.start)
+        if keys == ["left"] and first is not None and first.end == cue.start and comma:
+            reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
+            return None
+        near = 3
     elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
         near = 3
     elif not handed and first is not None and then is None and not reading.has("by", cue.start, cue.end):
@@ -120,7 +134,8 @@ def _moves(reading: Reading) -> None:
     named = reading.named()
     for at, first in enumerate(named):
         before, end = reading.lead(first), first.end
-        if not reading.is_a(before, "from"):
+        swapped = reading.is_a(before, "swapped")  # he swapped X for Y
+        if not (swapped or reading.is_a(before, "from")):
             continue
         for second in named[at + 1 :]:
             to = reading.lead(second)
@@ -129,7 +144,7 @@ def _moves(reading: Reading) -> None:
                 break
             if reading.has("verb", end, between.stop):
                 break
-            if to >= end and reading.is_a(to, "to"):
+            if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)
                 break

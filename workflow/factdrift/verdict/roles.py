@@ -40,6 +40,11 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     own = [mention for mention in mentions if mention.kind != UNKNOWN]
     unknown = [mention for mention in mentions if mention.kind == UNKNOWN]
     unknown = unknown or candidates.unknown(sentence, own)
+    if candidates.asked[:1] in (("where",), ("wo",)):  # Arlington, Virginia
+        regions = {mention.end + 1 for mention in own if sentence[mention.end : mention.end + 1]}
+        unknown = [
+            name for name in unknown if name.start not in regions or sentence[name.start - 1].text != ","
+        ]
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
         *(_read_limits, _read_counted, read_order, read_gifts, read_times, _read_former_list),
@@ -76,7 +81,7 @@ def _read_limits(reading: Reading) -> None:
     for first, second in pairwise(ends):
         between = reading.keys(first.end, second.start)
         if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
-            life = asked_events(reading) if reading.sign(first.start - 1) == "(" else ()
+            life = asked_events(reading)
             reading.assign(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
             reading.assign(None if "death" in life else second, Role.BESIDE)
 

@@ -6,9 +6,17 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates, held_office
+from factdrift.verdict.offices import abbreviates, held_office, office_fits
 from factdrift.verdict.orders import adjacent
-from factdrift.verdict.reading import HOLDS, STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
+from factdrift.verdict.reading import (
+    CLAIMED,
+    HOLDS,
+    STOPS,
+    STOPS_BUT_PARENTHESES,
+    Reading,
+    Role,
+    side_by_side,
+)
 from factdrift.verdict.text import Token
 
 _STOPS = STOPS - {":"}
@@ -66,6 +74,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     apart = name is not None and len(cue.span) < 3
     apart = apart and bool({",", "("} & set(reading.keys(name.end if name else 0, cue.start)))
+    if then is not None and reading.has_cue("now", cue.end, then.start):
+        apart = False  # X, until 2022, then Y
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if name is not None and not (apart and then is not None):
@@ -129,11 +139,13 @@ def _read_series(reading: Reading) -> None:
     if len(listed) < 2 or dates or any(key.isdigit() for key in reading.asked):
         return
     starts, ends = [mention.start for mention in listed], [mention.end for mention in listed]
-    led = listed[0].value and any(map(_is_year, reading.tokens[: starts[0]]))  # in 2012: X
+    led = any(  # in 2012: X
+        _is_year(reading.tokens[at]) and (listed[0].value or reading.is_a(at - 1, "locative"))
+        for at in range(starts[0])
+    )
     gaps = zip([0, *ends[:-1]], starts, strict=True) if led else zip(ends, [*starts[1:], None], strict=True)
     years = [[token.key for token in reading.tokens[slice(*gap)] if _is_year(token)] for gap in gaps]
-    joined = listed[0].value and reading.has_cue("and", ends[0], starts[-1])
-    if joined or any(len(own) != 1 for own in years) or years.count(max(years)) > 1:
+    if any(len(own) != 1 for own in years) or years.count(max(years)) > 1:
         return
     for mention, own in zip(listed, years, strict=True):
         reading.assign(mention, Role.NOW if own == max(years) else Role.ONCE, HOLDS)
@@ -195,6 +207,11 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
     chosen = (name or then) if trailing else (then or name)
+    if chosen is None or chosen is name:
+        pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
+        if pronoun and reading.is_a(cue.end + 1, "present") and office_fits(reading, reading.keys(cue.end)):
+            earlier = [mention for mention in reading.mentions if mention.end <= cue.start]
+            reading.assign(earlier[-1] if earlier else None, Role.NOW, (*CLAIMED, Role.BEFORE))
     if chosen is None:
         return
     ahead = onward and chosen.start >= cue.end
