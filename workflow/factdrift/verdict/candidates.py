@@ -118,9 +118,18 @@ class Candidates:
         ]
 
     def _mention(self, tokens: Sequence[Token], span: range, name: Name) -> Mention:
-        possessive = self._possessive(tokens, span.stop)
         person = self._names.is_person(name)
-        return Mention(span.start, span.stop, name.kind, name.name, possessive, person=person)
+        end = span.stop + (person and self._has_second_surname(tokens, span))
+        return Mention(span.start, end, name.kind, name.name, self._possessive(tokens, end), person=person)
+
+    def _has_second_surname(self, tokens: Sequence[Token], span: range) -> bool:
+        """Whether a full name goes on with a second surname, in a country that has them."""
+        if len(span) < 2 or not any(self.cues.has("two_surnames", key) for key in self.asked):
+            return False
+        after, following = [*tokens[span.stop : span.stop + 2], None, None][:2]
+        alone = following is None or not following.is_capital
+        surname = after is not None and after.is_capital and after.kind == "word" and not self._known(after)
+        return surname and alone and not tokens[span.stop - 1].possessive
 
     def _matches(self, tokens: Sequence[Token]) -> Iterator[tuple[range, Name]]:
         """The longest name that begins at each token."""
@@ -157,8 +166,10 @@ class Candidates:
                 if self._numbers(tokens[start:end]) != person.surname:
                     continue
                 first, given = self._given(tokens, start, person.given)
-                if given and same(given, person, self._names) and not self._goes_on(tokens, end):
-                    yield self._mention(tokens, range(first, end), person.name)
+                span = range(first, end)
+                longer = self._goes_on(tokens, end) and not self._has_second_surname(tokens, span)
+                if given and same(given, person, self._names) and not longer:
+                    yield self._mention(tokens, span, person.name)
                     break
 
     def _given(self, tokens: Sequence[Token], surname: int, first: str) -> tuple[int, list[str]]:
@@ -238,7 +249,8 @@ class Candidates:
             return True  # Santiago de Compostela
         if name.part and after and self._of_another_king(name, after):
             return True
-        if end not in starts and tokens[start].is_capital and self._goes_on(tokens, end, person):
+        longer = end not in starts and tokens[start].is_capital and self._goes_on(tokens, end, person)
+        if longer and not (person and self._has_second_surname(tokens, span)):
             shouted = tokens[start].text.isupper() and after is not None and after.text.isupper()
             return part or not shouted or (after is not None and _is_roman(after))
         if part and self._is_followed(tokens, end):

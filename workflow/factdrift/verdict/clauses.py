@@ -119,6 +119,8 @@ def read_attempts(reading: Reading) -> None:
         if reading.has("achieved", cue.end, next_name) and not near_miss:  # X ran for president and won
             continue
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
+        if near_miss and what is not None and what.value:  # nearly 20,000
+            continue
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
@@ -243,10 +245,10 @@ def _describes(reading: Reading, mention: Mention, rest: Sequence[str], about: b
 def read_conditions(reading: Reading) -> None:
     """`If X won, he is president`, `Y would be if she had won`: left open, or denied, never asserted."""
     tokens = reading.tokens
+    first = next((at for at, token in enumerate(tokens) if token.is_word), None)
     for at, token in enumerate(tokens):
-        first = token.is_word and not reading.count(0, at)
         subject = tokens[at + 1] if at + 1 < len(tokens) else None
-        inverted = first and reading.is_a(at, "inverted") and subject is not None
+        inverted = at == first and reading.is_a(at, "inverted") and subject is not None
         inverted = inverted and (tokens[at + 1].is_capital or reading.is_a(at + 1, "starter"))
         inverted |= token.key == "had" and reading.key(at + 1) in ("he", "she", "they")
         if not (reading.is_a(at, "if") or inverted):

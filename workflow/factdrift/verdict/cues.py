@@ -34,7 +34,19 @@ WORDS = (
     *("namesake", "predecessor", "successor", "conjunction", "conceded", "locative", "achieved", "wished"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
-    *("indefinite", "who", "common", "nearly", "swapped", "arrived", "belonging", "appoints"),
+    *(
+        "indefinite",
+        "who",
+        "common",
+        "nearly",
+        "swapped",
+        "arrived",
+        "belonging",
+        "appoints",
+        "topic",
+        "departs",
+        "two_surnames",
+    ),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
@@ -109,7 +121,7 @@ class Cues:
         return cues
 
 
-def _spelled_out(word: str) -> list[str]:
+def spelled_out(word: str) -> list[str]:
     """A word with alternatives in braces as all that it says."""
     parts = re.split(r"\{([^{}]*)\}", word)
     alternatives = (part.split("/") if number % 2 else [part] for number, part in enumerate(parts))
@@ -123,7 +135,7 @@ def read_cues(language: str = "en", path: Path = CUES) -> Cues:
     for line, (code, kind, cell) in rows_of(path, COLUMNS):
         if kind not in KINDS:
             raise InputError(f"{path}, line {line}: kind is {kind!r}; write one of {', '.join(KINDS)}")
-        words = [word for alternatives in cell.split("|") for word in _spelled_out(alternatives)]
+        words = [word for alternatives in cell.split("|") for word in spelled_out(alternatives)]
         if any(not keys_of(word.partition("=")[0]) or ("=" in word) != (kind in VALUES) for word in words):
             raise InputError(f"{path}, line {line}: an empty word, or one without the value that {kind} has")
         if code not in (language, ALL):

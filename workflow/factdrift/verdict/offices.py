@@ -91,7 +91,7 @@ def _other_body(reading: Reading, mention: Mention) -> str:
         if unfit or not asked_office(reading):
             continue
         party = any(key in ("party", "partei") for key in reading.keys(mention.end, body.end))
-        common = all(reading.is_a(at, "thing", "place", "suffix") for at in body.span)
+        common = all(reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") for at in body.span)
         common |= all(reading.sign(at).isupper() for at in body.span)
         if party or not common:
             return f"an office of {body.name}"

@@ -24,6 +24,9 @@ def read_order(reading: Reading) -> None:
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
+        if then is not None and _of_subject(reading, cue, then):  # he left Chelsea and X followed
+            then = None
+            reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
         if then is None and _agent_before(reading, cue):
             continue
         if then is not None and _only_planned(reading, cue, first, then):
@@ -40,6 +43,13 @@ def read_order(reading: Reading) -> None:
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
             reading.assign(then if after else _object(reading, first, then), Role.BEFORE)
+
+
+def _of_subject(reading: Reading, cue: Cue, then: Mention) -> bool:
+    """Whether a cue is about what the question is about, and the name behind it is in another clause."""
+    object_ = reading.tokens[cue.end : cue.end + 1]
+    asked = bool(object_) and object_[0].is_capital and object_[0].key in reading.asked
+    return asked and reading.has_cue("and", cue.end, then.start)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
