@@ -68,7 +68,11 @@ def read_subjects(reading: Reading) -> None:
         any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
     ]
     for part, own in zip(parts, of_subject, strict=True):
-        if any(of_subject) and not own and any(name.start in part for name in reading.unknown):
+        if (
+            any(of_subject)
+            and not own
+            and any(name.start in part and not name.value for name in reading.unknown)
+        ):
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
@@ -90,7 +94,12 @@ def _clauses(reading: Reading) -> list[range]:
     start, clauses = 0, []
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
-        if at not in named and not both and (token.text in _BORDERS or reading.is_a(at, "conjunction")):
+        aside = reading.key(at + 1) in events and reading.sign(at + 2) == ")"  # X (born)
+        if (
+            at not in named
+            and not (both or aside)
+            and (token.text in _BORDERS or reading.is_a(at, "conjunction"))
+        ):
             clauses.append(range(start, at))
             start = at + 1
     return [*clauses, range(start, len(reading.tokens))]

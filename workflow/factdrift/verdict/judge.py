@@ -14,7 +14,7 @@ from factdrift.verdict.corrections import correction
 from factdrift.verdict.cues import read_cues
 from factdrift.verdict.decision import answering, asserted, decided
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.reading import Reading
+from factdrift.verdict.reading import Reading, Role
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
@@ -86,6 +86,10 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     else:
         taken_back = correction(rest, reading, candidates, text)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
+        if following and verdict == "wrong" and all(reading.role(m) == Role.DENIED for m in reading.mentions):
+            later = judged(following, openings - 1) if reading.mentions else None
+            if later is not None and later.named:
+                return later  # It is not Y. It is X.
     return result._replace(verdict=verdict, reason=reason)
 
 

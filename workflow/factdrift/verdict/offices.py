@@ -21,7 +21,7 @@ def read_offices(reading: Reading) -> None:
     offices = {mention.start: _office(reading, mention) for mention in named}
     asked = any(_is_asked(reading, office) for office in offices.values())
     for mention in named:
-        office, verb = offices[mention.start], reading.is_a(mention.end, "verb")
+        office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
             reading.assign(mention, Role.BESIDE, CLAIMED)
         doubt = _other_body(reading, mention) if verb else ""

@@ -123,7 +123,7 @@ def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mentio
     else:
         if first is not then and (then is not None or len(keys) > 1):
             reading.assign(first, Role.BEFORE, HOLDS)
-        reading.assign(then, Role.NOW)
+        reading.assign(None if then and then.possessive else then, Role.NOW)  # beaten by X's party
     if keys == ["before"] and first is None:
         later = [mention for mention in reading.named() if then and mention.start >= then.end]
         reading.assign(later[0] if later else None, Role.BEFORE)

@@ -198,6 +198,8 @@ def _is_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
 def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether somebody else is the one that is spoken of."""
     first = reading.key(cue.start)
+    if first == "than" and mention.value:  # more than 20
+        return False
     others = [name for name in reading.named() if name.start != mention.start]
     if reading.is_a(cue.start, "around") or reading.key(cue.start - 1) == "who":
         return True
@@ -215,6 +217,7 @@ def _read_opinions(reading: Reading) -> None:
                 for turn in reading.of("contrast", "hedge", "amended")
                 if name is not None and turn.start >= max(cue.end, name.end)
             ]
+            turns += [at for at, token in enumerate(reading.tokens) if token.text == ";" and at > cue.end]
             if turns and any(other.start >= turns[0] for other in reading.named()):
                 reading.assign(name, Role.DENIED)
 

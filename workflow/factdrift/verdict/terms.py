@@ -72,6 +72,10 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if reading.is_a(last, "dated") and not dated:
         return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
+    over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
+    contract = name is not None and bool(_CONTRACT & set(reading.keys(name.end, cue.start)))
+    if name is not None and (name.value if over else contract):
+        return
     apart = name is not None and len(cue.span) < 3
     apart = apart and bool({",", "("} & set(reading.keys(name.end if name else 0, cue.start)))
     if then is not None and reading.has_cue("now", cue.end, then.start):
@@ -79,13 +83,13 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if name is not None and not (apart and then is not None):
-        over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
         reading.assign(name, Role.BEFORE if over else Role.ONCE, HOLDS)
         _doubt_term(reading, name)
     else:
         reading.assign(then, Role.ONCE)
 
 
+_CONTRACT = frozenset(("contract", "vertrag", "deal"))
 _UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
