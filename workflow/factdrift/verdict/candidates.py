@@ -128,7 +128,8 @@ class Candidates:
             return False
         after, following = [*tokens[span.stop : span.stop + 2], None, None][:2]
         alone = following is None or not following.is_capital
-        surname = after is not None and after.is_capital and after.kind == "word" and not self._known(after)
+        surname = after is not None and after.is_capital and after.kind == "word"
+        surname = surname and not (self._known(after) or self.cues.has("place", after.key))
         return surname and alone and not tokens[span.stop - 1].possessive
 
     def _matches(self, tokens: Sequence[Token]) -> Iterator[tuple[range, Name]]:

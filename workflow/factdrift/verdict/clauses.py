@@ -128,6 +128,10 @@ def read_attempts(reading: Reading) -> None:
         if reading.has("achieved", cue.end, next_name) and not near_miss:  # X ran for president and won
             continue
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
+        if who is None and reading.key(cue.start) in ("next", "future"):
+            what = reading.next(cue, 4)
+        if reading.key(cue.end - 1) in ("elect", "designate"):  # President-elect X
+            what = None
         if near_miss and what is not None and what.value:  # nearly 20,000
             continue
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
@@ -220,6 +224,9 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return ""
     rest = [token.key for token in reading.tokens[mention.end :] if token.is_word]
     about, of_office = bool(_subject(reading) & set(rest)), asked_office(reading)
+    own = [reading.key(at) for at in range(mention.end, len(reading.tokens)) if not _is_object(reading, at)]
+    if of_office and office_fits(reading, rest) and not office_fits(reading, own):
+        return "is only said to have to do with the office"
     if of_office and not office_fits(reading, rest):
         others = [
             name
@@ -237,6 +244,12 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     if known or any(reading.words.has("holds", key) for key in rest):
         return ""
     return f"is named with {verb!r}, which is not known to answer"
+
+
+def _is_object(reading: Reading, at: int) -> bool:
+    """Whether a noun is another's: `married to the president`, `the president's brother`."""
+    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object")
+    return reading.tokens[at].possessive or led
 
 
 def _describes(reading: Reading, mention: Mention, rest: Sequence[str], about: bool) -> bool:
@@ -268,6 +281,7 @@ def read_conditions(reading: Reading) -> None:
             continue
         inside = _clause(reading, at)
         named = any(mention.start in inside for mention in reading.named())
+        named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:

@@ -76,6 +76,10 @@ def other_office(reading: Reading, keys: Sequence[str]) -> bool:
 def _other_body(reading: Reading, mention: Mention) -> str:
     """`an office of Z` where a name is said to hold one, `X is president of Z`, and the question has no Z."""
     words = reading.words
+    for at in range(mention.end + 2, len(reading.tokens) - 1):
+        office = words.valued("office", reading.keys(max(mention.end, at - 3), at))
+        if office and reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite"):
+            return "an office of another body"
     for body in reading.unknown:
         keys = [token.key for token in reading.tokens[mention.end : body.start] if token.is_word]
         while (
@@ -180,14 +184,33 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
+_NOUNS = ("title", "thing", "tenure", "place", "verb", "holds", "particle", "starter", "article", "suffix")
+"""Rows of words before `of X` that mean X itself: `the presidency of X`, `the city of X`."""
+
+
+def _of_another_noun(reading: Reading, mention: Mention) -> bool:
+    """Whether a name only says which thing is meant: `the company of X`, `a supporter of X`, `who met X`."""
+    lead, noun = reading.lead(mention), reading.lead(mention) - 1
+    if reading.is_a(lead, "of") and reading.is_a(noun, "belonging") and mention.person:
+        return reading.key(noun) not in reading.asked
+    common = reading.sign(noun).islower() or reading.key(noun - 1) in ("der", "die", "das", "ein", "eine")
+    common = common and reading.key(noun) not in reading.asked and not reading.is_a(noun, *_NOUNS)
+    led = any(reading.is_a(at, "article", "indefinite") for at in (noun - 1, noun - 2))
+    linked = reading.is_a(lead, "of", "by") and asked_office(reading) and not mention.value
+    if common and led and linked and not any(noun in cue.span for cue in reading.cues):
+        return True
+    relative = next((at for at in range(1, 5) if reading.key(at) in ("who", "whom", "that", "which")), None)
+    begins = reading.is_a(0, "article", "indefinite") and relative is not None and relative < mention.start
+    return begins and not any(reading.has(tense, 0) for tense in ("past", "present"))
+
+
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
     led = reading.is_a(mention.start - 1, "article")
     after = mention.end + (reading.sign(mention.end) == "'")
-    of = reading.is_a(mention.start - 1, "of") and reading.is_a(mention.start - 2, "belonging")
-    if mention.person and of and reading.key(mention.start - 2) not in reading.asked:
-        return True  # the company of X
+    if _of_another_noun(reading, mention):
+        return True
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
     token, following = reading.tokens[after], reading.keys(after + 1, after + 3)

@@ -34,7 +34,7 @@ def read_order(reading: Reading) -> None:
         handed = _handed(reading, cue, first, then)
         if handed is None:
             continue
-        if handed and reading.is_a(cue.start, "predecessor") and _headed(reading, first, then):
+        if handed and reading.is_a(cue.start, "predecessor") and _headed(reading, cue, first, then):
             continue
         if handed:
             _read_handed(reading, cue, first, then)
@@ -170,7 +170,7 @@ def _moves(reading: Reading) -> None:
             reading.assign(mention, Role.BEFORE, (Role.NOW,))
 
 
-def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bool:
+def _headed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool:
     """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
     if then is None:
         return False
@@ -181,6 +181,7 @@ def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bo
         later = [mention for mention in reading.named() if mention.start == then.end + 1]
         apposed = bool(later) and reading.sign(then.end) == ","
         beside, before = then, later[0] if later else then
+        apposed |= len(reading.named()) == 1 and reading.is_a(0, "article") and cue.start == 1
     if apposed:
         reading.assign(beside, Role.BESIDE)
         reading.assign(before, Role.BEFORE)

@@ -101,6 +101,9 @@ def _read_counted(reading: Reading) -> None:
             word = bool(noun) and noun[0].kind == "word" and noun[0].key not in reading.asked
             if word and not reading.is_a(mention.end, "starter", "verb"):
                 reading.assign(mention, Role.BESIDE)
+    for mention in values:
+        if reading.is_a(mention.end, "counted") and reading.key(mention.end) not in reading.asked:
+            reading.assign(mention, Role.BESIDE)
 
 
 def _read_former_list(reading: Reading) -> None:
@@ -161,6 +164,10 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     if not before or before[0].possessive:
         return None
     between = range(before[0].end, cue.start)
+    ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
+    pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))
+    if ends and (pronoun or reading.key(cue.start).endswith(("ly", "lich"))):
+        return before[0]  # X is said to be it, but he is not; X, wrongly
     if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None
     if any(name.start in between and not reading.is_a(name.start - 1, "article") for name in reading.unknown):
@@ -201,7 +208,8 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     if first == "than" and mention.value:  # more than 20
         return False
     others = [name for name in reading.named() if name.start != mention.start]
-    if reading.is_a(cue.start, "around") or reading.key(cue.start - 1) == "who":
+    begins = cue.start == 0 and reading.sign(mention.end) == ","  # Like X, ...
+    if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
         return True
     act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)
     of = act or reading.key(cue.end - 1) in ("of", "von", "to")

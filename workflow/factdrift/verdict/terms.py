@@ -39,14 +39,16 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     if then is not None and not (noun and then.possessive):
         if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
-        before = noun or reading.is_a(cue.start, "formerly") or _of_the_office(reading, cue, then)
+        before = (
+            noun or any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
+        )
         if noun:
             _owner_now(reading, cue)
         if not (brief or first == "zuvor") or adjacent(reading, cue, then, 4):
             reading.assign(then, Role.BEFORE if before else Role.ONCE)
             return
     name = reading.previous(cue, 6)
-    if name is None:
+    if name is None or reading.keys(cue.start, cue.end) == ["used", "to"]:
         return
     if noun and name.possessive:
         earlier = [other for other in reading.named() if other.end <= name.start]
