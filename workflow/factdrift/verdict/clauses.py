@@ -210,6 +210,28 @@ def read_verbs(reading: Reading) -> None:
             reading.doubts[mention.start] = "may be a part of a longer name"  # Swiss German
         elif reading.lead(mention) < 0 and (doubt := _doubt(reading, mention)):
             reading.doubts[mention.start] = doubt
+    for mention in reading.mentions:
+        if not mention.value and _led_by_unknown(reading, reading.lead(mention)):
+            key = reading.key(reading.lead(mention))
+            reading.doubts.setdefault(
+                mention.start, f"is named behind {key!r}, which is not known to lead to it"
+            )
+
+
+def _led_by_unknown(reading: Reading, lead: int) -> bool:
+    """Whether a verb or adjective before a name leaves open what is said of it: `they wanted X`."""
+    subject = reading.is_a(lead - 1, "pronoun") or reading.key(lead - 1) in ("they", "we", "you", "i")
+    if (
+        not reading.sign(lead).islower()
+        or reading.sign(lead - 1) == "-"
+        or not (subject or reading.key(lead).endswith(("ed", "s", "ing")))
+    ):
+        return False
+    if any(lead in cue.span for cue in reading.cues) or reading.is_a(lead, *_KNOWN, *_JOINING, "known"):
+        return False
+    stems = {key[:4] for key in (*reading.asked, *reading.words.values["event"])}
+    numbers = reading.words.values["month"] | reading.words.values["unit"] | reading.words.values["office"]
+    return reading.key(lead)[:4] not in stems and reading.key(lead) not in numbers
 
 
 _KNOWN = ("verb", "holds", "starter", "title", "article", "by", "thing", "tenure", "talk", "particle")
@@ -249,6 +271,8 @@ def _doubt(reading: Reading, mention: Mention) -> str:
 def _is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
     led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object")
+    of = reading.is_a(at - 1, "article") and reading.key(at - 2) == "of"
+    led |= of and reading.key(at - 3) in ("husband", "wife", "brother", "sister", "son", "daughter", "friend")
     return reading.tokens[at].possessive or led
 
 
@@ -256,11 +280,12 @@ def _describes(reading: Reading, mention: Mention, rest: Sequence[str], about: b
     """Whether `is` leads to a noun that says nothing of the office, not even that it is held."""
     words = reading.words
     holds = any(words.has(kind, key) for key in rest[1:] for kind in ("tenure", "holds"))
-    holds |= any(key in words.values["event"] or words.has("right", key) for key in rest)
+    holds |= any(words.has("right", key) for key in rest)
     holds |= about and bool(words.valued("office", rest))  # the leader of Y
     holds |= bool(reading.of("now", "took_over", "handed_on", "disclaimer"))
     after = mention.end + 1
     noun = reading.is_a(after, "article") or reading.key(after) in ("on", "at", "with")
+    noun |= words.values["event"].get(reading.key(after)) in ("birth", "education", "death")
     return not holds and (noun or (after < len(reading.tokens) and reading.tokens[after].is_capital))
 
 

@@ -25,6 +25,8 @@ def correction(rest: Sequence[Token], reading: Reading, candidates: Candidates, 
         rest = part.rest
         after = read_sentence(sentence, candidates, text)
         cue = _sign(after)
+        if reading.tokens[-1].text == "?" and after.tokens[-1].text == "?" and after.key(0) in ("or", "oder"):
+            return "refused", "it asks twice"
         if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
             return "refused", "it asks, and says that it does not know"
         if cue is None:

@@ -24,7 +24,9 @@ def read_offices(reading: Reading) -> None:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
             reading.assign(mention, Role.BESIDE, CLAIMED)
-        doubt = _other_body(reading, mention) if verb else ""
+        apposed = reading.sign(mention.end) == "," and office_fits(reading, _behind(reading, mention.end))
+        apposed = apposed and not reading.has_cue("former", mention.end, len(reading.tokens))
+        doubt = _other_body(reading, mention) if verb or apposed else ""
         if mention is named[0] and not doubt and not reading.of("former") and _titled(reading, mention):
             doubt = "another office"
         if doubt:
@@ -141,7 +143,10 @@ def held_office(reading: Reading, mention: Mention) -> bool:
 
 def _behind(reading: Reading, position: int) -> list[str]:
     """The words of `P` in `X is P`, `X, P`, `X (P)`, where the position is behind X."""
-    gapped = reading.key(position) in reading.words.values["office"]  # X is president, Y chancellor
+    offices = reading.words.values["office"]
+    gapped = (
+        reading.key(position + reading.is_a(position, "article")) in offices
+    )  # X is president, Y chancellor
     if not gapped and reading.sign(position) not in (",", "(") and not reading.is_a(position, "verb"):
         return []
     tokens, start = reading.tokens, position + (not gapped)
@@ -193,6 +198,13 @@ def _of_another_noun(reading: Reading, mention: Mention) -> bool:
     lead, noun = reading.lead(mention), reading.lead(mention) - 1
     if reading.is_a(lead, "of") and reading.is_a(noun, "belonging") and mention.person:
         return reading.key(noun) not in reading.asked
+    if reading.is_a(lead, "of") and reading.is_a(noun, "admirer"):
+        return True
+    if mention.possessive and reading.is_a(mention.end, "admirer") and len(reading.named()) == 1:
+        return True
+    events = reading.words.values["event"]
+    if reading.is_a(lead, "by") and reading.key(noun) in events and asked_office(reading):
+        return events[reading.key(noun)] not in reading.words.valued("event", reading.asked).values()
     common = reading.sign(noun).islower() or reading.key(noun - 1) in ("der", "die", "das", "ein", "eine")
     common = common and reading.key(noun) not in reading.asked and not reading.is_a(noun, *_NOUNS)
     led = any(reading.is_a(at, "article", "indefinite") for at in (noun - 1, noun - 2))

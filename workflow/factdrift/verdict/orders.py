@@ -164,6 +164,8 @@ def _moves(reading: Reading) -> None:
             by = reading.is_a(before, "by")  # the German `von` is both
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
                 reading.assign(first, Role.BEFORE)  # X, on loan from Y
+            if not (own or by or first.value or first.person or "from" in reading.asked):
+                reading.assign(None if reading.words.valued("event", reading.asked) else first, Role.BESIDE)
     for at, mention in enumerate(named):  # from X to Y, from Y to Z
         again = [later for later in named[at + 1 :] if later.name == mention.name]
         if any(reading.role(later) == Role.BEFORE for later in again):

@@ -166,7 +166,8 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     between = range(before[0].end, cue.start)
     ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
     pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))
-    if ends and (pronoun or reading.key(cue.start).endswith(("ly", "lich"))):
+    longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
+    if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
     if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None

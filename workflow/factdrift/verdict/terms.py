@@ -48,7 +48,17 @@ def _read_former(reading: Reading, cue: Cue) -> None:
             reading.assign(then, Role.BEFORE if before else Role.ONCE)
             return
     name = reading.previous(cue, 6)
-    if name is None or reading.keys(cue.start, cue.end) == ["used", "to"]:
+    if name is None and reading.sign(cue.start - 1) == "(" and reading.sign(cue.end) == ")":
+        name = reading.previous(cue, 6, STOPS_BUT_PARENTHESES)
+        reading.assign(name, Role.BEFORE)  # X (former)
+        return
+    if name is None:
+        return
+    if reading.keys(cue.start, cue.end) == ["used", "to"] or brief:
+        glued = cue.start - name.end < 2  # X once ran it, X was once president
+        reading.assign(name if glued else None, Role.ONCE)
+        if glued:
+            _doubt_term(reading, name)
         return
     if noun and name.possessive:
         earlier = [other for other in reading.named() if other.end <= name.start]
