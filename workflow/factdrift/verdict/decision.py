@@ -100,7 +100,7 @@ def _ends_list(reading: Reading, mention: Mention, other: Mention, of_values: bo
     after = reading.tokens[second.end : second.end + 1]
     ended = not after or not after[0].is_word or after[0].key in ("are", "were", "sind", "waren")
     full = len(other.span) > 1 or of_values or len(mention.span) == 1
-    return bool(joins) and full and (joins[-1].kind == "or" or ended)
+    return bool(joins) and len(joins[-1].span) == 1 and full and (joins[-1].kind == "or" or ended)
 
 
 def _of_none(reading: Reading, refused: bool) -> tuple[str, str]:

@@ -24,9 +24,10 @@ def read_offices(reading: Reading) -> None:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
             reading.assign(mention, Role.BESIDE, CLAIMED)
-        apposed = reading.sign(mention.end) == "," and office_fits(reading, _behind(reading, mention.end))
+        behind = reading.keys(mention.end + 1, mention.end + 4)
+        apposed = reading.sign(mention.end) == "," and bool(office_fits(reading, behind))
         apposed = apposed and not reading.has_cue("former", mention.end, len(reading.tokens))
-        doubt = _other_body(reading, mention) if verb or apposed else ""
+        doubt = _other_body(reading, mention) if verb or apposed else _body_before(reading, mention)
         if mention is named[0] and not doubt and not reading.of("former") and _titled(reading, mention):
             doubt = "another office"
         if doubt:
@@ -91,7 +92,7 @@ def _other_body(reading: Reading, mention: Mention) -> str:
         ):
             keys.pop()
         linked = [words.has("of", key) for key in keys]
-        if not 3 <= len(keys) <= _WORDS + 3 or linked.count(True) != 1 or not linked[-1]:
+        if not 2 <= len(keys) <= _WORDS + 3 or linked.count(True) != 1 or not linked[-1]:
             continue
         unfit = not words.valued("office", keys) or reading.stopped(mention.end, body.start)
         if unfit or not asked_office(reading):
@@ -100,6 +101,27 @@ def _other_body(reading: Reading, mention: Mention) -> str:
         common = all(reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") for at in body.span)
         common |= all(reading.sign(at).isupper() for at in body.span)
         if party or not common:
+            return f"an office of {body.name}"
+    return ""
+
+
+def _body_before(reading: Reading, mention: Mention) -> str:
+    """`an office of Z` in `Z's president is X`, `the president of Z is X`, where the question has no Z."""
+    lead = reading.lead(mention)
+    before = reading.keys(0, lead)
+    capitals = [at for at in range(lead) if reading.tokens[at].is_capital and not reading.is_a(at, "starter")]
+    of_question = any(reading.key(at) in reading.asked for at in capitals)
+    if not reading.is_a(lead, "present", "past") or of_question or not office_fits(reading, before):
+        return ""
+    for body in reading.unknown:
+        of = reading.is_a(body.start - 1, "of") or reading.is_a(body.start - 2, "of")
+        short = all(reading.sign(at).isupper() for at in body.span)
+        if (
+            body.end <= lead
+            and (body.possessive or of)
+            and not short
+            and body.start in _starts_of_names(reading)
+        ):
             return f"an office of {body.name}"
     return ""
 

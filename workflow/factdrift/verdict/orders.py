@@ -69,7 +69,8 @@ def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Menti
 
 def _by_later(reading: Reading, cue: Cue, then: Mention) -> bool:
     """Whether the agent follows with words between: `replaced in 2021 by X`."""
-    return not reading.has("by", cue.start, cue.end) and reading.has("by", cue.end, then.start)
+    after = reading.key(cue.start) in _AFTER
+    return not (after or reading.has("by", cue.start, cue.end)) and reading.has("by", cue.end, then.start)
 
 
 def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool | None:

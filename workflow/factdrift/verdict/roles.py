@@ -108,7 +108,7 @@ def _read_counted(reading: Reading) -> None:
 
 def _read_former_list(reading: Reading) -> None:
     """`Previously X and Y` says of both that they were before."""
-    for first, second in pairwise(reading.mentions):
+    for first, second in pairwise(reading.named()):
         led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
         joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))
         comma = "," in reading.keys(first.end, second.start)
