@@ -126,11 +126,12 @@ class Candidates:
         """Whether a full name goes on with a second surname, in a country that has them."""
         if len(span) < 2 or not any(self.cues.has("two_surnames", key) for key in self.asked):
             return False
-        after, following = [*tokens[span.stop : span.stop + 2], None, None][:2]
-        alone = following is None or not following.is_capital
-        surname = after is not None and after.is_capital and after.kind == "word"
-        surname = surname and not (self._known(after) or self.cues.has("place", after.key))
-        return surname and alone and not tokens[span.stop - 1].possessive
+        capitals = [token for token in tokens[span.stop : span.stop + 2] if token.is_capital]
+        if len(capitals) != 1 or not tokens[span.stop].is_capital or tokens[span.stop - 1].possessive:
+            return False
+        surname = tokens[span.stop]
+        common = self._known(surname) or self.cues.has("place", surname.key)
+        return surname.kind == "word" and not common
 
     def _matches(self, tokens: Sequence[Token]) -> Iterator[tuple[range, Name]]:
         """The longest name that begins at each token."""

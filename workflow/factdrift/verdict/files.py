@@ -104,9 +104,9 @@ def _checked(row: Row, where: str) -> Row:
 
 def case_of(row: Row) -> Case:
     """The case of a row that has been checked."""
-    lists = {name: tuple(row.get(name) or ()) for name in LISTS}
-    texts = {"question": row.get("question") or "", "language": row.get("language") or "en"}
-    return Case(row["text"], **lists, **texts, several=bool(row.get("several")))
+    accepted, stale, others = (tuple(row.get(name) or ()) for name in LISTS)
+    question, language = row.get("question") or "", row.get("language") or "en"
+    return Case(row["text"], accepted, stale, others, question, language, bool(row.get("several")))
 
 
 def judge_file(answers: Path, output: Path | None, judge: ModelJudge | None = None) -> Iterator[str]:

@@ -201,9 +201,10 @@ def _agent_before(reading: Reading, cue: Cue) -> bool:
     named = [mention for mention in reading.mentions if mention.end <= cue.start]
     if len(named) < 2:
         named = [mention for mention in reading.named() if mention.end <= cue.start]
-    *earlier, then = named[-2:] or [None]
-    first = earlier[0] if earlier else None
-    if then is None or not reading.has("by", first.end if first else 0, then.start):
+    if not named:
+        return False
+    first, then = named[-2] if len(named) > 1 else None, named[-1]
+    if not reading.has("by", first.end if first else 0, then.start):
         return False
     reading.assign(first, Role.BEFORE)
     reading.assign(then, Role.NOW)

@@ -160,8 +160,9 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     joins = [cue for cue in inside if cue.kind in ("and", "or")]
     if any(cue.end <= first.start and len(cue.span) == 2 for cue in reading.of("spared")):  # not only
         joins += [cue for cue in inside if cue.kind == "contrast"]
-    spans = [*joins, *(cue for cue in inside if cue.kind in ("spared", "hedge")), *reading.named()]
-    covered = {position for span in spans for position in span.span}
+    cues = [*joins, *(cue for cue in inside if cue.kind in ("spared", "hedge"))]
+    covered = {position for cue in cues for position in cue.span}
+    covered |= {position for mention in reading.named() for position in mention.span}
     left = [
         reading.tokens[at]
         for at in _outside(reading.tokens, range(first.end, second.start))
