@@ -180,7 +180,7 @@ class Candidates:
         start = surname
         while start and len(given) < MOST:
             token = tokens[start - 1]
-            glued = token.text == "-" and token.end == tokens[start].start
+            glued = token.text == "-"
             named = token.is_capital and not token.possessive and not self._known(token)
             if not (glued or named or token.key == first):
                 break

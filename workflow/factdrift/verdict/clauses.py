@@ -153,7 +153,7 @@ def read_future(reading: Reading) -> None:
     for mention in reading.mentions:
         verb, following = reading.key(mention.end), reading.keys(mention.end + 1)
         to_be = following[:1] == ["be"]
-        if (reading.is_a(mention.end, "wished") and "werden" in following) or (verb == "should" and to_be):
+        if "werden" in following or (verb == "should" and to_be):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")

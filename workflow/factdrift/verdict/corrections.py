@@ -66,7 +66,7 @@ def _sign(after: Reading) -> Cue | None:
         opening = all(not after.tokens[at].is_word or after.is_a(at, "opening") for at in range(cue.start))
         if words and (cue.start <= words[0] + 1 or opening):
             return cue
-    if after.mentions or len(words) > 3 or not all(_says_no(after, at) for at in words):
+    if len(words) > 3 or not all(_says_no(after, at) for at in words):
         return None
     return next(iter(after.of("not")), None)  # X? Definitely not.
 

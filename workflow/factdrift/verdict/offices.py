@@ -115,13 +115,8 @@ def _body_before(reading: Reading, mention: Mention) -> str:
         return ""
     for body in reading.unknown:
         of = reading.is_a(body.start - 1, "of") or reading.is_a(body.start - 2, "of")
-        short = all(reading.sign(at).isupper() for at in body.span)
-        if (
-            body.end <= lead
-            and (body.possessive or of)
-            and not short
-            and body.start in _starts_of_names(reading)
-        ):
+        named = body.start in _starts_of_names(reading) and not reading.sign(body.start).isupper()
+        if named and body.end <= lead and (body.possessive or of):
             return f"an office of {body.name}"
     return ""
 

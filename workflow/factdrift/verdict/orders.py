@@ -125,9 +125,9 @@ def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mentio
         if first is not then and (then is not None or len(keys) > 1):
             reading.assign(first, Role.BEFORE, HOLDS)
         reading.assign(None if then and then.possessive else then, Role.NOW)  # beaten by X's party
-    if keys == ["before"] and first is None:
-        later = [mention for mention in reading.named() if then and mention.start >= then.end]
-        reading.assign(later[0] if later else None, Role.BEFORE)
+    if keys == ["before"] and first is None and then is not None:
+        later = [mention for mention in reading.named() if mention.start >= then.end]
+        reading.assign(later[0] if later else None, Role.BEFORE)  # before X, Y was
 
 
 def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Mention | None:
