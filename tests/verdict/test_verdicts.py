@@ -3,103 +3,24 @@
 import json
 import time
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUES, RESOURCES
-from factdrift.verdict.cues import COLUMNS, read_cues
+from factdrift.verdict.cues import COLUMNS, read_cues, spelled_out
 from factdrift.verdict.judge import Case, judged
 from factdrift.verdict.matching import contains, exact_match
+from factdrift.verdict.text import keys_of
 
 HERE = Path(__file__).parent
 SCENES = json.loads((HERE / "scenes.json").read_text())
 ROWS = [line.split("\t") for line in (HERE / "answers.tsv").read_text().splitlines()[1:]]
 
 FRESH = [line.split("\t") for line in (HERE / "fresh_answers.tsv").read_text().splitlines()[1:]]
-LEFT = [
-    ("1", "Mark Carney n'est plus Premier ministre.", "unclear"),
-    ("1", "Justin Trudeau jusqu'en 2025, puis Mark Carney.", "unclear"),
-    ("1", "Gabriel Boric ya no es presidente.", "unclear"),
-    ("1", "El expresidente Sebastián Piñera.", "unclear"),
-    ("1", "Giorgia Meloni non è più presidente del Consiglio.", "unclear"),
-    ("4", "You can't say that Bassirou Diomaye Faye is president.", "refused"),
-    (
-        "4",
-        "If Ousmane Sonko had not been barred, he rather than Bassirou Diomaye Faye would be president.",
-        "denied",
-    ),
-    ("6", "Dina Ercilia Boluarte Zegarra", "wrong"),
-    ("6", "It is rumoured that Dina Boluarte has resigned.", "denied"),
-    ("6", "Army General (ret.) Petr Pavel", "wrong"),
-    ("6", "Percy Bysshe Shelley wrote the preface, Mary Shelley the novel.", "wrong"),
-    (
-        "7",
-        "I apologize, but I cannot provide real-time information. "
-        "As of early 2021, the president was Edgar Lungu.",
-        "refused",
-    ),
-    ("7", "Michael Sata until 2014, Edgar Lungu until 2021.", "wrong"),
-    ("7", "Simon Harris is Tánaiste; Micheál Martin is Taoiseach.", "stale"),
-    ("7", "He joined from Manchester City.", "stale"),
-    ("7", "Merlin Polzin ist nicht länger Trainer, ihm folgte Steffen Baumgart.", "denied"),
-    ("8", "In 2015 it was Justin Trudeau, in 2025 Mark Carney.", "stale"),
-    ("8", "Nach Angela Merkel kam Olaf Scholz und nach ihm Friedrich Merz.", "stale"),
-    ("9", "The 1984 film was directed by David Lynch, and the 2021 film by Denis Villeneuve.", "wrong"),
-    ("9", "Karol Nawrocki ist Präsident des Instituts für Nationales Gedenken.", "unclear"),
-    (
-        "10",
-        "Gabriel Boric Font is the current president of Chile, having taken office on 11 March 2022.",
-        "wrong",
-    ),
-    ("10", "José Antonio Kast Rist, inaugurated on 11 March 2026, is Chile's president.", "wrong"),
-    ("10", "José Antonio Kast ran against Gabriel Boric in 2021 and lost.", "unclear"),
-    ("10", "Michael Fiddelke, COO", "unclear"),
-    ("10", "Michael Fiddelke reports to the CEO.", "unclear"),
-    (
-        "10",
-        "Tite resigned after the 2022 World Cup, and as of my last update a permanent "
-        "successor had not been named.",
-        "wrong",
-    ),
-    ("10", "Liverpool legend Ian Rush recommends him.", "unclear"),
-    ("10", "The population was 1,478,800 in 2023 and 1,547,200 in 2024.", "both"),
-    ("10", "C.S. Lewis wrote the Narnia books; The Hobbit is by Tolkien.", "wrong"),
-    ("10", "Swiss German", "unclear"),
-    ("11", "Rodrigo Paz Pereira is the president of Bolivia.", "wrong"),
-    ("11", "Bolivia's current president is Luis Alberto Arce Catacora.", "wrong"),
-    (
-        "11",
-        "Thailand is a constitutional monarchy, in which the King is the head of state "
-        "and the Prime Minister, Anutin Charnvirakul, is the head of government.",
-        "wrong",
-    ),
-    ("11", "Kevin Warsh is a fellow at the Hoover Institution.", "unclear"),
-    ("11", "Thomas Frank manages Brentford.", "unclear"),
-    (
-        "11",
-        "As of my last update, Taylor Swift is not married. She has been dating Travis Kelce since 2023.",
-        "refused",
-    ),
-    ("11", "Anchorage Capital", "wrong"),
-    ("11", "Republic of Turkey (Türkiye Cumhuriyeti)", "stale"),
-    ("11", "Stanford", "wrong"),
-    ("11", "Petr Pavel ist Präsident, Andrej Babiš Regierungschef.", "wrong"),
-    ("11", " C. Douglas McMillon, who has led the company since 2014.", "wrong"),
-    ("12", "António José Seguro resigned as party leader in 2014.", "denied"),
-    ("12", "Sushila Karki was the Chief Justice of Nepal.", "unclear"),
-    ("12", "BP has poached Meg O'Neill from Woodside.", "denied"),
-    ("12", "Álvaro Arbeloa played for Real Madrid from 2009 to 2016.", "unclear"),
-    ("12", "Zohran Mamdani won the Democratic primary.", "denied"),
-    ("12", "Andrew Cuomo ran as an independent against Zohran Mamdani, who won.", "wrong"),
-    ("12", "Arlington, Virginia (since 2022; before that Chicago, and before 2001 Seattle)", "wrong"),
-    ("12", "It began on July 28, 1914, and ended on November 11, 1918.", "wrong"),
-    ("12", "Sébastien Lecornu ist Verteidigungsminister.", "unclear"),
-    ("12", "Emmanuel Macron ernannte Sébastien Lecornu am 9. September 2025 zum Premierminister.", "wrong"),
-    ("13", "Apple was founded on April 1, 1976, and Microsoft on April 4, 1975.", "wrong"),
-]
-"""Fresh answers on which rules and reader differ: set, text, verdict of the rules."""
+"""Fresh answers: set, kind, scene, text, a reader's verdict, and that of the rules where it differs."""
 
 
 def case(scene: str, text: str) -> Case:
@@ -121,29 +42,42 @@ def test_answers_of_a_row_of_cue_words(kind):
 @pytest.mark.parametrize("number", sorted({row[0] for row in FRESH}))
 def test_fresh_answers(number):
     """Written with a reader's verdicts before the rules were tried; docs/written.md has the numbers."""
-    wrong = {
-        text: judged(case(scene, text)).verdict
-        for own, _, scene, text, verdict in FRESH
-        if own == number and judged(case(scene, text)).verdict != verdict
-    }
-    assert wrong == {text: verdict for own, text, verdict in LEFT if own == number}
+    wrong = []
+    for own, _, scene, text, verdict, rules in FRESH:
+        expected = rules or verdict
+        if own == number and (result := judged(case(scene, text))).verdict != expected:
+            wrong.append(f"{text!r} is {expected}, not {result.verdict}: {result.reason}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_fresh_answer_is_taken_for_correct():
-    assert not [
-        text for _, _, scene, text, verdict in FRESH if _is_correct(scene, text) and verdict != "correct"
-    ]
+    assert not [row for row in FRESH if row[5] == "correct"]
 
 
-def _is_correct(scene: str, text: str) -> bool:
-    return judged(case(scene, text)).verdict == "correct"
+REJECTED = [line.split("\t") for line in (HERE / "rejected.tsv").read_text().splitlines()[1:]]
 
 
-def test_each_row_of_cue_words_has_ten_answers():
-    cases = Counter((row[0], row[1]) for row in ROWS)
-    cases += Counter((SCENES[row[2]].get("language", "en"), row[1]) for row in FRESH)
-    rows = [tuple(line.split("\t")[:2]) for line in CUES.read_text().splitlines()[1:]]
-    assert not [row for row in rows if cases[row] < 10]
+def test_what_a_reader_rejects_is_not_correct():
+    assert not [text for scene, text in REJECTED if judged(case(scene, text)).verdict == "correct"]
+
+
+def test_ten_answers_use_each_row_of_cue_words():
+    uses = Counter((language, kind) for language, kind, *_ in ROWS)
+    table = [line.split("\t") for line in CUES.read_text().splitlines()[1:]]
+    for scene, text in (*REJECTED, *(row[2:4] for row in (*FRESH, *ROWS))):
+        language = SCENES[scene].get("language", "en")
+        keys = keys_of(f"{text} {SCENES[scene].get('question', '')}")
+        spoken = {keys[at : at + size] for at in range(len(keys)) for size in range(1, 9)}
+        rows = [row for row in table if row[0] in (language, "*")]
+        uses.update((row[0], row[1]) for row in rows if spoken & phrases(row[2]))
+    assert not [tuple(row[:2]) for row in table if uses[row[0], row[1]] < 10]
+
+
+@lru_cache
+def phrases(cell: str) -> frozenset[tuple[str, ...]]:
+    """The phrases of a row of cue words."""
+    words = [word for alternatives in cell.split("|") for word in spelled_out(alternatives)]
+    return frozenset(keys_of(word.partition("=")[0]) for word in words)
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ Verdicts = tuple[str, str | None, Hashable]
 
 
 class Agreement(NamedTuple):
-    """`given`: answers with both verdicts, which all else counts. `without`: the judge said no verdict.
+    """`both`: answers with both verdicts, which all else counts. `without`: those without one by the model.
 
     `kappa`: None where both judges know one verdict only. `low`, `high`: its 95 % interval, None where
     leaving out one cluster leaves no kappa.
     """
 
-    given: int
+    both: int
     without: int
     equal: int
     kappa: float | None
@@ -59,12 +59,11 @@ def _interval(
     clusters: dict[Hashable, Counter[tuple[str, str]]] = defaultdict(Counter)
     for rule, model, cluster in rows:
         clusters[cluster][rule, model] += 1
-    left = [cohen(pairs - own) for own in clusters.values()]
-    known = [each for each in left if each is not None]
-    if kappa is None or len(known) < max(len(left), 2):
+    known = [value for own in clusters.values() if (value := cohen(pairs - own)) is not None]
+    if kappa is None or len(known) < max(len(clusters), 2):
         return None, None
     middle = math.fsum(known) / len(known)
-    error = math.sqrt((len(known) - 1) / len(known) * math.fsum((each - middle) ** 2 for each in known))
+    error = math.sqrt((len(known) - 1) / len(known) * math.fsum((value - middle) ** 2 for value in known))
     return max(-1.0, kappa - Z * error), min(1.0, kappa + Z * error)
 
 
@@ -81,18 +80,18 @@ def lines(groups: Iterable[tuple[str, Sequence[Verdicts]]]) -> Iterator[str]:
     differ = Counter(
         (rule, model) for _, rows in named for rule, model, _ in rows if model not in (None, rule)
     )
-    for (rule, model), count in sorted(differ.items(), key=lambda each: (-each[1], *map(str, each[0]))):
+    for (rule, model), count in sorted(differ.items(), key=lambda pair: (-pair[1], *map(str, pair[0]))):
         yield f"{rule} by rule, {model} by the model: {count:,}"
 
 
 def _cells(rows: Sequence[Verdicts]) -> list[str]:
-    found = agreement(rows)
-    if not found.given:
-        return ["0", f"{found.without:,}", *["-"] * 4]
-    kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
-    if found.low is not None and found.high is not None:
-        kappa += f" [{found.low:.2f}, {found.high:.2f}]"
+    numbers = agreement(rows)
+    if not numbers.both:
+        return ["0", f"{numbers.without:,}", *["-"] * 4]
+    kappa = "-" if numbers.kappa is None else f"{numbers.kappa:.2f}"
+    if numbers.low is not None and numbers.high is not None:
+        kappa += f" [{numbers.low:.2f}, {numbers.high:.2f}]"
     both = [(rule, model) for rule, model, _ in rows if model is not None]
-    right = [sum(pair[place] == "correct" for pair in both) for place in (0, 1)]
-    shares = [f"{100 * count / found.given:.1f}" for count in (found.equal, *right)]
-    return [f"{found.given:,}", f"{found.without:,}", shares[0], kappa, *shares[1:]]
+    right = [sum(pair[judge] == "correct" for pair in both) for judge in (0, 1)]
+    shares = [f"{100 * count / numbers.both:.1f}" for count in (numbers.equal, *right)]
+    return [f"{numbers.both:,}", f"{numbers.without:,}", shares[0], kappa, *shares[1:]]

@@ -55,5 +55,5 @@ def read_words(answers: Path) -> dict[str, str | None]:
 
 def word_of(text: str) -> str | None:
     """The verdict that an answer of the judge is; None if it is not one word, or none of WORDS."""
-    found = re.fullmatch(r"\W*([a-z]+)\W*", answer_of(text).casefold())
-    return found[1] if found and found[1] in WORDS else None
+    match = re.fullmatch(r"\W*([a-z]+)\W*", answer_of(text).casefold())
+    return match[1] if match and match[1] in WORDS else None

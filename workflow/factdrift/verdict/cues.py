@@ -24,27 +24,35 @@ ALL = "*"
 COLUMNS = ("language", "kind", "words")
 PHRASES = (
     *("not", "spared", "retracted", "amended", "took_over", "former", "handed_on", "until", "now"),
-    "refused",
+    *("refused", "contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound"),
+    *("disclaimer", "attempt", "gives"),
 )
-"""Kinds that say something about the names around them."""
-PLAIN = (
-    *("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer"),
-    *("attempt", "gives"),
-)
+"""Kinds that say something about the names around them; the longest phrase counts."""
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
-    *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt"),
+    *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
+    *("namesake", "predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
+    *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
+    *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
+    *("indefinite", "who", "common", "nearly", "swapped", "arrived", "belonging", "appoints", "topic"),
+    *("departs", "two_surnames", "object", "pronoun", "counted", "admirer", "known"),
 )
+"""Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
-KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
+"""Kinds of words with a value."""
+KINDS = (*PHRASES, *WORDS, *VALUES)
 
 
 class Cue(NamedTuple):
-    """A cue in a text: its kind, and the places of its first word and behind its last."""
+    """A cue in a text: its kind, and the positions of its first word and behind its last."""
 
     kind: str
     start: int
     end: int
+
+    @property
+    def span(self) -> range:
+        return range(self.start, self.end)
 
 
 class Cues:
@@ -52,24 +60,23 @@ class Cues:
 
     def __init__(self, rows: Mapping[str, Sequence[str]]) -> None:
         """`rows`: kind -> its words as the table has them."""
+        keys = {kind: [keys_of(word.partition("=")[0]) for word in words] for kind, words in rows.items()}
+        phrases = sorted(
+            ((phrase, kind) for kind in PHRASES for phrase in keys.get(kind, ())),
+            key=lambda pair: -len(pair[0]),
+        )
         self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        for kind in (*PHRASES, *PLAIN):
-            for phrase in rows.get(kind, ()):
-                keys = keys_of(phrase)
-                self._by_first.setdefault(keys[0], []).append((keys, kind))
-        for found in self._by_first.values():
-            found.sort(key=lambda each: -len(each[0]))
+        for phrase, kind in phrases:
+            self._by_first.setdefault(phrase[0], []).append((phrase, kind))
         self.only_names = "not" not in rows
-        self._words = {kind: frozenset(keys_of(word) for word in rows.get(kind, ())) for kind in WORDS}
+        self._words = {kind: frozenset(keys.get(kind, ())) for kind in WORDS}
         self._single = {
-            kind: frozenset(k[0] for k in keys if len(k) == 1) for kind, keys in self._words.items()
+            kind: {phrase[0] for phrase in phrases if len(phrase) == 1}
+            for kind, phrases in self._words.items()
         }
+        values = {kind: [word.partition("=")[2] for word in rows.get(kind, ())] for kind in VALUES}
         self.values: dict[str, dict[str, str]] = {
-            kind: {
-                " ".join(keys_of(word)): value
-                for word, _, value in (each.partition("=") for each in rows.get(kind, ()))
-            }
-            for kind in VALUES
+            kind: dict(zip(map(" ".join, keys.get(kind, ())), values[kind], strict=True)) for kind in VALUES
         }
 
     def has(self, kind: str, key: str) -> bool:
@@ -81,51 +88,48 @@ class Cues:
         return self._words[kind]
 
     def valued(self, kind: str, keys: Sequence[str]) -> dict[int, str]:
-        """The place of the first word of each phrase of a row with values, the longest ones -> its value."""
-        table, found, place = self.values[kind], {}, 0
-        while place < len(keys):
-            phrases = {size: " ".join(keys[place : place + size]) for size in (3, 2, 1)}
+        """Position of the first word of each phrase of a row with values, the longest ones -> its value."""
+        table, values, at = self.values[kind], dict[int, str](), 0
+        while at < len(keys):
+            phrases = {size: " ".join(keys[at : at + size]) for size in (3, 2, 1)}
             size = next((size for size, phrase in phrases.items() if phrase in table), 0)
             if size:
-                found[place] = table[phrases[size]]
-            place += size or 1
-        return found
+                values[at] = table[phrases[size]]
+            at += size or 1
+        return values
 
     def find(self, keys: Sequence[str]) -> list[Cue]:
-        """The cues in a sequence of words, the longest at each place; they do not overlap."""
-        found, place = [], 0
-        while place < len(keys):
-            for phrase, kind in self._by_first.get(keys[place], ()):
-                if tuple(keys[place : place + len(phrase)]) == phrase:
-                    found.append(Cue(kind, place, place + len(phrase)))
-                    place += len(phrase) - 1
+        """The cues in a sequence of words, the longest at each position; they do not overlap."""
+        cues, end = list[Cue](), 0
+        for at, key in enumerate(keys):
+            for phrase, kind in self._by_first.get(key, ()) if at >= end else ():
+                if tuple(keys[at : at + len(phrase)]) == phrase:
+                    end = at + len(phrase)
+                    cues.append(Cue(kind, at, end))
                     break
-            place += 1
-        return found
+        return cues
 
 
-def _spelled_out(word: str) -> list[str]:
+def spelled_out(word: str) -> list[str]:
     """A word with alternatives in braces as all that it says."""
     parts = re.split(r"\{([^{}]*)\}", word)
-    return [
-        "".join(each)
-        for each in product(*(part.split("/") if place % 2 else [part] for place, part in enumerate(parts)))
-    ]
+    alternatives = (part.split("/") if number % 2 else [part] for number, part in enumerate(parts))
+    return ["".join(words) for words in product(*alternatives)]
 
 
 @lru_cache(maxsize=16)
 def read_cues(language: str = "en", path: Path = CUES) -> Cues:
     """The cues of a language. Raises InputError that names the line of a kind that is unknown or repeated."""
     rows: dict[str, list[str]] = {}
-    for line, (code, kind, words) in rows_of(path, COLUMNS):
+    for line, (code, kind, cell) in rows_of(path, COLUMNS):
         if kind not in KINDS:
             raise InputError(f"{path}, line {line}: kind is {kind!r}; write one of {', '.join(KINDS)}")
-        listed = [each for word in words.split("|") for each in _spelled_out(word)]
-        if any(not keys_of(word.partition("=")[0]) or ("=" in word) != (kind in VALUES) for word in listed):
+        words = [word for alternatives in cell.split("|") for word in spelled_out(alternatives)]
+        if any(not keys_of(word.partition("=")[0]) or ("=" in word) != (kind in VALUES) for word in words):
             raise InputError(f"{path}, line {line}: an empty word, or one without the value that {kind} has")
         if code not in (language, ALL):
             continue
         if kind in rows:
             raise InputError(f"{path}, line {line}: {kind} has a row already; join the two")
-        rows[kind] = listed
+        rows[kind] = words
     return Cues(rows)

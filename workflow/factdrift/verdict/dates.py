@@ -18,7 +18,7 @@ _PERIODS = frozenset(("century", "jahrhundert"))
 
 
 class Date(NamedTuple):
-    """A date and its place in the text. What is not known of it is 0; `span`: years that it covers."""
+    """A date and its span in the text. What is not known of it is 0; `span`: years that it covers."""
 
     start: int
     end: int
@@ -48,19 +48,12 @@ def dates_in(text: str, cues: Cues) -> list[Date]:
     if not any(character.isdigit() for character in text) and not _tens(cues)[0].search(text):
         return []
     forms = _forms(cues)
-    found: list[Date] = []
-    for pattern in forms.patterns:
-        for match in pattern.finditer(text):
-            if any(each.start < match.end() and match.start() < each.end for each in found):
-                continue
-            if (date := _date(match, forms)) is not None:
-                found.append(date)
-    found += [
-        each
-        for each in _in_words(text, cues)
-        if not any(one.start < each.end and each.start < one.end for one in found)
-    ]
-    return sorted(found)
+    matches = (match for pattern in forms.patterns for match in pattern.finditer(text))
+    dates: list[Date] = []
+    for date in (*(_date(match, forms) for match in matches), *_in_words(text, cues)):
+        if date and not any(other.start < date.end and date.start < other.end for other in dates):
+            dates.append(date)
+    return sorted(dates)
 
 
 @lru_cache(maxsize=16)
@@ -76,7 +69,7 @@ def _forms(cues: Cues) -> _Forms:
         }
         days |= {f"{name}{ending}": number for name, number in list(days.items()) for ending in "nrsm"}
     names, ordinals = (
-        "|".join(sorted(map(re.escape, each), key=len, reverse=True)) or "(?!)" for each in (months, days)
+        "|".join(sorted(map(re.escape, row), key=len, reverse=True)) or "(?!)" for row in (months, days)
     )
     year = rf"(?P<year>\d{{1,3}}(?:,\d{{3}})+|\d{{1,4}}){_ERA}(?![\d]|[.,]\d)"
     day = rf"(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?|(?P<day>{ordinals}))"
@@ -99,7 +92,7 @@ def _forms(cues: Cues) -> _Forms:
         r"\b(?P<era>AD)\s(?P<year>\d{1,4})\b",
         r"(?<![\d.,$€£¥/])(?P<year>(?:1\d|20)\d\d)(?!\d|[.,]\d|\s*(?:%|°))\b",
     )
-    return _Forms(tuple(re.compile(each, re.I) for each in patterns), months, days)
+    return _Forms(tuple(re.compile(pattern, re.I) for pattern in patterns), months, days)
 
 
 def _date(match: re.Match[str], forms: _Forms) -> Date | None:
@@ -136,7 +129,7 @@ def _tens(cues: Cues) -> tuple[re.Pattern[str], dict[str, int]]:
     units = [word for word, value in numbers.items() if 0 < value < 10]
     if "hundred" not in cues.values["scale"]:
         high = []
-    first, second, third = ("|".join(each) or "(?!)" for each in (high, low, units))
+    first, second, third = ("|".join(row) or "(?!)" for row in (high, low, units))
     return re.compile(
         rf"\b({first})[ -]({second})(?:[ -]({third}))?\b(?![ -](?:thousand|million))", re.I
     ), numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ LISTS = ("accepted", "stale", "others")
 ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match", "contains")
 
 
-class Asked(NamedTuple):
+class ModelJudge(NamedTuple):
     """A chat model that judges, too, with the folder of the store of its answers, and what it judges."""
 
     chat: Chat
@@ -45,12 +46,12 @@ def read(path: Path) -> list[Row]:
             table = pq.read_table(path)
         except pa.ArrowInvalid as error:
             raise InputError(f"{path}: no Parquet file: {error}") from None
-        return [_checked(row, f"{path}, row {place}") for place, row in enumerate(table.to_pylist(), start=1)]
+        return [_checked(row, f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), 1)]
     if path.suffix not in (".jsonl", ".json", ".ndjson"):
         raise InputError(f"{path}: answers are JSON Lines (.jsonl) or Parquet (.parquet)")
     rows = []
-    for place, line in enumerate(utf8_lines(path), start=1):
-        where = f"{path}, line {place}"
+    for number, line in enumerate(utf8_lines(path), start=1):
+        where = f"{path}, line {number}"
         if not line.strip():
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
@@ -71,11 +72,11 @@ def read(path: Path) -> list[Row]:
 
 def _once(pairs: list[tuple[str, Any]]) -> Row:
     """The object of these pairs. Raises ValueError if a key is there twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"a key is there twice: {next(name for name in names if names.count(name) > 1)!r}")
-    return found
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"a key is there twice: {name!r}")
+    return dict(pairs)
 
 
 def _no_number(name: str) -> None:
@@ -88,12 +89,12 @@ def _checked(row: Row, where: str) -> Row:
     for name in ("question", "language"):
         if row.get(name) is not None and not isinstance(row[name], str):
             raise InputError(f"{where}: `{name}` must be a text")
-    for name in LISTS:
-        listed = row.get(name)
-        if listed is None and name != "accepted":
+    for key in LISTS:
+        names = row.get(key)
+        if names is None and key != "accepted":
             continue
-        if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
-            raise InputError(f"{where}: `{name}` must be a list of names, none of them empty")
+        if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+            raise InputError(f"{where}: `{key}` must be a list of names, none of them empty")
     if not row["accepted"]:
         raise InputError(f"{where}: `accepted` is empty; name at least one accepted answer")
     if row.get("several") is not None and not isinstance(row["several"], bool):
@@ -103,70 +104,61 @@ def _checked(row: Row, where: str) -> Row:
 
 def case_of(row: Row) -> Case:
     """The case of a row that has been checked."""
-    lists = {name: tuple(row.get(name) or ()) for name in LISTS}
-    language = row.get("language") or "en"
-    return Case(
-        row["text"],
-        **lists,
-        question=row.get("question") or "",
-        language=language,
-        several=bool(row.get("several")),
-    )
+    accepted, stale, others = (tuple(row.get(name) or ()) for name in LISTS)
+    question, language = row.get("question") or "", row.get("language") or "en"
+    return Case(row["text"], accepted, stale, others, question, language, bool(row.get("several")))
 
 
-def judge_file(answers: Path, output: Path | None, asked: Asked | None = None) -> Iterator[str]:
+def judge_file(answers: Path, output: Path | None, judge: ModelJudge | None = None) -> Iterator[str]:
     """Writes the rows with verdicts, as JSON Lines or Parquet by the name of `output`; yields their shares.
 
     Without `output` it yields the rows as JSON Lines instead. Nothing is written if a row is wrong. With a
-    model that judges, too, rows have its verdict as `judge` (null: it said none, or was not asked), and the
+    model that judges, too, rows have its verdict as `judge` (null: it named none, or was not asked), and the
     agreement of both follows, rows with one question being a cluster.
     """
     if output is not None and output.suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
         raise InputError(f"--output: {output}: name a file that ends with .jsonl or .parquet")
     rows = read(answers)
-    found = [judged(case_of(row)) for row in rows]
-    judgements = [_with(row, each) for row, each in zip(rows, found, strict=True)]
-    judges: list[Verdicts] = []
-    if asked is not None:
-        places = [place for place, each in enumerate(found) if is_asked(each.verdict, asked.which)]
-        words = _words({str(place): case_of(rows[place]) for place in places}, asked)
-        judgements = [{**row, "judge": words.get(str(place))} for place, row in enumerate(judgements)]
-        judges = [
-            (found[place].verdict, words[str(place)], rows[place].get("question") or place)
-            for place in places
-        ]
+    by_rule = [judged(case_of(row)) for row in rows]
+    judgements = [_with_verdict(row, result) for row, result in zip(rows, by_rule, strict=True)]
+    pairs: list[Verdicts] = []
+    if judge is not None:
+        numbers = [at for at, result in enumerate(by_rule) if is_asked(result.verdict, judge.which)]
+        words = _words({str(at): case_of(rows[at]) for at in numbers}, judge)
+        judgements = [{**row, "judge": words.get(str(at))} for at, row in enumerate(judgements)]
+        pairs = [(by_rule[at].verdict, words[str(at)], rows[at].get("question") or at) for at in numbers]
+    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in judgements)
     if output is None:
-        yield from (json.dumps(row, ensure_ascii=False, default=str) for row in judgements)
+        yield from lines
         return
     if output.suffix == ".parquet":
         write_parquet(_table(judgements), output)
     else:
         with atomic_path(output) as temporary:
-            lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in judgements)
-            temporary.write_text("".join(lines), encoding="utf-8")
+            temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    counts = Counter(result.verdict for result in by_rule)
     for verdict in VERDICTS:
-        if number := sum(each.verdict == verdict for each in found):
-            yield f"{verdict}: {number:,} of {len(found):,} ({number / len(found):.1%})"
-    if asked is not None:
-        yield from agreement.lines([(answers.name, judges)])
+        if number := counts[verdict]:
+            yield f"{verdict}: {number:,} of {len(rows):,} ({number / len(rows):.1%})"
+    if judge is not None:
+        yield from agreement.lines([(answers.name, pairs)])
 
 
-def _words(cases: Mapping[str, Case], asked: Asked) -> dict[str, str | None]:
-    """What the chat model says of each case."""
+def _words(cases: Mapping[str, Case], judge: ModelJudge) -> dict[str, str | None]:
+    """The verdict of the chat model on each case."""
     with scratch() as folder:
         requests, answers = folder / "requests.parquet", folder / "answers.parquet"
-        write_requests(cases, asked.chat, requests)
-        ask(requests, asked.store, asked.chat, answers, PRICES)
+        write_requests(cases, judge.chat, requests)
+        ask(requests, judge.store, judge.chat, answers, PRICES)
         return read_words(answers)
 
 
-def _with(row: Row, found: Judged) -> Row:
+def _with_verdict(row: Row, result: Judged) -> Row:
     answer = answer_of(row["text"])
     matches = {match.__name__: match(answer, row["accepted"]) for match in (exact_match, contains)}
-    added: Row = found._asdict() | {"named": list(found.named)} | matches
-    if isinstance(row.get("stop"), str):  # why the model stopped, which only it knows
-        added["stop"] = row["stop"]
-    return {**row, **added}
+    stop = row.get("stop")  # why the model stopped, which only it knows
+    added = result._asdict() | {"named": list(result.named)} | matches
+    return {**row, **added, **({"stop": stop} if isinstance(stop, str) else {})}
 
 
 def _table(rows: list[Row]) -> pa.Table:

@@ -32,14 +32,14 @@ class Judge(Job, command="judge"):
     output: Annotated[Output | None, "JSON Lines or Parquet", Flag("TABLE")] = None
 
     def run(self) -> None:
-        from factdrift.verdict.files import Asked, judge_file
+        from factdrift.verdict.files import ModelJudge, judge_file
 
-        asked = Asked(self._chat(), self.store, self.which) if self.judge else None
-        if not asked and (self.chat is not None or self.address):
+        judge = ModelJudge(self._chat(), self.store, self.which) if self.judge else None
+        if not judge and (self.chat is not None or self.address):
             raise InputError("--chat, --address: no chat model judges; name one with --judge")
-        if asked and self.output is None:
+        if judge and self.output is None:
             raise InputError("--judge: name a file for the rows with --output; the agreement is printed")
-        for line in judge_file(self.answers, self.output, asked):
+        for line in judge_file(self.answers, self.output, judge):
             print(line)
 
     def _chat(self) -> Chat:

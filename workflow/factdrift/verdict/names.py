@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.numbers import roman
-from factdrift.verdict.text import keys_of, name_tokens, plain
+from factdrift.verdict.text import Token, keys_of, name_tokens, plain
 
 ACCEPTED, STALE, OTHER, SHARED, UNKNOWN = "accepted", "stale", "other", "shared", "unknown"
 
-_WHO = frozenset(("who", "whom", "whose", "wer", "wen", "wem"))
-_WORDS = frozenset(
-    ("us", "who", "it", "may", "will", "mark", "bill", "no", "can", "am", "do", "go", "me", "so")
-)
-"""Names that are common words where they are written small."""
+Keys = tuple[str, ...]
 
 
 class Name(NamedTuple):
     """A name of a candidate. `capital`: its capitals count; `part`: it is a surname, a given name or so."""
 
-    keys: tuple[str, ...]
+    keys: Keys
     kind: str
     name: str
     capital: bool = False
@@ -35,119 +32,153 @@ class Person(NamedTuple):
 
     name: Name
     given: str
-    middle: tuple[str, ...]
-    surname: tuple[str, ...]
+    middle: Keys
+    surname: Keys
 
 
+@dataclass(frozen=True)
 class Names:
     """The names of all candidates of a question, and the parts of persons' names that are nobody else's."""
 
-    def __init__(self, listed: Mapping[str, Sequence[str]], asked: Sequence[str], cues: Cues) -> None:
+    whole: Mapping[Keys, Name]
+    surnames: frozenset[str]
+    """The last words of persons' names."""
+    people: Mapping[str, Sequence[Person]]
+    """First word of a surname -> the persons with it."""
+    by_first: Mapping[str, Sequence[Name]]
+    """First word -> the names that begin with it, the longest ones first; also parts of names."""
+
+    @classmethod
+    def read(cls, listed: Mapping[str, Sequence[str]], asked: Sequence[str], cues: Cues) -> Names:
         """`listed`: ACCEPTED, STALE, OTHER -> names; `asked`: the words of the question."""
-        self._cues, self._asked = cues, frozenset(asked)
-        whole: dict[tuple[str, ...], Name] = {}
-        for kind, texts in listed.items():
-            for text, keys in ((each, self._keys(name)) for each in texts for name in _spellings(each)):
-                if keys and (known := whole.get(keys)) is not None:
-                    if {known.kind, kind} == {ACCEPTED, STALE}:
-                        whole[keys] = known._replace(kind=SHARED)
-                elif keys:
-                    whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
-        self.whole = whole
-        asks = [key for key in asked if key == "head" or cues.has("thing", key) or cues.has("title", key)]
-        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in asks[:1])
-        several = [] if nobody else [each for each in whole.values() if len(each.keys) > 1]
-        people = [each for each in several if _person(each.name, cues)]
-        self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)
-        self.people: dict[str, list[Person]] = {}
-        names = dict(whole)
-        for each in people:
-            if each.kind == SHARED or (person := _in_parts(each, cues)) is None:
+        whole = _whole_names(listed, cues)
+        persons = [
+            name
+            for name in (() if _asks_for_thing(asked, cues) else whole.values())
+            if len(name.keys) > 1 and _looks_like_person(name.name, cues)
+        ]
+        surnames = frozenset(_without_order(name.keys)[-1] for name in persons)
+        parts, people = dict(whole), dict[str, list[Person]]()
+        for name in persons:
+            person = _in_parts(name, cues)
+            if name.kind == SHARED or person is None:
                 continue
-            self.people.setdefault(person.surname[0], []).append(person)
-            for keys in self._parts(person):
-                names.setdefault(keys, each._replace(keys=keys, capital=False, part=True))
-        self.by_first: dict[str, list[Name]] = {}
-        for each in sorted(names.values(), key=lambda name: -len(name.keys)):
-            self.by_first.setdefault(each.keys[0], []).append(each)
+            people.setdefault(person.surname[0], []).append(person)
+            for keys in _short_forms(person, whole, cues):
+                parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
+        by_first: dict[str, list[Name]] = {}
+        for name in sorted(parts.values(), key=lambda name: -len(name.keys)):
+            by_first.setdefault(name.keys[0], []).append(name)
+        return cls(whole, surnames, people, by_first)
 
-    def _keys(self, text: str) -> tuple[str, ...]:
-        """The words of a name without articles; the `an` of `Chiang Wan-an` is none."""
-        found = name_tokens(text)
-        words = [each for each in found if each.is_word or each.text == "&"]
-        glued = {each.end for each in found if each.text == "-"}
-        bare = [each for each in words if each.start in glued or not self._cues.has("article", each.key)]
-        return tuple(self.number(each.key) for each in (bare or words))
+    def is_person(self, name: Name) -> bool:
+        persons = (person for persons in self.people.values() for person in persons)
+        return name.part or any(name.keys == person.name.keys for person in persons)
 
-    def number(self, key: str) -> str:
-        """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
-        return _number(key, self._cues)
-
-    def _counts_capitals(self, text: str, keys: Sequence[str]) -> bool:
-        if len(keys) > 1 or not any(character.isupper() for character in text):
-            return False
-        common = self._cues.has("starter", keys[0]) or self._cues.has("article", keys[0])
-        return common or keys[0] in _WORDS
-
-    def _parts(self, person: Person) -> Iterator[tuple[str, ...]]:
-        """Surname, given name, the name without its middle ones or surname first, if one side's only."""
-        name, given, middle, surname = person
-        short = tuple(key for key in middle if len(key) > 1)
-        found = [surname, surname[-1:], (given, *surname), (given, *short, *surname)]
-        if given not in initials_of(name.name) and not self._cues.has("title", given):
-            found.insert(2, (given,))
-        for part in dict.fromkeys(found):
-            if part and part != name.keys and len(part[-1]) > 1 and self.own(part, name.kind):
-                yield part
-        if self.own((given, *middle, *surname), name.kind):
-            yield from ((*middle, *surname, given), (*surname, given, *middle))  # Suk-yeol Yoon
-
-    def own(self, part: tuple[str, ...], kind: str) -> bool:
+    def own(self, part: Keys, kind: str) -> bool:
         """Whether no candidate of another side has these words in this order, with others between or not."""
-        for keys, each in self.whole.items():
-            if each.kind != kind and part[0] in keys:
-                left = iter(keys)
-                if all(word in left for word in part):
-                    return False
-        return True
+        return _own(part, kind, self.whole)
+
+
+def _whole_names(listed: Mapping[str, Sequence[str]], cues: Cues) -> dict[Keys, Name]:
+    whole: dict[Keys, Name] = {}
+    for kind, texts in listed.items():
+        for text in texts:
+            for spelling in (text, text.translate(_UMLAUTS)):
+                keys = _name_keys(spelling, cues)
+                known = whole.get(keys)
+                if keys and known is None:
+                    whole[keys] = Name(keys, kind, text, _counts_capitals(text, keys, cues))
+                elif known is not None and {known.kind, kind} == {ACCEPTED, STALE}:
+                    whole[keys] = known._replace(kind=SHARED)
+    return whole
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+
+
+def _name_keys(text: str, cues: Cues) -> Keys:
+    """The words of a name without articles; the `an` of `Chiang Wan-an` is none."""
+    tokens = name_tokens(text)
+    words = [token for token in tokens if token.is_word or token.text == "&"]
+    glued = {token.end for token in tokens if token.text == "-"}
+    bare = [token for token in words if token.start in glued or not cues.has("article", token.key)]
+    return tuple(number_key(token.key, cues) for token in (bare or words))
+
+
+def _counts_capitals(text: str, keys: Keys, cues: Cues) -> bool:
+    """Whether a name of one word is a common word if it is written small, such as `Will` and `US`."""
+    common = any(cues.has(kind, keys[0]) for kind in ("starter", "article", "common"))
+    common |= bool(cues.find(keys))
+    return len(keys) == 1 and common and any(character.isupper() for character in text)
+
+
+def _asks_for_thing(asked: Sequence[str], cues: Cues) -> bool:
+    """Whether a question is about a thing, so that no answer is a person: `Which party ...`."""
+    heads = [key for key in asked if key == "head" or cues.has("thing", key) or cues.has("title", key)]
+    who = any(cues.has("who", key) for key in asked)
+    return not who and bool(heads) and cues.has("thing", heads[0])
+
+
+def _short_forms(person: Person, whole: Mapping[Keys, Name], cues: Cues) -> Iterator[Keys]:
+    """Surname, given name, the name without its middle ones or surname first, if one side's only."""
+    name, given, middle, surname = person
+    forms = [surname, surname[-1:], (given, *surname)]
+    forms.append((given, *(key for key in middle if len(key) > 1), *surname))
+    if given not in initials_of(name.name) and not cues.has("title", given):
+        forms.insert(2, (given,))
+    for form in dict.fromkeys(forms):
+        if form != name.keys and len(form[-1]) > 1 and _own(form, name.kind, whole):
+            yield form
+    if _own((given, *middle, *surname), name.kind, whole):
+        yield from ((*middle, *surname, given), (*surname, given, *middle))  # Suk-yeol Yoon
+
+
+def _own(part: Keys, kind: str, whole: Mapping[Keys, Name]) -> bool:
+    for keys, name in whole.items():
+        left = iter(keys)
+        if name.kind != kind and all(word in left for word in part):
+            return False
+    return True
 
 
 @lru_cache(maxsize=1 << 15)
-def _number(key: str, cues: Cues) -> str:
+def number_key(key: str, cues: Cues) -> str:
+    """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
     if key in ("&", "und"):
         return "and"
     if key[0].isdigit():
         return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", key)
-    known = cues.values["number"].get(key) or cues.values["ordinal"].get(key)
-    return known or roman(key)
+    return cues.values["number"].get(key) or cues.values["ordinal"].get(key) or roman(key)
 
 
 @lru_cache(maxsize=1 << 14)
-def initials_of(text: str) -> frozenset[str]:
+def _tokens(text: str) -> tuple[Token, ...]:
+    return tuple(name_tokens(text))
+
+
+def initials_of(text: str) -> set[str]:
     """The keys of a name that are initials."""
-    return frozenset(each.key for each in name_tokens(text) if each.kind == "initials")
+    return {token.key for token in _tokens(text) if token.kind == "initials"}
 
 
-@lru_cache(maxsize=1 << 14)
-def owners_of(text: str) -> frozenset[str]:
+def owners_of(text: str) -> set[str]:
     """The keys of the words of a name in the genitive: `people` of `People's Republic of China`."""
-    return frozenset(each.key for each in name_tokens(text) if each.possessive)
+    return {token.key for token in _tokens(text) if token.possessive}
 
 
-@lru_cache(maxsize=1 << 14)
-def signs_of(text: str) -> frozenset[str]:
+def signs_of(text: str) -> set[str]:
     """The signs in a name, such as the parentheses of `Mercury (planet)`."""
-    return frozenset(each.text for each in name_tokens(text) if not each.is_word)
+    return {token.text for token in _tokens(text) if not token.is_word}
 
 
 @lru_cache(maxsize=1 << 14)
-def _person(text: str, cues: Cues) -> bool:
-    """Whether a name looks like that of a person, as far as its words tell."""
+def _looks_like_person(text: str, cues: Cues) -> bool:
+    """Whether a name looks like that of a person, as far as its words show."""
     words = plain(text).split()
     if not 2 <= len(words) <= 5 or re.search(r"[\d,&/()]", text):
         return False
-    keys = [key for word in words for key in keys_of(word)]
-    if any(cues.has("place", key) for key in keys):
+    if any(cues.has("place", key) for word in words for key in keys_of(word)):
         return False
     return all(word[:1].isupper() or cues.has("particle", word.casefold()) for word in words)
 
@@ -169,14 +200,6 @@ def _in_parts(name: Name, cues: Cues) -> Person | None:
     return Person(name, keys[0], tuple(keys[1:last]), tuple(keys[last:]))
 
 
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-
-
-def _spellings(text: str) -> tuple[str, ...]:
-    """A name, and as it is written without umlauts: `Juergen`."""
-    return tuple(dict.fromkeys((text, text.translate(_UMLAUTS))))
-
-
 MOST = 5
 """Given names, at most, that are read before a surname."""
 
@@ -190,20 +213,16 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     initials = initials_of(person.name.name)
     own = [
         letter
-        for each in (person.given, *person.middle)
-        for letter in (each if each in initials else (each,))
+        for name in (person.given, *person.middle)
+        for letter in (name if name in initials else (name,))
     ]
-    if not given or not own or not _alike(given[0], own[0]):
-        return False
     if len(own) == 1:
-        full = given[0] == own[0] and len(given) > 1
+        full = len(given) > 1 and given[0] == own[0]
         return full and names.own(person.surname, person.name.kind)
     return len(given) == len(own) and all(map(_alike, given, own))
 
 
-def _alike(one: str, other: str) -> bool:
-    return (
-        one == other
-        or (len(one) == 1 and other.startswith(one))
-        or (len(other) == 1 and one.startswith(other))
-    )
+def _alike(name: str, other: str) -> bool:
+    """Whether names are equal, or one is the initial of the other."""
+    short, long = sorted((name, other), key=len)
+    return name == other or (len(short) == 1 and long.startswith(short))

@@ -3,53 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.reading import STOPS, Reading, Role
+from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
-_PAST = frozenset(("was", "were", "war", "waren"))
-_UNDER = frozenset(("vice", "deputy", "vizeprasident", "vizeprasidentin", "vizekanzler", "vizekanzlerin"))
-"""Words of an office that is never the one above it."""
 _WORDS = 4
 """Words of an office, at most."""
+_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")}
+"""What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
 
 
 def read_offices(reading: Reading) -> None:
     """`X is vice president and Y is president`: only Y holds what is asked for."""
+    _read_appointments(reading)
     named = reading.named()
-    held = {each.start: _office(reading, each) for each in named}
-    asked = any(_is_asked(reading, office) for office in held.values())
-    for each in named:
-        office = held[each.start]
-        verb = each.end < len(reading.tokens) and reading.words.has("verb", reading.tokens[each.end].key)
-        behind = _behind(reading, each.end)[:1] if verb else []
-        clause = [token.key for token in reading.tokens[each.end : _clause_end(reading, each)]]
-        if verb and other_office(reading, clause):
-            reading.put(each, Role.BESIDE, (Role.ASSERTED, Role.NOW, Role.ONCE))
-        doubt = _other_body(reading, each) if verb else ""
-        if each is named[0] and not doubt and not reading.of("former"):
-            doubt = _titled(reading, each)
+    offices = {mention.start: _office(reading, mention) for mention in named}
+    asked = any(_is_asked(reading, office) for office in offices.values())
+    for mention in named:
+        office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
+        if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
+            reading.assign(mention, Role.BESIDE, CLAIMED)
+        behind = reading.keys(mention.end + 1, mention.end + 4)
+        apposed = reading.sign(mention.end) == "," and bool(office_fits(reading, behind))
+        apposed = apposed and not reading.has_cue("former", mention.end, len(reading.tokens))
+        doubt = _other_body(reading, mention) if verb or apposed else _body_before(reading, mention)
+        if mention is named[0] and not doubt and not reading.of("former") and _titled(reading, mention):
+            doubt = "another office"
         if doubt:
-            reading.doubts[each.start] = f"is said to hold {doubt}"
-        under = bool(behind) and behind[0] in _UNDER and behind[0] not in reading.asked
-        if under or (
-            asked and office and not _is_asked(reading, office) and not office_fits(reading, office)
-        ):
-            reading.put(each, Role.BESIDE)
+            reading.doubts[mention.start] = f"is said to hold {doubt}"
+        rank = _behind(reading, mention.end)[:1] if verb else []
+        under = bool(rank) and reading.words.has("deputy", rank[0]) and rank[0] not in reading.asked
+        other = asked and office and not _is_asked(reading, office)
+        if under or (other and not office_fits(reading, office)):
+            reading.assign(mention, Role.BESIDE)
 
 
-def _titled(reading: Reading, mention: Mention) -> str:
-    """`another office` if the first name has only such a one beside it: `CFO X`, `X, CFO`; else empty."""
-    led, behind = reading.tokens[: mention.start], reading.tokens[mention.end :]
-    before, after = [token.key for token in led], [token.key for token in behind]
-    said = any(reading.has(kind, mention.end, len(reading.tokens)) for kind in ("verb", "holds"))
-    apposed = _behind(reading, mention.end) if behind and not (led or said) else []
+def _read_appointments(reading: Reading) -> None:
+    """`Y appointed X prime minister`: X holds it now."""
+    for first, then in pairwise(reading.named()):
+        between = range(first.end, then.start)
+        appoints = any(reading.is_a(at, "appoints") for at in between)
+        passive = any(reading.is_a(at, "by", "verb") for at in between)
+        if appoints and not passive and office_fits(reading, reading.keys(then.end)):
+            reading.assign(first, Role.BESIDE, HOLDS)
+            reading.assign(then, Role.NOW)
+
+
+def _titled(reading: Reading, mention: Mention) -> bool:
+    """Whether the first name has only another office beside it: `CFO X`, `X, CFO`."""
+    before, after = reading.keys(0, mention.start), reading.keys(mention.end)
+    verb = any(reading.has(kind, mention.end) for kind in ("verb", "holds"))
+    apposed = [] if before or verb else _behind(reading, mention.end)
     titled = other_office(reading, before) or other_office(reading, apposed)
-    return "another office" if titled and other_office(reading, [*before, *after]) else ""
-
-
-_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")}
-"""What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
+    return titled and other_office(reading, [*before, *after])
 
 
 def asked_office(reading: Reading) -> bool:
@@ -58,10 +65,10 @@ def asked_office(reading: Reading) -> bool:
 
 def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
-    held = set(reading.words.valued("office", keys).values()) - {"any"}
+    kinds = set(reading.words.valued("office", keys).values()) - {"any"}
     asked = reading.words.valued("office", reading.asked).values()
-    fitting = {kind for each in asked for kind in _FITS.get(each, (each,))}
-    return bool(held & {*fitting, "head"}) if held and fitting else None
+    fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
+    return bool(kinds & {*fitting, "head"}) if kinds and fitting else None
 
 
 def other_office(reading: Reading, keys: Sequence[str]) -> bool:
@@ -69,97 +76,108 @@ def other_office(reading: Reading, keys: Sequence[str]) -> bool:
     return office_fits(reading, keys) is False
 
 
-_OF = frozenset(("of", "at", "des", "der", "von", "bei"))
-
-
 def _other_body(reading: Reading, mention: Mention) -> str:
     """`an office of Z` where a name is said to hold one, `X is president of Z`, and the question has no Z."""
-    for each in reading.unknown:
-        said = [token for token in reading.tokens[mention.end : each.start] if token.is_word]
+    words = reading.words
+    for at in range(mention.end + 2, len(reading.tokens) - 1):
+        office = words.valued("office", reading.keys(max(mention.end, at - 3), at))
+        if office and reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite"):
+            return "an office of another body"
+    for body in reading.unknown:
+        keys = [token.key for token in reading.tokens[mention.end : body.start] if token.is_word]
         while (
-            said
-            and said[-1].key not in _OF
-            and (
-                said[-1].key in reading.asked
-                or any(reading.words.has(kind, said[-1].key) for kind in ("article", "title"))
-            )
+            keys
+            and not words.has("of", keys[-1])
+            and (keys[-1] in reading.asked or words.has("article", keys[-1]) or words.has("title", keys[-1]))
         ):
-            said.pop()
-        keys = [token.key for token in said]
-        if not 3 <= len(keys) <= _WORDS + 3 or keys[-1] not in _OF or any(key in _OF for key in keys[:-1]):
+            keys.pop()
+        linked = [words.has("of", key) for key in keys]
+        if not 2 <= len(keys) <= _WORDS + 3 or linked.count(True) != 1 or not linked[-1]:
             continue
-        office = reading.words.valued("office", keys)
-        if not office or reading.stopped(mention.end, each.start) or not asked_office(reading):
+        unfit = not words.valued("office", keys) or reading.stopped(mention.end, body.start)
+        if unfit or not asked_office(reading):
             continue
-        body = reading.tokens[each.start : each.end]
-        common = all(
-            any(reading.words.has(kind, t.key) for kind in ("thing", "place", "suffix")) for t in body
-        )
-        common |= all(token.text.isupper() for token in body)
-        party = any(token.key in ("party", "partei") for token in reading.tokens[mention.end : each.end])
+        party = any(key in ("party", "partei") for key in reading.keys(mention.end, body.end))
+        common = all(reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") for at in body.span)
+        common |= all(reading.sign(at).isupper() for at in body.span)
         if party or not common:
-            return f"an office of {each.name}"
+            return f"an office of {body.name}"
+    return ""
+
+
+def _body_before(reading: Reading, mention: Mention) -> str:
+    """`an office of Z` in `Z's president is X`, `the president of Z is X`, where the question has no Z."""
+    lead = reading.lead(mention)
+    before = reading.keys(0, lead)
+    capitals = [at for at in range(lead) if reading.tokens[at].is_capital and not reading.is_a(at, "starter")]
+    of_question = any(reading.key(at) in reading.asked for at in capitals)
+    if not reading.is_a(lead, "present", "past") or of_question or not office_fits(reading, before):
+        return ""
+    for body in reading.unknown:
+        of = reading.is_a(body.start - 1, "of") or reading.is_a(body.start - 2, "of")
+        named = body.start in _starts_of_names(reading) and not reading.sign(body.start).isupper()
+        if named and body.end <= lead and (body.possessive or of):
+            return f"an office of {body.name}"
     return ""
 
 
 def _clause_end(reading: Reading, mention: Mention) -> int:
     """Where what is said of a name ends: at a sign, at another name, or before what it was once."""
-    ends = [at for at in range(mention.end, len(reading.tokens)) if reading.tokens[at].text in STOPS]
-    ends += [
-        at for at in (*_names(reading), *(cue.start for cue in reading.of("former"))) if at >= mention.end
-    ]
-    return min(ends, default=len(reading.tokens))
+    ends = [at for at, token in enumerate(reading.tokens) if token.text in STOPS]
+    ends += [*_starts_of_names(reading), *(cue.start for cue in reading.of("former"))]
+    return min((at for at in ends if at >= mention.end), default=len(reading.tokens))
 
 
-def _names(reading: Reading) -> set[int]:
+def _starts_of_names(reading: Reading) -> set[int]:
     """Where names begin; the capitals of an office, `CEO` or `Finanzminister`, make none."""
     offices = reading.words.values["office"]
-    return {each.start for each in reading.named() if reading.tokens[each.start].key not in offices}
+    return {name.start for name in reading.named() if reading.key(name.start) not in offices}
 
 
 def _office(reading: Reading, mention: Mention) -> list[str]:
     """The words of the office that a name is said to hold; none of one that it held."""
-    found, words = reading.tokens, reading.words
+    words = reading.words
     titles = {key for phrase in words.phrases("title") for key in phrase}
-    office = _behind(reading, mention.end) if mention.end < len(found) else []
+    office = _behind(reading, mention.end)
     if office and (office[-1] in titles or words.has("thing", office[-1])):
-        return [] if found[mention.end].key in _PAST else office
-    place = mention.start - 1
-    if place > 0 and (found[place].text == ":" or words.has("verb", found[place].key)):
-        place -= 1
-        while place > 0 and found[place].key in reading.asked and found[place].key not in titles:
-            place -= 1
-    end = place
-    while place >= 0 and found[place].key in titles:
-        place -= 1
-    return [token.key for token in found[place + 1 : end + 1]]
+        return [] if reading.is_a(mention.end, "past") else office
+    end = mention.start - 1
+    if end > 0 and (reading.sign(end) == ":" or reading.is_a(end, "verb")):
+        end -= 1
+        while end > 0 and reading.key(end) in reading.asked and reading.key(end) not in titles:
+            end -= 1
+    start = end
+    while reading.key(start) in titles:
+        start -= 1
+    return reading.keys(start + 1, end + 1)
 
 
 def held_office(reading: Reading, mention: Mention) -> bool:
-    """Whether a name is said to have held an office: `X was president`."""
-    past = reading.tokens[mention.end : mention.end + 1]
-    office = _behind(reading, mention.end) if past and past[0].key in _PAST else []
-    return bool(office) and bool(reading.words.valued("office", office))
+    """Whether a name is said to have had an office: `X was president`."""
+    office = _behind(reading, mention.end) if reading.is_a(mention.end, "past") else []
+    return bool(reading.words.valued("office", office))
 
 
-def _behind(reading: Reading, place: int) -> list[str]:
-    """The words of `P` in `X is P`, `X, P`, `X (P)`, where `place` is behind X."""
-    found, words = reading.tokens, reading.words
-    if found[place].text not in (",", "(") and not words.has("verb", found[place].key):
+def _behind(reading: Reading, position: int) -> list[str]:
+    """The words of `P` in `X is P`, `X, P`, `X (P)`, where the position is behind X."""
+    offices = reading.words.values["office"]
+    gapped = (
+        reading.key(position + reading.is_a(position, "article")) in offices
+    )  # X is president, Y chancellor
+    if not gapped and reading.sign(position) not in (",", "(") and not reading.is_a(position, "verb"):
         return []
-    skipped = {at for cue in reading.of("now", "former", "hedge") for at in range(cue.start, cue.end)}
-    start = place + 1
-    while start < len(found) and (
-        start in skipped or found[start].kind == "number" or words.has("article", found[start].key)
-    ):
+    tokens, start = reading.tokens, position + (not gapped)
+    skipped = {at for cue in reading.of("now", "former", "hedge") for at in cue.span}
+    while start in skipped or reading.is_a(start, "article") or reading.key(start).isdigit():
         start += 1
-    starts, ends, end = _names(reading), {cue.start for cue in reading.cues}, start
-    while end < len(found) and found[end].kind == "word" and end not in starts | ends:
-        if words.has("starter", found[end].key) or words.has("verb", found[end].key):
+    ends, end = _starts_of_names(reading), start
+    stops = ends | {cue.start for cue in reading.cues}
+    while end < len(tokens) and tokens[end].kind == "word" and end not in stops:
+        if reading.is_a(end, "starter", "verb"):
             break
         end += 1
-    of_next = end in starts or (end < len(found) and found[end].text == ":")  # X, P Y
-    return [] if of_next or end - start > _WORDS else [token.key for token in found[start:end]]
+    of_next = end in ends or reading.sign(end) == ":"  # X, P Y
+    return [] if of_next or end - start > _WORDS else reading.keys(start, end)
 
 
 def _is_asked(reading: Reading, office: list[str]) -> bool:
@@ -170,41 +188,68 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
     while len(office) > 1 and office[0] not in asked and words.has("title", office[0]):
         office = office[1:]
     for at in range(len(asked) - len(office) + 1) if office else ():
-        alike = all(map(_alike, office, asked[at:]))
-        ends = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
-        if alike and all(
-            any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in ends
-        ):
+        around = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
+        ends = all(any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in around)
+        if ends and all(map(_alike, office, asked[at:])):
             return True
     return False
 
 
-def _alike(one: str, other: str) -> bool:
-    return one == other or f"{one}in" == other or one == f"{other}in"  # Kanzler, Kanzlerin
+def _alike(key: str, other: str) -> bool:
+    return key == other or f"{key}in" == other or key == f"{other}in"  # Kanzler, Kanzlerin
 
 
 def abbreviates(key: str, asked: Sequence[str]) -> bool:
     """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
     size = len(key)
-    runs = (asked[place : place + size] for place in range(len(asked) - size + 1))
+    runs = (asked[start : start + size] for start in range(len(asked) - size + 1))
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
+
+
+_NOUNS = ("title", "thing", "tenure", "place", "verb", "holds", "particle", "starter", "article", "suffix")
+"""Rows of words before `of X` that mean X itself: `the presidency of X`, `the city of X`."""
+
+
+def _of_another_noun(reading: Reading, mention: Mention) -> bool:
+    """Whether a name only says which thing is meant: `the company of X`, `a supporter of X`, `who met X`."""
+    lead, noun = reading.lead(mention), reading.lead(mention) - 1
+    if reading.is_a(lead, "of") and reading.is_a(noun, "belonging") and mention.person:
+        return reading.key(noun) not in reading.asked
+    if reading.is_a(lead, "of") and reading.is_a(noun, "admirer"):
+        return True
+    if mention.possessive and reading.is_a(mention.end, "admirer") and len(reading.named()) == 1:
+        return True
+    events = reading.words.values["event"]
+    if reading.is_a(lead, "by") and reading.key(noun) in events and asked_office(reading):
+        return events[reading.key(noun)] not in reading.words.valued("event", reading.asked).values()
+    common = reading.sign(noun).islower() or reading.key(noun - 1) in ("der", "die", "das", "ein", "eine")
+    common = common and reading.key(noun) not in reading.asked and not reading.is_a(noun, *_NOUNS)
+    led = any(reading.is_a(at, "article", "indefinite") for at in (noun - 1, noun - 2))
+    linked = reading.is_a(lead, "of", "by") and asked_office(reading) and not mention.value
+    if common and led and linked and not any(noun in cue.span for cue in reading.cues):
+        return True
+    relative = next((at for at in range(1, 5) if reading.key(at) in ("who", "whom", "that", "which")), None)
+    begins = reading.is_a(0, "article", "indefinite") and relative is not None and relative < mention.start
+    return begins and not any(reading.has(tense, 0) for tense in ("past", "present"))
 
 
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
-    found, words = reading.tokens, reading.words
-    led = mention.start > 0 and words.has("article", found[mention.start - 1].key)
-    place = mention.end + (mention.end < len(found) and found[mention.end].text == "'")
-    if not mention.person or not (mention.possessive or led) or place >= len(found):
-        return False
-    after, then = found[place], [token.key for token in found[place + 1 : place + 3]]
-    if after.kind != "word" or any(cue.start == place for cue in reading.cues):
-        return False
-    if any(words.has("tenure", key) for key in (after.key, *then)):
-        return False
-    if mention.possessive and not found[mention.end - 1].possessive:
+    words = reading.words
+    led = reading.is_a(mention.start - 1, "article")
+    after = mention.end + (reading.sign(mention.end) == "'")
+    if _of_another_noun(reading, mention):
         return True
-    noun = after.text.islower() and after.key not in reading.asked and not after.key.endswith("ing")
-    noun &= not any(words.has(kind, after.key) for kind in ("article", "starter", "verb", "title", "by"))
-    adverb = after.key.endswith("ly") and then[:1] and then[0] in reading.asked
-    return noun and not adverb and not any(words.has("article", key) for key in then)  # nor is 's a verb
+    if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
+        return False
+    token, following = reading.tokens[after], reading.keys(after + 1, after + 3)
+    if token.kind != "word" or any(cue.start == after for cue in reading.cues):
+        return False
+    if any(words.has("tenure", key) for key in (token.key, *following)):
+        return False
+    if mention.possessive and not reading.tokens[mention.end - 1].possessive:
+        return True
+    noun = token.text.islower() and token.key not in reading.asked and not token.key.endswith("ing")
+    noun &= not reading.is_a(after, "article", "starter", "verb", "title", "by")
+    adverb = token.key.endswith("ly") and following[:1] and following[0] in reading.asked
+    return noun and not adverb and not any(words.has("article", key) for key in following)  # nor is 's a verb

@@ -1,105 +1,138 @@
-"""Who came after whom, as an answer says it."""
+"""Who came after whom, as a sentence says it: `X succeeded Y`, `X was succeeded by Y`, `from X to Y`."""
 
 from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, Reading, Role
+from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
 
-_WILL = frozenset(("will", "shall", "wird", "soll"))
-"""Verbs of what is to come: `X, who will be succeeded by Y`."""
 _AFTER = ("after", "following", "nach", "nachdem")
+_PASSIVE = frozenset(("was", "been", "were"))
 
 
 def read_order(reading: Reading) -> None:
-    """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
-    _changes(reading)
+    """Gives the names around a change their roles, the one before and the one now."""
+    _moves(reading)
+    for mention in reading.mentions:
+        lead = reading.lead(mention)
+        joined = reading.is_a(lead, "arrived") or (
+            reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
+        )
+        if joined and not mention.person:
+            reading.assign(mention, Role.NOW)
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
-        end = then.start if then else len(reading.tokens)
-        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
-        by_inside = any(reading.words.has("by", key) for key in keys)
-        by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
-        handed = cue.kind == "handed_on"
+        if then is not None and _of_subject(reading, cue, then):  # he left Chelsea and X followed
+            then = None
+            reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
         if then is None and _agent_before(reading, cue):
             continue
-        office = then is not None and then.kind == UNKNOWN and then.end - then.start == 1
-        if keys == ["became"] and office and first is not None and first.person:  # X became Taoiseach
+        if then is not None and _only_planned(reading, cue, first, then):
             continue
-        led = reading.tokens[max(cue.start - 3, first.end if first else 0) : cue.start]
-        if first is not None and then is not None and any(token.key in _WILL for token in led):
-            holds, comes = (first, then) if handed or by_later else (then, first)
-            reading.put(holds, Role.NOW)
-            reading.put(comes, Role.BESIDE)
+        handed = _handed(reading, cue, first, then)
+        if handed is None:
             continue
-        late = keys[0] in ("abloste", "ersetzte") or (
-            keys[0] == "abgelost" and first and first.end == cue.start
-        )
-        if then is None and late and len(reading.named()) > 1:
-            reading.put(first, Role.BEFORE)
+        if handed and reading.is_a(cue.start, "predecessor") and _headed(reading, cue, first, then):
             continue
-        if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
-            handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
-        if by_later:
-            handed = "precede" not in keys[0]
-        elif keys == ["before"]:
-            if then is None or not adjacent(reading, cue, then, 4):
-                continue
-        elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
-            if then is None or not adjacent(reading, cue, then, 3) or _named_after(reading, cue):
-                continue
-        elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
-            if then is None or not adjacent(reading, cue, then, 3):
-                continue
-        elif not handed and not by_inside and first is not None and then is None:
-            passive = [t.key for t in reading.tokens[max(cue.start - 2, 0) : cue.start]]
-            if {"was", "been", "were"} & set(passive):
-                reading.put(first, Role.BEFORE)
-            continue
-        if (
-            handed
-            and {"predecessor", "vorganger", "vorgangerin"} & set(keys)
-            and _headed(reading, first, then)
-        ):
-            continue
-        who = handed and first is None and cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
-        if who:  # the man who lost to X
-            reading.put(then, Role.BESIDE)
-        elif handed:
-            if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
-                acts = "hat" in [
-                    token.key for token in reading.tokens[first.end : cue.start]
-                ]  # hat ihn abgelöst
-                reading.put(first, Role.NOW if acts else Role.BEFORE)
-            elif (
-                then is None
-                and first is not None
-                and len(keys) == 1
-                and keys[0] in ("successor", "nachfolger", "nachfolgerin")
-            ):
-                if first.possessive:  # `Y, X's successor`
-                    reading.put(first, Role.BEFORE)
-            else:
-                if first is not None and first is not then and (then is not None or len(keys) > 1):
-                    reading.put(first, Role.BEFORE, (Role.ASSERTED, Role.NOW))
-                reading.put(then, Role.NOW)
-            if keys == ["before"] and first is None:
-                later = [each for each in reading.named() if then and each.start >= then.end]
-                reading.put(later[0] if later else None, Role.BEFORE)
+        if handed:
+            _read_handed(reading, cue, first, then)
         else:
-            if reading.tokens[cue.end : cue.end + 1] and reading.tokens[cue.end].key in _HIM:
-                reading.put(first, Role.NOW)
-            reading.put(then if keys[-1] in _AFTER else _object(reading, first, then), Role.BEFORE)
+            pronoun = reading.key(cue.end) in ("him", "her", "them")  # X succeeded him
+            reading.assign(first if pronoun else None, Role.NOW)
+            after = reading.key(cue.end - 1) in _AFTER
+            reading.assign(then if after else _object(reading, first, then), Role.BEFORE)
 
 
-_HIM = frozenset(("him", "her", "them"))
+def _of_subject(reading: Reading, cue: Cue, then: Mention) -> bool:
+    """Whether a cue is about what the question is about, and the name behind it is in another clause."""
+    object_ = reading.tokens[cue.end : cue.end + 1]
+    asked = bool(object_) and object_[0].is_capital and object_[0].key in reading.asked
+    return asked and reading.has_cue("and", cue.end, then.start)
+
+
+def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
+    """Whether a change is still to come, `X will be succeeded by Y`, or is none: `X became Taoiseach`."""
+    keys = reading.keys(cue.start, cue.end)
+    if first is None:
+        return False
+    if keys == ["became"] and first.person and then.kind == UNKNOWN and len(then.span) == 1:
+        return True
+    if not reading.has("will", max(cue.start - 3, first.end), cue.start):
+        return False
+    handed = cue.kind == "handed_on" or _by_later(reading, cue, then)
+    reading.assign(first if handed else then, Role.NOW)
+    reading.assign(then if handed else first, Role.BESIDE)
+    return True
+
+
+def _by_later(reading: Reading, cue: Cue, then: Mention) -> bool:
+    """Whether the agent follows with words between: `replaced in 2021 by X`."""
+    after = reading.key(cue.start) in _AFTER
+    return not (after or reading.has("by", cue.start, cue.end)) and reading.has("by", cue.end, then.start)
+
+
+def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool | None:
+    """Whether the name behind a cue is the later one; None if the cue says nothing of the names."""
+    keys, handed = reading.keys(cue.start, cue.end), cue.kind == "handed_on"
+    if then is None:
+        glued = first is not None and first.end == cue.start
+        last = keys[0] in ("abloste", "ersetzte") or (keys[0] == "abgelost" and glued)  # der X ablöste
+        if last and len(reading.named()) > 1:
+            reading.assign(first, Role.BEFORE)
+            return None
+    elif _by_later(reading, cue, then):
+        return "precede" not in keys[0]
+    if first is not None and keys in (["folgte"], ["folgt"]):
+        handed = reading.key(first.start - 1) == "auf"
+    near = 0
+    if keys == ["before"] and reading.key(cue.end).isdigit():
+        reading.assign(then, Role.BEFORE)  # before 2001, X
+        return None
+    if keys == ["before"]:
+        near = 4
+    elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
+        if reading.is_a(cue.start - 1, "namesake"):
+            return None
+        comma = then is None or "," in reading.keys(cue.end, then.start)
+        if keys == ["left"] and first is not None and first.end == cue.start and comma:
+            reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
+            return None
+        near = 3
+    elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
+        near = 3
+    elif not handed and first is not None and then is None and not reading.has("by", cue.start, cue.end):
+        passive = _PASSIVE & set(reading.keys(cue.start - 2, cue.start))
+        reading.assign(first if passive else None, Role.BEFORE)
+        return None
+    if near and (then is None or not adjacent(reading, cue, then, near)):
+        return None
+    return handed
+
+
+def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> None:
+    """`X was succeeded by Y`: X was before, Y is now."""
+    keys = reading.keys(cue.start, cue.end)
+    if first is None and reading.key(cue.start - 1) == "who":  # the man who lost to X
+        reading.assign(then, Role.BESIDE)
+    elif first is not None and then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt"):
+        active = "hat" in reading.keys(first.end, cue.start)  # hat ihn abgelöst
+        reading.assign(first, Role.NOW if active else Role.BEFORE)
+    elif first is not None and then is None and len(keys) == 1 and reading.is_a(cue.start, "successor"):
+        reading.assign(first if first.possessive else None, Role.BEFORE)  # Y, X's successor
+    else:
+        if first is not then and (then is not None or len(keys) > 1):
+            reading.assign(first, Role.BEFORE, HOLDS)
+        reading.assign(None if then and then.possessive else then, Role.NOW)  # beaten by X's party
+    if keys == ["before"] and first is None and then is not None:
+        later = [mention for mention in reading.named() if mention.start >= then.end]
+        reading.assign(later[0] if later else None, Role.BEFORE)  # before X, Y was
 
 
 def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Mention | None:
     """Who was there before. German puts the verb before both: `2025 löste X Y ab`."""
-    later = [each for each in reading.named() if then is not None and each.start == then.end]
+    later = [mention for mention in reading.named() if then is not None and mention.start == then.end]
     return later[0] if first is None and later else then
 
 
@@ -107,91 +140,72 @@ _APART = 7
 """Tokens, at most, between X and `to` in `from X, in 2021, to Y`."""
 
 
-def _changes(reading: Reading) -> None:
+def _moves(reading: Reading) -> None:
     """`From X to Y`, `from X, in Z, to Y`; `X, from Y`."""
-    words, found = reading.words, reading.tokens
     named = reading.named()
     for at, first in enumerate(named):
-        before, end = before_articles(reading, first), first.end
-        if before < 0 or not words.has("from", found[before].key):
+        before, end = reading.lead(first), first.end
+        swapped = reading.is_a(before, "swapped")  # he swapped X for Y
+        if not (swapped or reading.is_a(before, "from")):
             continue
         for second in named[at + 1 :]:
-            to = before_articles(reading, second)
-            between = found[end:to] if to >= end else ()
-            if len(between) > _APART or reading.stopped(end, max(to, end), STOPS_BUT_PARENTHESES):
+            to = reading.lead(second)
+            between = range(end, max(to, end))
+            if len(between) > _APART or reading.stopped(end, between.stop, STOPS_BUT_PARENTHESES):
                 break
-            if any(words.has("verb", token.key) for token in between):
+            if reading.has("verb", end, between.stop):
                 break
-            if to >= end and words.has("to", found[to].key):
-                reading.put(first, Role.BEFORE)
-                reading.put(second, Role.NOW)
+            if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
+                reading.assign(first, Role.BEFORE)
+                reading.assign(second, Role.NOW)
                 break
             end = second.end
         else:
-            own = [each for each in named[:at] if not each.value and reading.role(each) == Role.ASSERTED]
-            by = words.has("by", found[before].key)  # the German `von` is both
+            own = [name for name in named[:at] if not name.value and reading.role(name) == Role.ASSERTED]
+            by = reading.is_a(before, "by")  # the German `von` is both
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
-                reading.put(first, Role.BEFORE)  # X, on loan from Y
-    for at, each in enumerate(named):  # from X to Y, from Y to Z
-        again = [later for later in named[at + 1 :] if later.name == each.name]
+                reading.assign(first, Role.BEFORE)  # X, on loan from Y
+            if not (own or by or first.value or first.person or "from" in reading.asked):
+                reading.assign(None if reading.words.valued("event", reading.asked) else first, Role.BESIDE)
+    for at, mention in enumerate(named):  # from X to Y, from Y to Z
+        again = [later for later in named[at + 1 :] if later.name == mention.name]
         if any(reading.role(later) == Role.BEFORE for later in again):
-            reading.put(each, Role.BEFORE, (Role.NOW,))
+            reading.assign(mention, Role.BEFORE, (Role.NOW,))
 
 
-def before_articles(reading: Reading, mention: Mention) -> int:
-    """The place of the last word before a name that is neither article nor title; -1 if there is none."""
-    place = mention.start - 1
-    while place >= 0 and any(
-        reading.words.has(kind, reading.tokens[place].key) for kind in ("article", "title")
-    ):
-        place -= 1
-    return place
-
-
-def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bool:
+def _headed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool:
     """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
     if then is None:
         return False
     if first is not None:
-        between = reading.tokens[first.end : then.start]
-        apposed = between[0].text == "," and not any(
-            reading.words.has("verb", token.key) for token in between
-        )
-        reading.put(then if apposed else None, Role.BESIDE)
-        reading.put(first if apposed else None, Role.BEFORE)
-        return apposed
-    later = [each for each in reading.named() if each.start >= then.end]
-    if not later or [token.text for token in reading.tokens[then.end : later[0].start]] != [","]:
-        return False
-    reading.put(then, Role.BESIDE)
-    reading.put(later[0], Role.BEFORE)
-    return True
+        apposed = reading.sign(first.end) == "," and not reading.has("verb", first.end, then.start)
+        beside, before = then, first
+    else:
+        later = [mention for mention in reading.named() if mention.start == then.end + 1]
+        apposed = bool(later) and reading.sign(then.end) == ","
+        beside, before = then, later[0] if later else then
+        apposed |= len(reading.named()) == 1 and reading.is_a(0, "article") and cue.start == 1
+    if apposed:
+        reading.assign(beside, Role.BESIDE)
+        reading.assign(before, Role.BEFORE)
+    return apposed
 
 
 def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
-    return sum(token.is_word for token in reading.tokens[cue.end : then.start]) < words
-
-
-_NAMED = frozenset(
-    ("named", "called", "modeled", "modelled", "titled", "looks", "look", "patterned", "benannt")
-)
-
-
-def _named_after(reading: Reading, cue: Cue) -> bool:
-    before = reading.tokens[cue.start - 1].key if cue.start else ""
-    return before in _NAMED
+    """Whether fewer than so many words are between a cue and a name."""
+    return reading.count(cue.end, then.start) < words
 
 
 def _agent_before(reading: Reading, cue: Cue) -> bool:
     """German: `X wurde von Y abgelöst`, whose verb comes last."""
-    named = [each for each in reading.mentions if each.end <= cue.start]
+    named = [mention for mention in reading.mentions if mention.end <= cue.start]
     if len(named) < 2:
-        named = [each for each in reading.named() if each.end <= cue.start]
+        named = [mention for mention in reading.named() if mention.end <= cue.start]
     if not named:
         return False
     first, then = named[-2] if len(named) > 1 else None, named[-1]
     if not reading.has("by", first.end if first else 0, then.start):
         return False
-    reading.put(first, Role.BEFORE)
-    reading.put(then, Role.NOW)
+    reading.assign(first, Role.BEFORE)
+    reading.assign(then, Role.NOW)
     return True

@@ -1,4 +1,4 @@
-"""An answer with what it names, its cues, and the role of each name as far as it is read."""
+"""A sentence with what it names, its cues, and the role of each name as far as it is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factdrift.verdict.text import Token
 
 
 class Role(StrEnum):
-    """What is said of a name."""
+    """What a sentence says of a name."""
 
     ASSERTED = "asserted"
     NOW = "now"
@@ -28,15 +28,19 @@ class Role(StrEnum):
     """It is left open."""
 
 
+HOLDS = (Role.ASSERTED, Role.NOW)
+CLAIMED = (*HOLDS, Role.ONCE)
+"""Roles of names that answer the question, if only for a time."""
+
 STOPS = frozenset(".;:()[]!?—–|")
 STOPS_BUT_PARENTHESES = STOPS - {"(", ")"}
 _REACH = 9
-"""So many words, at most, are between a cue and the name that it is about."""
+"""Words, at most, between a cue and the name that it is about."""
 
 
 @dataclass
 class Reading:
-    """The tokens of an answer with what it names (`mentions`, `unknown`), its cues, and the roles so far."""
+    """The tokens of a sentence with what it names (`mentions`, `unknown`), its cues, and the roles so far."""
 
     tokens: Sequence[Token]
     mentions: Sequence[Mention]
@@ -46,132 +50,154 @@ class Reading:
     """The words of the question."""
     cues: list[Cue] = field(default_factory=list)
     roles: dict[int, Role] = field(default_factory=dict)
-    """Place of a mention -> its role, if another than ASSERTED."""
+    """Start of a mention -> its role, if another than ASSERTED."""
     doubts: dict[int, str] = field(default_factory=dict)
-    """Place of a mention -> why it may not answer the question although it is asserted."""
+    """Start of a mention -> why it may not answer the question although it is asserted."""
 
     def __post_init__(self) -> None:
-        taken = {place for each in self.mentions for place in range(each.start, each.end)}
-        keys = [token.key if token.is_word else f" {token.text}" for token in self.tokens]
-        places = [at for at in range(len(keys)) if not self._hyphen(at)]  # real-time is `real time`
-        cues = self.words.find(["" if at in taken else keys[at] for at in places])
-        cues = [Cue(cue.kind, places[cue.start], places[cue.end - 1] + 1) for cue in cues]
-        self.cues = [cue for cue in cues if not self._joined(cue)]
+        named = {position for mention in self.mentions for position in mention.span}
+        positions = [at for at in range(len(self.tokens)) if not self._hyphen(at)]  # real-time is `real time`
+        keys = [self.key(at) if self.tokens[at].is_word else f" {self.tokens[at].text}" for at in positions]
+        cues = self.words.find(["" if at in named else key for at, key in zip(positions, keys, strict=True)])
+        cues = [Cue(cue.kind, positions[cue.start], positions[cue.end - 1] + 1) for cue in cues]
+        self.cues = [cue for cue in cues if not self._compound(cue)]
         self.cues += [
             Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
         ]
-        said = [cue for cue in self.cues if cue.end - cue.start > 1]
-        empty = [*self.of("refused", "disclaimer", "retracted"), *said]
+        phrases = [cue for cue in self.cues if len(cue.span) > 1]
+        phrases += self.of("refused", "disclaimer", "retracted")
         self.unknown = [
-            each
-            for each in self.unknown
-            if not any(one.start < each.end and each.start < one.end for one in empty)
+            name
+            for name in self.unknown
+            if not any(cue.start < name.end and name.start < cue.end for cue in phrases)
         ]
 
     def _hyphen(self, at: int) -> bool:
-        """Whether the hyphen of a compound is at a place."""
+        """Whether the hyphen of a compound is at a position."""
         if self.tokens[at].text != "-" or not 0 < at < len(self.tokens) - 1:
             return False
         before, hyphen, after = self.tokens[at - 1 : at + 2]
         glued = before.end == hyphen.start and hyphen.end == after.start
         return glued and before.kind == after.kind == "word"
 
-    def _joined(self, cue: Cue) -> bool:
+    def _compound(self, cue: Cue) -> bool:
         """Whether a word is glued to another by a hyphen, such as the `no` of `no-one`; `ex-` is a cue."""
         after = self.tokens[cue.end] if cue.end < len(self.tokens) else None
         glued = after is not None and after.text == "-" and after.start == self.tokens[cue.end - 1].end
         return glued and cue.kind not in ("former", "disclaimer")
 
+    def key(self, position: int) -> str:
+        """The key of the token at a position; empty outside of the sentence."""
+        return self.tokens[position].key if 0 <= position < len(self.tokens) else ""
+
+    def keys(self, start: int, end: int | None = None) -> list[str]:
+        return [token.key for token in self.tokens[max(start, 0) : end]]
+
+    def sign(self, position: int) -> str:
+        """The text of the token at a position; empty outside of the sentence."""
+        return self.tokens[position].text if 0 <= position < len(self.tokens) else ""
+
+    def is_a(self, position: int, *kinds: str) -> bool:
+        """Whether the word at a position is in one of these rows of cue words."""
+        return any(self.words.has(kind, self.key(position)) for kind in kinds)
+
+    def has(self, kind: str, start: int, end: int | None = None) -> bool:
+        """Whether a word of a row is between two positions."""
+        return any(self.words.has(kind, key) for key in self.keys(start, end))
+
+    def lead(self, mention: Mention) -> int:
+        """The position of the last word before a name that is neither article nor title; -1 without one."""
+        position = mention.start - 1
+        while position >= 0 and self.is_a(position, "article", "title"):
+            position -= 1
+        return position
+
     def role(self, mention: Mention) -> Role:
         return self.roles.get(mention.start, Role.ASSERTED)
 
+    def assign(self, mention: Mention | None, role: Role, over: Sequence[Role] = (Role.ASSERTED,)) -> None:
+        """Gives a name a role unless it has one that is not in `over`."""
+        if mention is not None and self.role(mention) in over:
+            self.roles[mention.start] = role
+
     def of(self, *kinds: str) -> list[Cue]:
         return [cue for cue in self.cues if cue.kind in kinds]
+
+    def has_cue(self, kind: str, start: int, end: int) -> bool:
+        """Whether a whole cue of a kind is between two positions."""
+        return any(start <= cue.start and cue.end <= end for cue in self.of(kind))
 
     def named(self) -> list[Mention]:
         return sorted([*self.mentions, *self.unknown])
 
     def stopped(self, start: int, end: int, stops: frozenset[str] = STOPS, kinds: Sequence[str] = ()) -> bool:
-        """Whether a sign or a cue of these kinds is between two places."""
+        """Whether a sign, the end of a line or a cue of these kinds is between two positions."""
         if any(token.text in stops or token.kind == "break" for token in self.tokens[start:end]):
             return True
         return any(start <= cue.start < end for cue in self.of(*kinds))
 
     def next(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
-        """The first name after a cue, unless something stands between them."""
-        for each in self.named():
-            if each.start >= cue.end:
-                near = sum(token.is_word for token in self.tokens[cue.end : each.start]) <= reach
-                return each if near and not self.stopped(cue.end, each.start, stops) else None
-        return None
+        """The first name after a cue, unless a sign or too many words are between them."""
+        later = [mention for mention in self.named() if mention.start >= cue.end][:1]
+        return later[0] if later and self._near(cue.end, later[0].start, reach, stops) else None
 
     def previous(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
-        """The last name before a cue, unless something stands between them."""
-        for each in reversed(self.named()):
-            if each.end <= cue.start:
-                near = sum(token.is_word for token in self.tokens[each.end : cue.start]) <= reach
-                return each if near and not self.stopped(each.end, cue.start, stops) else None
-        return None
+        """The last name before a cue, unless a sign or too many words are between them."""
+        earlier = [mention for mention in self.named() if mention.end <= cue.start][-1:]
+        return earlier[0] if earlier and self._near(earlier[0].end, cue.start, reach, stops) else None
 
-    def has_cue(self, kind: str, start: int, end: int) -> bool:
-        """Whether a cue of a kind is between two places."""
-        return any(start <= cue.start and cue.end <= end for cue in self.of(kind))
+    def _near(self, start: int, end: int, reach: int, stops: frozenset[str]) -> bool:
+        return self.count(start, end) <= reach and not self.stopped(start, end, stops)
 
-    def has(self, kind: str, start: int, end: int) -> bool:
-        """Whether a word of the row `kind` is between two places."""
-        return any(self.words.has(kind, token.key) for token in self.tokens[start:end])
-
-    def put(self, mention: Mention | None, role: Role, over: Sequence[Role] = (Role.ASSERTED,)) -> None:
-        if mention is not None and self.role(mention) in over:
-            self.roles[mention.start] = role
-
-
-def _outside(found: Sequence[Token], places: range) -> list[int]:
-    """The places that are not within parentheses which open and close there."""
-    left: list[int] = []
-    opened: list[int] = []
-    for place in places:
-        left.append(place)
-        if found[place].text == "(":
-            opened.append(len(left) - 1)
-        elif found[place].text == ")" and opened:
-            del left[opened.pop() :]
-    return left
-
-
-_FILLING = frozenset(("also", "auch", "possibly", "maybe", "perhaps", "it", "is", "its", "even"))
+    def count(self, start: int, end: int) -> int:
+        """The words between two positions."""
+        return sum(token.is_word for token in self.tokens[start:end])
 
 
 def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     """Whether two names are joined: `X and Y`, `X or Y`, `X / Y`, `X, Y`, points of a list."""
-    between = _outside(reading.tokens, range(first.end, second.start))
     inside = [cue for cue in reading.cues if first.end <= cue.start and cue.end <= second.start]
     joins = [cue for cue in inside if cue.kind in ("and", "or")]
-    if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
+    if any(cue.end <= first.start and len(cue.span) == 2 for cue in reading.of("spared")):  # not only
         joins += [cue for cue in inside if cue.kind == "contrast"]
-    spared = [cue for cue in inside if cue.kind in ("spared", "hedge")]
-    covered = {place for cue in (*joins, *spared) for place in range(cue.start, cue.end)}
-    covered |= {place for each in reading.named() for place in range(each.start, each.end)}
-
-    def counts(token: Token) -> bool:
-        return not (reading.words.has("article", token.key) or reading.words.has("title", token.key))
-
-    left = [reading.tokens[place] for place in between if place not in covered]
-    left = [token for token in left if counts(token)]
+    cues = [*joins, *(cue for cue in inside if cue.kind in ("spared", "hedge"))]
+    covered = {position for cue in cues for position in cue.span}
+    covered |= {position for mention in reading.named() for position in mention.span}
+    left = [
+        reading.tokens[at]
+        for at in _outside(reading.tokens, range(first.end, second.start))
+        if at not in covered and not reading.is_a(at, "article", "title")
+    ]
     signs = {token.text for token in left if not token.is_word and token.kind not in ("break", "bullet")}
     points = any(token.kind == "bullet" for token in left)
-    words = [token for token in left if token.is_word and token.kind != "bullet"]
+    words = any(token.is_word and token.kind != "bullet" for token in left)
     if not words and signs <= {",", "/", "&", "(", ")", "|", "+", "-", '"', "'", ":"}:
-        apposed = signs & {"(", ":"} or (signs == {"-"})
-        return bool(joins or points or (signs & {",", "/", "&", "|", "+"} and not apposed))
+        apposed = signs & {"(", ":"} or signs == {"-"}
+        return bool(joins or points or (signs and not apposed))
     if not joins:
         return False
     last = joins[-1]
-    tail = [token for token in reading.tokens[last.end : second.start] if token.is_word and counts(token)]
-    if any(token.key not in _FILLING for token in tail):
+    tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
+    if any(not reading.is_a(at, "article", "title", "filling") for at in tail):
         return False
-    if last.kind == "or":
-        return True
-    following = reading.tokens[second.end : second.end + 2]
-    verb = any(reading.words.has("verb", token.key) for token in following[:1])
-    return not verb or any(token.key in ("too", "also", "auch", "both", "beide") for token in following)
+    following = reading.keys(second.end, second.end + 2)
+    verb = (
+        reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in reading.words.values["event"]
+    )
+    return last.kind == "or" or not verb or any(key in _TOO for key in following)
+
+
+_TOO = ("too", "also", "auch", "both", "beide")
+
+
+def _outside(tokens: Sequence[Token], positions: range) -> list[int]:
+    """The positions that are not within parentheses which open and close there."""
+    left: list[int] = []
+    opened: list[int] = []
+    for position in positions:
+        left.append(position)
+        if tokens[position].text == "(":
+            opened.append(len(left) - 1)
+        elif tokens[position].text == ")" and opened:
+            del left[opened.pop() :]
+    return left

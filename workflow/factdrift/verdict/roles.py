@@ -1,10 +1,11 @@
-"""What an answer says of each candidate that it names: asserts it, denies it, or names it beside another."""
+"""What a sentence says of each candidate that it names: asserts it, denies it, or names it beside another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from factdrift.verdict.candidates import Mention
+from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import (
     asked_events,
     of_asked_event,
@@ -19,296 +20,259 @@ from factdrift.verdict.clauses import (
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
-from factdrift.verdict.orders import before_articles, read_order
-from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
+from factdrift.verdict.orders import read_order
+from factdrift.verdict.reading import (
+    CLAIMED,
+    HOLDS,
+    STOPS,
+    STOPS_BUT_PARENTHESES,
+    Reading,
+    Role,
+    side_by_side,
+)
 from factdrift.verdict.terms import read_present, read_times
+from factdrift.verdict.text import Token
 
 
-def read_roles(reading: Reading) -> None:
-    """Fills the roles of a reading, the surest cues first."""
-    _bounds(reading)
-    _counted(reading)
-    read_order(reading)
-    read_gifts(reading)
-    read_times(reading)
-    _spread(reading)
-    _denials(reading)
-    read_attempts(reading)
-    _beside(reading)
-    read_events(reading)
-    read_subjects(reading)
-    read_offices(reading)
-    _opinions(reading)
-    _concessions(reading)
-    _refusals(reading)
-    _corrections(reading)
-    read_present(reading)
-    read_conditions(reading)
+def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) -> Reading:
+    """The names in a sentence of a text with their roles, the surest cues first."""
+    mentions = candidates.mentions(sentence, text)
+    own = [mention for mention in mentions if mention.kind != UNKNOWN]
+    unknown = [mention for mention in mentions if mention.kind == UNKNOWN]
+    unknown = unknown or candidates.unknown(sentence, own)
+    if candidates.asked[:1] in (("where",), ("wo",)):  # Arlington, Virginia
+        regions = {mention.end + 1 for mention in own if sentence[mention.end : mention.end + 1]}
+        unknown = [
+            name for name in unknown if name.start not in regions or sentence[name.start - 1].text != ","
+        ]
+    reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
+    for step in (
+        *(_read_limits, _read_counted, read_order, read_gifts, read_times, _read_former_list),
+        *(_read_denials, read_attempts, _read_company, read_events, read_subjects, read_offices),
+        *(_read_opinions, _read_concessions, _read_refusals, _read_corrections, read_present),
+        read_conditions,
+    ):
+        step(reading)
     for mention in reading.mentions:
         if reading.role(mention) == Role.NOW:
             reading.doubts.pop(mention.start, None)
     read_verbs(reading)
     read_future(reading)
+    return reading
 
 
-_LIMITS = frozenset(("after", "before", "nach", "vor", "under", "unter"))
 _RANGES = frozenset(("-", "–", "—", "to", "through", "bis"))
 
 
-def _bounds(reading: Reading) -> None:
+def _read_limits(reading: Reading) -> None:
     """Values that are only limits, `before 1998`, or the ends of a range, `1990-1998`."""
-    values = [each for each in reading.named() if each.value]
-    for each in values:
-        for cue in reading.of("bound", "took_over", "handed_on", "beside"):
-            limit = cue.kind == "bound" or reading.tokens[cue.start].key in _LIMITS
-            gap = reading.tokens[cue.end : each.start]
-            if limit and cue.end <= each.start and all(reading.words.has("article", t.key) for t in gap):
-                reading.put(each, Role.BESIDE)
-    years = [each for each in values if reading.tokens[max(each.start - 1, 0)].key in ("in", "since", "seit")]
-    for first, second in pairwise(each for each in values if each.kind != UNKNOWN or each not in years):
-        between = [token.key for token in reading.tokens[first.end : second.start]]
+    values = [mention for mention in reading.named() if mention.value]
+    cues = [cue for cue in reading.of("took_over", "handed_on", "beside") if reading.is_a(cue.start, "limit")]
+    for cue in (*reading.of("bound"), *cues):
+        for mention in values:
+            gap = range(cue.end, mention.start)
+            if cue.end <= mention.start and all(reading.is_a(at, "article") for at in gap):
+                reading.assign(mention, Role.BESIDE)
+    ends = [
+        mention
+        for mention in values
+        if mention.kind != UNKNOWN or reading.key(mention.start - 1) not in ("in", "since", "seit")
+    ]
+    for first, second in pairwise(ends):
+        between = reading.keys(first.end, second.start)
         if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
-            life = asked_events(reading) if reading.tokens[max(first.start - 1, 0)].text == "(" else ()
-            reading.put(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
-            reading.put(None if "death" in life else second, Role.BESIDE)
-
-
-def _counted(reading: Reading) -> None:
-    """`26,500 students and 28,000 alumni`: the noun of the question chooses between amounts."""
-    values = [each for each in reading.named() if each.value and each.end < len(reading.tokens)]
-    nouns = {each.start: reading.tokens[each.end] for each in values}
-    if any(noun.key in reading.asked for noun in nouns.values()):
-        for each in values:
-            noun = nouns[each.start]
-            known = any(reading.words.has(kind, noun.key) for kind in ("starter", "verb"))
-            if noun.kind == "word" and not known and noun.key not in reading.asked:
-                reading.put(each, Role.BESIDE)
+            life = asked_events(reading)
+            reading.assign(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
+            reading.assign(None if "death" in life else second, Role.BESIDE)
 
 
 def _changes(reading: Reading, first: Mention) -> bool:
     """Whether the values of a range are those before and after a change: `it grew from 1 to 2`."""
-    earlier = [token.key for token in reading.tokens[: first.start] if token.is_word]
-    led = len(earlier) > 1 and reading.words.has("from", earlier[-1])
-    return led and not reading.words.has("verb", earlier[-2])
+    led = first.start > 1 and reading.is_a(first.start - 1, "from")
+    return led and not reading.is_a(first.start - 2, "verb")
 
 
-def _spread(reading: Reading) -> None:
+def _read_counted(reading: Reading) -> None:
+    """`26,500 students and 28,000 alumni`: the noun of the question chooses between amounts."""
+    values = [mention for mention in reading.named() if mention.value]
+    if any(reading.key(mention.end) in reading.asked for mention in values):
+        for mention in values:
+            noun = reading.tokens[mention.end : mention.end + 1]
+            word = bool(noun) and noun[0].kind == "word" and noun[0].key not in reading.asked
+            if word and not reading.is_a(mention.end, "starter", "verb"):
+                reading.assign(mention, Role.BESIDE)
+    for mention in values:
+        if reading.is_a(mention.end, "counted") and reading.key(mention.end) not in reading.asked:
+            reading.assign(mention, Role.BESIDE)
+
+
+def _read_former_list(reading: Reading) -> None:
     """`Previously X and Y` says of both that they were before."""
-    for first, second in pairwise(reading.mentions):
-        role = reading.role(first)
-        joined = any(first.end <= cue.start < second.start for cue in reading.of("and", "or"))
-        comma = any(token.text == "," for token in reading.tokens[first.end : second.start])
+    for first, second in pairwise(reading.named()):
         led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
-        if (
-            role in (Role.BEFORE, Role.ONCE)
-            and led
-            and joined
-            and not comma
-            and side_by_side(reading, first, second)
-        ):
-            reading.put(second, role)
+        joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))
+        comma = "," in reading.keys(first.end, second.start)
+        past = reading.role(first) in (Role.BEFORE, Role.ONCE)
+        if past and led and joined and not comma and side_by_side(reading, first, second):
+            reading.assign(second, reading.role(first))
 
 
-def _denials(reading: Reading) -> None:
+def _read_denials(reading: Reading) -> None:
+    """Names behind `not`, or the subject of `X is not`; a second denial takes the first one back."""
     for cue in reading.of("not"):
-        colon = reading.tokens[cue.end : cue.end + 1]  # Incorrect: X
-        end = _scope(reading, cue.end + bool(colon and colon[0].text == ":"))
-        inside = [each for each in reading.mentions if cue.end <= each.start < end]
-        if inside and reading.tokens[cue.start].key in _INSTEAD:
-            verbs = [
-                at for at in range(inside[0].end, end) if reading.words.has("verb", reading.tokens[at].key)
-            ]
-            inside = [each for each in inside if not verbs or each.start < verbs[0]]
-        if inside:
-            for each in inside:
-                twice = reading.role(each) == Role.DENIED and not _alternates(reading, cue)
-                reading.put(
-                    each,
-                    Role.TWICE if twice else Role.DENIED,
-                    (Role.ASSERTED, Role.NOW, Role.ONCE, Role.BEFORE, Role.DENIED),
-                )
-            continue
-        if any(
-            cue.end <= each.start < end and before_articles(reading, each) < cue.end
-            for each in reading.unknown
-        ):
-            continue
-        before = _subject(reading, cue)
-        if before is not None:
-            reading.put(before, Role.DENIED, (Role.ASSERTED, Role.NOW, Role.ONCE))
-
-
-_INSTEAD = frozenset(("instead", "rather", "statt", "anstatt", "anstelle"))
-
-
-def _alternates(reading: Reading, cue: Cue) -> bool:
-    """Whether a denial belongs to another one: `neither X nor Y`."""
-    return reading.tokens[cue.start].key in ("neither", "nor", "weder", "noch")
+        end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
+        inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
+        if inside and reading.is_a(cue.start, "instead"):
+            verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))
+            end = next(verbs, end)
+        alternates = reading.is_a(cue.start, "neither")
+        for mention in inside:
+            if mention.start < end:
+                twice = reading.role(mention) == Role.DENIED and not alternates
+                role = Role.TWICE if twice else Role.DENIED
+                reading.assign(mention, role, (*CLAIMED, Role.BEFORE, Role.DENIED))
+        unknown = [name for name in reading.unknown if cue.end <= name.start < end]
+        if not inside and not any(reading.lead(name) < cue.end for name in unknown):
+            reading.assign(_subject(reading, cue), Role.DENIED, CLAIMED)
 
 
 def _scope(reading: Reading, start: int) -> int:
     """Where a denial that begins at `start` ends: at a comma, unless a list with `or` goes on behind it."""
-    found = reading.tokens
-    for place in range(start, len(found)):
-        contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
-        if found[place].text in STOPS_BUT_PARENTHESES or found[place].kind == "break" or contrast:
-            return place
-        if found[place].text == ",":
-            listed = _list_end(reading, place)
-            clause = place + 1 < len(found) and found[place + 1].key == "dass"
-            if listed == place and not clause:
-                return place
-    return len(found)
+    contrasts = {cue.start for cue in reading.of("contrast", "hedge")}
+    for at in range(start, len(reading.tokens)):
+        sign = reading.sign(at)
+        if sign in STOPS_BUT_PARENTHESES or reading.tokens[at].kind == "break" or at in contrasts:
+            return at
+        if sign == "," and reading.key(at + 1) != "dass" and not _list_goes_on(reading, at):
+            return at
+    return len(reading.tokens)
 
 
-def _list_end(reading: Reading, comma: int) -> int:
-    """Whether the names behind a comma belong to a list that ends with `or`: the place of that word."""
-    for place in range(comma + 1, min(len(reading.tokens), comma + 12)):
-        if any(cue.start == place for cue in reading.of("or")) or reading.tokens[place].key in (
-            "nor",
-            "noch",
-        ):
-            between = reading.tokens[comma + 1 : place]
-            verbs = any(reading.words.has("verb", token.key) for token in between)
-            return comma if verbs or any(t.text in STOPS for t in between) else place
-    return comma
+def _list_goes_on(reading: Reading, comma: int) -> bool:
+    """Whether the names behind a comma belong to a list that ends with `or`."""
+    joins = {cue.start for cue in reading.of("or")}
+    for at in range(comma + 1, min(len(reading.tokens), comma + 12)):
+        if at in joins or reading.key(at) in ("nor", "noch"):
+            signs = any(reading.sign(between) in STOPS for between in range(comma + 1, at))
+            return not signs and not reading.has("verb", comma + 1, at)
+    return False
 
 
 def _subject(reading: Reading, cue: Cue) -> Mention | None:
-    """The name of which something is denied: `X is not`, `X, it is said, ...` is not looked at."""
-    before = [each for each in reading.mentions if each.end <= cue.start]
-    if not before or before[-1].possessive:
+    """The name of which something is denied: `X is not`; `X, it is said, ...` is not looked at."""
+    before = [mention for mention in reading.mentions if mention.end <= cue.start][-1:]
+    if not before or before[0].possessive:
         return None
-    last = before[-1]
-    between = reading.tokens[last.end : cue.start]
-    if any(token.text in (",", ";", ":", "(") for token in between) or len(between) > 7:
+    between = range(before[0].end, cue.start)
+    ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
+    pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))
+    longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
+    if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
+        return before[0]  # X is said to be it, but he is not; X, wrongly
+    if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None
-    nouns = {at + 1 for at, token in enumerate(reading.tokens) if reading.words.has("article", token.key)}
-    if any(
-        each.start >= last.end and each.end <= cue.start and each.start not in nouns
-        for each in reading.unknown
-    ):
+    if any(name.start in between and not reading.is_a(name.start - 1, "article") for name in reading.unknown):
         return None
-    first = reading.tokens[cue.start].key
-    contracted = first.endswith("nt") or reading.words.has("verb", first)
-    verb = any(reading.words.has("verb", token.key) for token in between)
-    whole = first in ("nicht", "nie", "niemals") or reading.tokens[cue.end - 1].key in ("longer", "more")
-    return last if verb or contracted or whole or not between else None
+    verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
+    whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"
+    contracted = reading.key(cue.start).endswith("nt")
+    return before[0] if verb or contracted or whole or not between else None
 
 
-_AROUND = frozenset(("near", "outside", "north", "south", "east", "west", "nahe", "ausserhalb"))
-_AROUND |= {"nordlich", "sudlich", "ostlich", "westlich"}
-"""Words of a place that is not the named one."""
-
-
-_FOUNDED = frozenset(("founded", "appointed", "nominated", "gegrundet", "ernannt"))
-"""Words of somebody else's act, unless it is asked about."""
-
-
-def _beside(reading: Reading) -> None:
+def _read_company(reading: Reading) -> None:
     """Names in the company of another one, such as `X, who ran against Y`, and possessives."""
     for cue in reading.of("beside"):
-        for each in reading.mentions:
-            between = reading.tokens[cue.end : each.start]
-            if (
-                each.start < cue.end
-                or sum(t.is_word and not reading.words.has("title", t.key) for t in between) > 1
-            ):
-                continue
-            if reading.stopped(cue.end, each.start):
-                continue
-            first = reading.tokens[cue.start].key
-            of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
-            asked = of_asked_event(reading, cue.start)
-            of |= first in _FOUNDED and not asked and not any(key[:5] == first[:5] for key in reading.asked)
-            others = [other for other in reading.named() if other.start != each.start]
-            around = first in _AROUND
-            around |= cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
-            if asked:
-                break
-            if (
-                around
-                or any(other.start < cue.start for other in others)
-                or (of and (others or cue.end - cue.start > 1))
-            ):
-                reading.put(each, Role.BESIDE)
-                for one, other in pairwise(m for m in reading.mentions if m.start >= each.start):
-                    joined = reading.has_cue("and", one.end, other.start)
-                    if reading.role(one) == Role.BESIDE and joined and side_by_side(reading, one, other):
-                        reading.put(other, Role.BESIDE)
-            break
-    for each in reading.mentions:
-        others = [other for other in reading.named() if other.start != each.start and not other.possessive]
-        if (each.possessive and others) or belongs(reading, each):
-            reading.put(each, Role.BESIDE)
+        company = [mention for mention in reading.mentions if _is_company(reading, cue, mention)][:1]
+        if not company or of_asked_event(reading, cue.start) or not _takes_company(reading, cue, company[0]):
+            continue
+        reading.assign(company[0], Role.BESIDE)
+        for first, second in pairwise(name for name in reading.mentions if name.start >= company[0].start):
+            joined = reading.has_cue("and", first.end, second.start)
+            if reading.role(first) == Role.BESIDE and joined and side_by_side(reading, first, second):
+                reading.assign(second, Role.BESIDE)
+    for mention in reading.mentions:
+        others = [name for name in reading.named() if name.start != mention.start and not name.possessive]
+        if (mention.possessive and others) or belongs(reading, mention):
+            reading.assign(mention, Role.BESIDE)
 
 
-def _opinions(reading: Reading) -> None:
+def _is_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
+    """Whether a name follows a cue, with one word and titles between them at most."""
+    words = [at for at in range(cue.end, mention.start) if reading.tokens[at].is_word]
+    near = sum(not reading.is_a(at, "title") for at in words) <= 1
+    return mention.start >= cue.end and near and not reading.stopped(cue.end, mention.start)
+
+
+def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
+    """Whether somebody else is the one that is spoken of."""
+    first = reading.key(cue.start)
+    if first == "than" and mention.value:  # more than 20
+        return False
+    others = [name for name in reading.named() if name.start != mention.start]
+    begins = cue.start == 0 and reading.sign(mention.end) == ","  # Like X, ...
+    if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
+        return True
+    act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)
+    of = act or reading.key(cue.end - 1) in ("of", "von", "to")
+    return any(name.start < cue.start for name in others) or (of and bool(others or len(cue.span) > 1))
+
+
+def _read_opinions(reading: Reading) -> None:
     """`Some say X, but it is Y`; `X claims to be it, but Y is`."""
     for cue in reading.of("believed"):
-        contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= cue.end]
-        for then in (reading.next(cue), reading.previous(cue, 2, STOPS | {","})):
-            later = [each for each in contrast if then and each.start >= then.end]
-            if later and any(each.start >= later[0].end for each in reading.named()):
-                reading.put(then, Role.DENIED)
+        for name in (reading.next(cue), reading.previous(cue, 2, STOPS | {","})):
+            turns = [
+                turn.end
+                for turn in reading.of("contrast", "hedge", "amended")
+                if name is not None and turn.start >= max(cue.end, name.end)
+            ]
+            turns += [at for at, token in enumerate(reading.tokens) if token.text == ";" and at > cue.end]
+            if turns and any(other.start >= turns[0] for other in reading.named()):
+                reading.assign(name, Role.DENIED)
 
 
-_CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahrend", "obgleich"))
-
-
-def _concessions(reading: Reading) -> None:
+def _read_concessions(reading: Reading) -> None:
     """`Although X claims otherwise, it is Y`."""
     for cue in reading.of("contrast"):
-        then = reading.next(cue, 6)
-        if reading.tokens[cue.start].key not in _CONCEDED or then is None:
-            continue
-        if cue.start and reading.tokens[cue.start - 1].is_word:
-            continue
-        commas = [at for at in range(then.end, len(reading.tokens)) if reading.tokens[at].text == ","]
-        if commas and any(each.start > commas[0] for each in reading.mentions):
-            reading.put(then, Role.BESIDE)
+        name = reading.next(cue, 6)
+        begins = cue.start == 0 or not reading.tokens[cue.start - 1].is_word
+        if name is not None and begins and reading.is_a(cue.start, "conceded"):
+            commas = (at for at in range(name.end, len(reading.tokens)) if reading.sign(at) == ",")
+            comma = next(commas, len(reading.tokens))
+            if any(mention.start > comma for mention in reading.mentions):
+                reading.assign(name, Role.BESIDE)
 
 
-def _refusals(reading: Reading) -> None:
+def _read_refusals(reading: Reading) -> None:
+    """`I don't know whether X is`: left open; `I'm not sure, but X is` is not."""
     refused = reading.of("refused")
     for cue in refused:
-        for each in reading.mentions:
-            if each.start < cue.end:
-                continue
-            free = reading.stopped(cue.end, each.start, STOPS | {","}, ("contrast", "hedge"))
-            doubted = [one for one in reading.of("whether") if cue.end <= one.start < each.start]
-            guess = doubted and reading.stopped(doubted[-1].end, each.start, STOPS, ("contrast", "hedge"))
-            if (doubted and not guess and reading.has("verb", each.end, len(reading.tokens))) or not free:
-                reading.put(each, Role.OPEN, (Role.ASSERTED, Role.NOW, Role.ONCE, Role.DENIED))
-    if refused:
-        for cue in reading.of("whether"):
-            for each in reading.mentions:
-                if cue.end <= each.start and each.end <= refused[-1].start:
-                    reading.put(each, Role.OPEN)
+        for mention in (mention for mention in reading.mentions if mention.start >= cue.end):
+            free = reading.stopped(cue.end, mention.start, STOPS | {","}, ("contrast", "hedge"))
+            doubted = [word for word in reading.of("whether") if cue.end <= word.start < mention.start]
+            guess = doubted and reading.stopped(doubted[-1].end, mention.start, STOPS, ("contrast", "hedge"))
+            if not free or (doubted and not guess and reading.has("verb", mention.end)):
+                reading.assign(mention, Role.OPEN, (*CLAIMED, Role.DENIED))
+    for cue in reading.of("whether") if refused else ():
+        for mention in reading.mentions:
+            if cue.end <= mention.start and mention.end <= refused[-1].start:
+                reading.assign(mention, Role.OPEN)
 
 
-def _corrections(reading: Reading) -> None:
+def _read_corrections(reading: Reading) -> None:
+    """`X, no, Y`: X is taken back."""
     for cue in reading.of("retracted", "amended"):
-        earlier = [each for each in reading.mentions if each.end <= cue.start]
-        if not earlier or not _apart(reading, cue):
-            continue
-        later = [each for each in reading.named() if each.start >= cue.end]
-        said = [each for each in later if reading.role(each) in (Role.ASSERTED, Role.NOW)]
-        if said or (cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1):
-            for each in earlier:
-                reading.put(each, Role.TAKEN_BACK, (Role.ASSERTED, Role.NOW, Role.ONCE))
-
-
-_SHORT = frozenset(("no", "rather", "wait", "nein", "falsch", "halt"))
+        later = [name for name in reading.named() if name.start >= cue.end]
+        last = cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1
+        if _apart(reading, cue) and (last or any(reading.role(name) in HOLDS for name in later)):
+            for mention in reading.mentions:
+                if mention.end <= cue.start:
+                    reading.assign(mention, Role.TAKEN_BACK, CLAIMED)
 
 
 def _apart(reading: Reading, cue: Cue) -> bool:
-    """Whether a cue stands apart, so that `no` is no part of `no doubt`, or is long enough by itself."""
-    after = reading.tokens[cue.end].text if cue.end < len(reading.tokens) else "."
-    before = reading.tokens[cue.start - 1].text if cue.start else "."
-    short = cue.end - cue.start == 1 and reading.tokens[cue.start].key in _SHORT
-    return (
-        after in ",.:;!—–-"
-        if short
-        else before in ",.:;!?—–-(" or after in ",.:;!—–-" or cue.end - cue.start > 1
-    )
+    """Whether a cue is set apart, so that `no` is no part of `no doubt`, or is long enough by itself."""
+    before, after = reading.sign(cue.start - 1) or ".", reading.sign(cue.end) or "."
+    if len(cue.span) == 1 and reading.is_a(cue.start, "short"):
+        return after in ",.:;!—–-"
+    return before in ",.:;!?—–-(" or after in ",.:;!—–-" or len(cue.span) > 1

@@ -102,16 +102,16 @@ def values_in(
     `known_units`: only these are read as units, not any words up to the end of the text.
     """
     dates = dates_in(text, cues)
-    found = [_dated(each) for each in dates] if Kind.DATE in kinds else []
+    values = [_dated(date) for date in dates] if Kind.DATE in kinds else []
     if Kind.AMOUNT not in kinds:
-        return found
-    taken = [each for each in dates if Kind.DATE in kinds or not text[each.start : each.end].isdigit()]
+        return values
+    taken = [date for date in dates if Kind.DATE in kinds or not text[date.start : date.end].isdigit()]
     amounts = [
-        each
-        for each in _amounts(text, cues, language, known_units)
-        if not any(one.start < each.end and each.start < one.end for one in taken)
+        amount
+        for amount in _amounts(text, cues, language, known_units)
+        if not any(date.start < amount.end and amount.start < date.end for date in taken)
     ]
-    return sorted([*found, *(amounts or _ordinals(text, cues))], key=lambda each: each.start)
+    return sorted([*values, *(amounts or _ordinals(text, cues))], key=lambda value: value.start)
 
 
 def _dated(date: Date) -> Value:
@@ -132,20 +132,20 @@ def _pattern(cues: Cues) -> re.Pattern[str]:
 
 def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterator[Value]:
     units, scales = cues.values["unit"], cues.values["scale"]
-    pattern, place = _pattern(cues), 0
-    while match := pattern.search(text, place):
-        place = match.end()
+    pattern, end = _pattern(cues), 0
+    while match := pattern.search(text, end):
+        end = match.end()
         number = _number(match, text, cues, language)
         ordinal = _ordinal_words(cues)
         if number is None or (ordinal and (words := ordinal.match(text, match.start())) and "-" in words[0]):
             continue
-        if half := re.compile(r"\s+and a half\b").match(text, place):
-            number, place = number + Decimal("0.5"), half.end()
-        after = _SCALE.match(text, place)
+        if half := re.compile(r"\s+and a half\b").match(text, end):
+            number, end = number + Decimal("0.5"), half.end()
+        after = _SCALE.match(text, end)
         while after and after[1].casefold() in scales and not _unit_first(after[1], text, after.start(1)):
             number *= Decimal(scales[after[1].casefold()])
-            place = after.end(1)
-            after = _SCALE.match(text, place)
+            end = after.end(1)
+            after = _SCALE.match(text, end)
         if match["minus"] and match["minus"] != "+":
             number = -number
         unit = match["sign"] or ""
@@ -154,12 +154,12 @@ def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterato
         if match["code"]:
             unit = units.get(match["code"].casefold(), match["code"].casefold())
         if not unit:
-            unit, place = _unit(text, place, units, known_units)
-        if re.match(r"\w", text[place : place + 1]) and not unit:
+            unit, end = _unit(text, end, units, known_units)
+        if re.match(r"\w", text[end : end + 1]) and not unit:
             continue  # part of a word, such as 3rd or A380
-        if below := _BELOW.match(text, place):
-            number, place = -abs(number), below.end()
-        yield Value(Kind.AMOUNT, match.start(), place, number=number.normalize(), unit=unit)
+        if below := _BELOW.match(text, end):
+            number, end = -abs(number), below.end()
+        yield Value(Kind.AMOUNT, match.start(), end, number=number.normalize(), unit=unit)
 
 
 def _number(match: re.Match[str], text: str, cues: Cues, language: str) -> Decimal | None:
@@ -189,7 +189,7 @@ def _ordinal_words(cues: Cues) -> re.Pattern[str] | None:
     if "second" not in cues.values["ordinal"]:
         return None
     words = (sorted(cues.values[kind], key=len, reverse=True) for kind in ("number", "ordinal"))
-    tens, units = ("|".join(map(re.escape, each)) for each in words)
+    tens, units = ("|".join(map(re.escape, row)) for row in words)
     return re.compile(rf"\b(?:({tens})[ -])?({units})\b", re.I)
 
 
@@ -203,21 +203,21 @@ def _words(size: int) -> re.Pattern[str]:
     return re.compile(rf"[\s-]?([^\W\d_][\w²]*(?:\s[^\W_][\w²]*){{{size - 1}}})(?!\w)")
 
 
-def _unit(text: str, place: int, units: dict[str, str], known_units: bool) -> tuple[str, int]:
-    """The unit behind a number, and the place behind it; empty if there is none that is known."""
-    behind = text[place : place + 80]
+def _unit(text: str, start: int, units: dict[str, str], known_units: bool) -> tuple[str, int]:
+    """The unit behind a number, and the position behind it; empty if there is none that is known."""
+    behind = text[start : start + 80]
     for sign, unit in _SIGNS.items():
         if behind.lstrip(" ").startswith(sign):
-            return unit, place + len(behind) - len(behind.lstrip(" ")) + len(sign)
+            return unit, start + len(behind) - len(behind.lstrip(" ")) + len(sign)
     for size in (3, 2, 1):
-        match = _words(size).match(text, place)
+        match = _words(size).match(text, start)
         if match and (known := units.get(" ".join(keys_of(match[1])))):
             if per := _PER.match(text, match.end()):
                 return f"{known}/{per[1].casefold()}", per.end()
             return known, match.end()
-    if (of_country := _CURRENCY.match(text, place)) and (known := units.get(of_country[2].casefold())):
+    if (of_country := _CURRENCY.match(text, start)) and (known := units.get(of_country[2].casefold())):
         return f"{of_country[1].casefold()} {known}", of_country.end()
-    rest = text[place:].strip()
+    rest = text[start:].strip()
     if (
         not known_units
         and rest
@@ -225,4 +225,4 @@ def _unit(text: str, place: int, units: dict[str, str], known_units: bool) -> tu
         and re.fullmatch(r"[^\d A-Z][^\dA-Z]{0,40}", rest)
     ):
         return " ".join(keys_of(rest)) or rest, len(text)
-    return "", place
+    return "", start
