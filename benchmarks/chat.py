@@ -107,7 +107,7 @@ def store_rates(folder: Path, count: int) -> list[list[str]]:
             store._connection.execute(f"PRAGMA synchronous = {level}")
             started = time.monotonic()
             for request in requests:
-                store.put(request, "tiny", reply, 1)
+                store.keep(request, "tiny", reply, 1)
             return count / (time.monotonic() - started)
 
     def append(wait: bool) -> float:
