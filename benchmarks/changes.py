@@ -75,6 +75,8 @@ class Change(NamedTuple):
     line: int
     text: tuple[str, str]
     """The lines of the change before and after it, without the blanks around them."""
+    function: int
+    """The number of the first line of the innermost function around it; 0 outside of any."""
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.end :]
@@ -83,6 +85,7 @@ class Change(NamedTuple):
 def changes_of(source: str) -> list[Change]:
     """All changes of a module, in the order of their places."""
     whole = source.encode()
+    functions = _functions(source)
     changes = set()
     for start, end, new in _Finder(source).all():
         changed = whole[:start] + new.encode() + whole[end:]
@@ -91,8 +94,22 @@ def changes_of(source: str) -> list[Change]:
         before, after = (text.decode().strip() for text in lines)
         if changed != whole:
             old, number = whole[start:end].decode(), whole.count(b"\n", 0, start) + 1
-            changes.add(Change(start, end, old, new, number, (before, after)))
+            around = [first for first, last in functions if first <= number <= last]
+            changes.add(Change(start, end, old, new, number, (before, after), max(around, default=0)))
     return sorted(changes)
+
+
+def _functions(source: str) -> list[tuple[int, int]]:
+    """The numbers of the first and the last line of each function, with its decorators."""
+    nodes = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return [
+        (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or node.lineno)
+        for node in nodes
+    ]
 
 
 def can_be_compiled(source: bytes) -> bool:
