@@ -27,6 +27,8 @@ _CALCULATED: dict[type[ast.operator], tuple[str, str]] = {
 }
 _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
+_SHOWS_PROGRESS = "Progress", "tracked", ".advance"
+
 LARGEST = 31
 """Larger numbers are sizes of batches and the like, on which no result depends."""
 
@@ -141,6 +143,12 @@ class _Finder:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return
+        # What a person sees while a command runs, and a check that lengths are equal.
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(_SHOWS_PROGRESS):
+            yield from (change for value in node.args[:1] for change in self._within(value))
+            return
+        if isinstance(node, ast.keyword) and node.arg == "strict":
             return
         if isinstance(node, ast.JoinedStr) or (
             isinstance(node, ast.Constant) and isinstance(node.value, str)

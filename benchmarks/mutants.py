@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, zip_longest
@@ -64,8 +65,8 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "audit": (("audit",), ("audit",)),
 }
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
-NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py"}
-"""Modules of these names hold commands, and pictures of results."""
+NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py", "show.py", "sizes.py"}
+"""Modules of these names hold commands, pictures and prints of results, and estimates before a run."""
 
 Outcomes = dict[str, list[str]]
 """Key of a change -> the tests that failed, or SURVIVED or ENDLESS alone."""
@@ -86,15 +87,22 @@ class Mutant(NamedTuple):
     def can_be_made(self) -> bool:
         return can_be_compiled(self.change.applied((ROOT / PACKAGE / self.module).read_bytes()))
 
-    def in_order(self, tests: Sequence[Test]) -> tuple[list[str], list[str]]:
-        """The tests that may enter the changed function, the fastest first, and all others."""
+    def in_order(self, tests: Sequence[Test], caught: Mapping[str, int]) -> tuple[list[str], list[str]]:
+        """The tests that may enter the changed function and all others, each the fastest first.
+
+        A test that has caught other changes counts as faster by their number.
+        """
         module = self.module
         of_module = {line for test in tests for name, line in test.entered if name == module}
         within = {self.change.function} if self.change.function else of_module
         places = {(module, line) for line in within}
+
+        def cost(test: Test) -> float:
+            return test.seconds / (1 + caught.get(test.name, 0))
+
         near = [test for test in tests if test.starts_programs or not places.isdisjoint(test.entered)]
-        near.sort(key=lambda test: (places.isdisjoint(test.entered), test.seconds))
-        others = [test.name for test in sorted(tests, key=lambda test: test.seconds) if test not in near]
+        near.sort(key=lambda test: (places.isdisjoint(test.entered), cost(test)))
+        others = [test.name for test in sorted(tests, key=cost) if test not in near]
         return [test.name for test in near], others
 
 
@@ -212,6 +220,7 @@ class Checkout:
         self._folder, self._timeout = copied(folder), timeout
         self.tests = Tests(folder)
         self._surveys: dict[str, list[Test]] = {}
+        self._caught: Counter[str] = Counter()
 
     def outcome(self, mutant: Mutant, digests: bool) -> list[str]:
         """The outcome of a change, as in Outcomes; the copy is as before afterwards."""
@@ -224,12 +233,13 @@ class Checkout:
         shutil.rmtree(self._folder / ".hypothesis", ignore_errors=True)
         try:
             _write(path, mutant.change.applied(text))
-            for names in (*mutant.in_order(self._surveys[mutant.room]), None):
+            for names in (*mutant.in_order(self._surveys[mutant.room], self._caught), None):
                 if names is None and digests:
                     failed = self.tests.failed(["tests"], self._timeout, "digests and not slow")
                 else:
                     failed = self.tests.failed(names, self._timeout) if names else []
                 if failed != []:
+                    self._caught.update(failed or ())
                     return [ENDLESS] if failed is None else failed
             return [SURVIVED]
         finally:

@@ -56,7 +56,7 @@ class Drawn:
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
         self.dumps: list[list[Row]] = []
-        held: dict[tuple[int, int, Any], Fact] = {}
+        held: dict[tuple[int, int, Any, bool], Fact] = {}
         self.tenures = {
             (subject, relation): self.successors()
             for subject in SUBJECTS
@@ -67,7 +67,7 @@ class Drawn:
             for subject in SUBJECTS:
                 for relation in (MAYOR, CLUB, WORD, DEATH):
                     for value, start, end in self.tenures.get((subject, relation), ()):
-                        self.state(held, (subject, relation, value), start, end, serial)
+                        self.state(held, (subject, relation, value, False), start, end, serial)
                     times = dice.choice([1, 1, 2])
                     if (subject, relation) in self.tenures:
                         times = dice.random() < 0.1
@@ -90,7 +90,9 @@ class Drawn:
         ends = [*bounds[1:], None if dice.random() < 0.8 else "2020-12-01"]
         return list(zip(dice.sample([*VALUES], len(bounds)), bounds, ends, strict=True))
 
-    def state(self, held: Any, place: tuple[int, int, int], start: str, end: str | None, serial: int) -> None:
+    def state(
+        self, held: Any, place: tuple[int, int, int, bool], start: str, end: str | None, serial: int
+    ) -> None:
         """A statement of a value that held, as a dump has it: mostly from its start on, with a past end."""
         dice, day = self.dice, DATES[serial].isoformat()
         if start < day and dice.random() < 0.85:
@@ -99,14 +101,16 @@ class Drawn:
             given = None if dice.random() < 0.2 else start
             over = end if end and end < day and dice.random() < 0.9 else None
             rank = "preferred" if over is None and dice.random() < 0.15 else "normal"
-            held[place] = Fact(*place, given, over, rank=rank, id=name)
+            held[place] = Fact(*place[:3], given, over, rank=rank, id=name)
         elif dice.random() < 0.15:
             held.pop(place, None)
 
-    def edit(self, held: dict[tuple[int, int, Any], Fact], subject: int, relation: int, serial: int) -> None:
+    def edit(
+        self, held: dict[tuple[int, int, Any, bool], Fact], subject: int, relation: int, serial: int
+    ) -> None:
         dice = self.dice
         value: Any = Date(dice.choice(MOMENTS)) if relation == DEATH else dice.choice([*VALUES, -5, "text"])
-        place, fate = (subject, relation, value), dice.random()
+        place, fate = (subject, relation, value, dice.random() < 0.15), dice.random()
         if fate < 0.3:
             held.pop(place, None)
         elif fate < 0.85:
@@ -117,13 +121,18 @@ class Drawn:
             pit = dice.choice(MOMENTS) if dice.random() < 0.15 else None
             rank = dice.choice(["normal"] * 7 + ["preferred"] * 2 + ["deprecated"])
             odd = relation != DEATH and isinstance(value, int) and value > 604 and dice.random() < 0.5
-            held[place] = Fact(*place, start, end, pit, rank, id=name, snak="somevalue" if odd else "value")
+            held[place] = Fact(
+                *place[:3], start, end, pit, rank, id=name, snak="somevalue" if odd else "value"
+            )
 
     def row(self, fact: Fact, place: int) -> Row:
         dropped = "rank" if fact.rank == "deprecated" else None
         if dropped is None and self.dice.random() < 0.15:
             dropped = self.dice.choice(["restrictive_qualifier", "keep_latest", "preferred", "object"])
         row = fact.row(place, 0, 1) | {"dropped_by": dropped, "pits": None}
+        # Of several starts or ends one may be unknown.
+        row["start_unknown"] |= self.dice.random() < 0.04
+        row["end_unknown"] |= self.dice.random() < 0.04
         return row | ({"object": None, "key": None} if fact.snak != "value" else {})
 
     def interval(self, number: int) -> list[Row]:
