@@ -13,7 +13,6 @@ from support.tables import written
 from support.worlds import UNKNOWN, Date, Fact, Moment, World, time_of
 
 from factdrift.streams import jobs
-from factdrift.streams.asof import write_questions
 from factdrift.tempripple.table_source import make_rows
 from factdrift.updates.classify import UPDATES
 from factdrift.updates.filters import FILTERED
@@ -225,7 +224,7 @@ class Drawn:
         return rows
 
     def questions(self, folder: Path, stream: list[Row], alike: tuple[str, ...], seed: int) -> Any:
-        """The questions that the stage makes, and its two counters."""
+        """The questions that the stage makes, and what it says about them."""
         kinds = [Fact(item, 31, 700 + item % 3) for item in VALUES if item != 604]
         kinds += [Fact(item, SPORT, 710 + item % 2, id=f"Q{item}$s") for item in (1, 2, 600, 602, 603)]
         anywhere = {row["object"] or 0 for dump in self.dumps for row in dump}
@@ -240,7 +239,7 @@ class Drawn:
         new, paths = folder / "new", (folder / "rows.parquet", folder / "classes.parquet")
         make_rows(new / "statements.parquet", new / "entities.parquet", [31, SPORT], *paths)
         pq.write_table(pa.Table.from_pylist(stream), folder / "stream.parquet")
-        job = jobs.AsOf(
+        said = jobs.AsOf(
             stream=folder / "stream.parquet",
             timelines=(folder / "timelines.parquet",),
             rows=(paths[0],),
@@ -251,9 +250,8 @@ class Drawn:
             seed=seed,
             dates=tuple(DATES),
             output=folder / "asof.parquet",
-        )
-        lacking, unsaid = write_questions(job)
-        return pq.read_table(folder / "asof.parquet").to_pylist(), lacking, unsaid
+        ).run()
+        return pq.read_table(folder / "asof.parquet").to_pylist(), said
 
 
 def in_order(row: Row) -> Any:
