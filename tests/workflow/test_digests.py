@@ -19,7 +19,12 @@ UPDATES = (
 BENCHMARKS = (
     *(f"results/klob_{part}.parquet" for part in "cru"),
     *(f"results/KLoB-{part}.jsonl" for part in "cru"),
-    *("results/tempripple.parquet", "results/stream.parquet", "results/asof.parquet"),
+    *(
+        "results/tempripple.parquet",
+        "results/ripples.parquet",
+        "results/stream.parquet",
+        "results/asof.parquet",
+    ),
 )
 # The size of a packed dump depends on the library that packs it.
 ACCOUNTS = (
@@ -44,7 +49,6 @@ def built(folder: Path, *targets: str, **config: Any) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
     folder = built(tmp_path, *UPDATES, *BENCHMARKS, *(each.path for each in ACCOUNTS))
     digests("odd", folder, [*UPDATES, *BENCHMARKS, *ACCOUNTS, *MADE_ON_THE_WAY])
