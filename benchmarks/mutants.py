@@ -7,9 +7,9 @@ Changes are drawn from all modules that decide results, as many from each room a
 over the syntax tree of Python and over SQL in strings (`changes.py`). Each is made in a temporary copy of the
 checkout. The quick tests of its room run until the first one fails: those first that enter the changed
 function, the fastest before others, which a run on the unchanged copy has shown, where all must pass; then
-the others of the room, and with `--digests` the quick tests of digests. A change that fails no test has
-survived: a result could become wrong in this way, and nobody would notice. `mutants.tsv` names the changes
-that leave all results as they are, with the reason; they do not count.
+the others of the room. A change that fails no test has survived: a result could become wrong in this way,
+and nobody would notice. `mutants.tsv` names the changes that leave all results as they are, with the reason;
+they do not count.
 
 With `--outcomes FILE` the outcomes are kept there, and a later run tries only what survived or is new.
 """
@@ -39,16 +39,19 @@ EQUIVALENT = Path(__file__).with_suffix(".tsv")
 SURVIVED, ENDLESS = "survived", "did not end"
 """The outcome of a change if no test failed; one with which tests do not end in time is caught, too."""
 
+DIGESTS = "workflow/test_digests.py"
+"""Tests of all rooms that make products: these, of two small dumps, are what they were."""
+
 ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "statements": (("statements", "wikidata"), ("statements", "wikidata")),
-    "updates": (("updates",), ("updates",)),
-    "neighbors": (("neighbors",), ("neighbors",)),
-    "verbalize": (("verbalize", "words"), ("verbalize", "words")),
-    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff",)),
-    "streams": (("streams",), ("streams",)),
-    "ripples": (("ripples",), ("ripples",)),
-    "klob": (("klob",), ("klob",)),
-    "tempripple": (("tempripple",), ("tempripple",)),
+    "statements": (("statements", "wikidata"), ("statements", "wikidata", DIGESTS)),
+    "updates": (("updates",), ("updates", DIGESTS)),
+    "neighbors": (("neighbors",), ("neighbors", DIGESTS)),
+    "verbalize": (("verbalize", "words"), ("verbalize", "words", DIGESTS)),
+    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff", DIGESTS)),
+    "streams": (("streams",), ("streams", DIGESTS)),
+    "ripples": (("ripples",), ("ripples", DIGESTS)),
+    "klob": (("klob",), ("klob", DIGESTS)),
+    "tempripple": (("tempripple",), ("tempripple", DIGESTS)),
     "verdict": (("verdict",), ("verdict",)),
     "questions": (
         ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
@@ -116,7 +119,6 @@ def main() -> None:
     parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
     parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
-    parser.add_argument("--digests", action="store_true", help="run the quick tests of digests, too")
     add_record(parser)
     options = parser.parse_args()
     mutants = [each for each in drawn(options.seed, options.number) if options.only in ("", each.room)]
@@ -131,7 +133,7 @@ def main() -> None:
             copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout))
         with ThreadPoolExecutor(options.workers) as pool:
             missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
-            outcomes = pool.map(lambda mutant: tried(copies, mutant, options.digests), missing)
+            outcomes = pool.map(lambda mutant: tried(copies, mutant), missing)
             begun = time.monotonic()
             for number, (mutant, outcome) in enumerate(zip(missing, outcomes, strict=True), start=1):
                 known[mutant.key] = outcome
@@ -205,10 +207,10 @@ def copied(to: Path) -> Path:
     return to
 
 
-def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant, digests: bool) -> list[str]:
+def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant) -> list[str]:
     checkout = copies.get()
     try:
-        return checkout.outcome(mutant, digests)
+        return checkout.outcome(mutant)
     finally:
         copies.put(checkout)
 
@@ -222,7 +224,7 @@ class Checkout:
         self._surveys: dict[str, list[Test]] = {}
         self._caught: Counter[str] = Counter()
 
-    def outcome(self, mutant: Mutant, digests: bool) -> list[str]:
+    def outcome(self, mutant: Mutant) -> list[str]:
         """The outcome of a change, as in Outcomes; the copy is as before afterwards."""
         if mutant.room not in self._surveys:
             paths = [f"tests/{name}" for name in ROOMS[mutant.room][1]]
@@ -233,11 +235,8 @@ class Checkout:
         shutil.rmtree(self._folder / ".hypothesis", ignore_errors=True)
         try:
             _write(path, mutant.change.applied(text))
-            for names in (*mutant.in_order(self._surveys[mutant.room], self._caught), None):
-                if names is None and digests:
-                    failed = self.tests.failed(["tests"], self._timeout, "digests and not slow")
-                else:
-                    failed = self.tests.failed(names, self._timeout) if names else []
+            for names in mutant.in_order(self._surveys[mutant.room], self._caught):
+                failed = self.tests.failed(names, self._timeout) if names else []
                 if failed != []:
                     self._caught.update(failed or ())
                     return [ENDLESS] if failed is None else failed

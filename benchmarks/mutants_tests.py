@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, Self
 import pytest
 
 PACKAGE = Path("workflow", "factdrift")
-_AT_ONCE = "not slow"
 _STARTS_A_PROGRAM = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.exec", "socket.connect"})
 """Events of Python's audit by which a test starts a process, or asks one that runs."""
 
@@ -60,12 +59,10 @@ class Tests:
             for name, test in answer["tests"].items()
         ]
 
-    def failed(self, names: Sequence[str], timeout: float, marked: str = _AT_ONCE) -> list[str] | None:
-        """The tests that fail until the run stops, in the order of `names`; None if they do not end in time.
-
-        A run stops at the first failure. `names` may be files and folders, too.
-        """
-        answer = self._ask({"run": list(names), "marked": marked}, timeout)
+    def failed(self, names: Sequence[str], timeout: float) -> list[str] | None:
+        """The first of some tests that fails, as they are run in this order, if any; None if they do not end
+        in time."""
+        answer = self._ask({"run": list(names)}, timeout)
         return None if answer is None else list(answer["failed"])
 
     def close(self) -> None:
@@ -151,7 +148,7 @@ def _forked(request: Mapping[str, Any]) -> Any:
 
 def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
     listener = _Order(request["run"])
-    status = _pytest(listener.files, listener, "-x", "-m", request["marked"])
+    status = _pytest(listener.files, listener, "-x")
     if status != 0 and not listener.failed:
         listener.failed.append(f"pytest ended with {status}")
     return {"failed": listener.failed}
@@ -160,7 +157,7 @@ def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def _survey(paths: Sequence[str]) -> Mapping[str, Any]:
     before = set(sys.modules)
     listener = _Survey()
-    _pytest(paths, listener, "-m", _AT_ONCE)
+    _pytest(paths, listener)
     here = str(Path.cwd())
     modules = [
         name
@@ -172,7 +169,17 @@ def _survey(paths: Sequence[str]) -> Mapping[str, Any]:
 
 def _pytest(paths: Sequence[str], plugin: object, *options: str) -> int:
     base = Path.cwd().with_suffix(".tmp")
-    line = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed", "0", "--basetemp", str(base)]
+    line = [
+        "-q",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed",
+        "0",
+        "--basetemp",
+        str(base),
+    ]
     return int(pytest.main([*line, *options, *dict.fromkeys(paths)], plugins=[plugin]))
 
 
@@ -192,7 +199,7 @@ class _Listener:
 
 
 class _Order(_Listener):
-    """Runs the tests of these names only, in their order; of a file or folder, all tests."""
+    """Runs the tests of these names only, in their order."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
@@ -202,9 +209,8 @@ class _Order(_Listener):
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         yield
-        if any("::" in name for name in self._places):
-            items[:] = [item for item in items if item.nodeid in self._places]
-            items.sort(key=lambda item: self._places[item.nodeid])
+        items[:] = [item for item in items if item.nodeid in self._places]
+        items.sort(key=lambda item: self._places[item.nodeid])
 
 
 class _Survey(_Listener):
