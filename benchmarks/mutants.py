@@ -31,7 +31,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from changes import Change, can_be_compiled, changes_of
-from mutants_tests import PACKAGE, Test, Tests
+from mutants_tests import PACKAGE, KnownTest, WarmTests
 from record import add_record, record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,7 +90,7 @@ class Mutant(NamedTuple):
     def can_be_made(self) -> bool:
         return can_be_compiled(self.change.applied((ROOT / PACKAGE / self.module).read_bytes()))
 
-    def in_order(self, tests: Sequence[Test], caught: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    def in_order(self, tests: Sequence[KnownTest], caught: Mapping[str, int]) -> tuple[list[str], list[str]]:
         """The tests that may enter the changed function and all others, each the fastest first.
 
         A test that has caught other changes counts as faster by their number.
@@ -100,7 +100,7 @@ class Mutant(NamedTuple):
         within = {self.change.function} if self.change.function else of_module
         places = {(module, line) for line in within}
 
-        def cost(test: Test) -> float:
+        def cost(test: KnownTest) -> float:
             return test.seconds / (1 + caught.get(test.name, 0))
 
         near = [test for test in tests if test.starts_programs or not places.isdisjoint(test.entered)]
@@ -220,8 +220,8 @@ class Checkout:
 
     def __init__(self, folder: Path, timeout: float) -> None:
         self._folder, self._timeout = copied(folder), timeout
-        self.tests = Tests(folder)
-        self._surveys: dict[str, list[Test]] = {}
+        self.tests = WarmTests(folder)
+        self._surveys: dict[str, list[KnownTest]] = {}
         self._caught: Counter[str] = Counter()
 
     def outcome(self, mutant: Mutant) -> list[str]:

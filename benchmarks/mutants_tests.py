@@ -1,8 +1,8 @@
 """Runs tests of a copy of the checkout over and over, each time in a fork of one warm process.
 
 The process has loaded the modules that the tests need, but those of the checkout itself, which differ from
-run to run: so a run costs little more than its tests. `Tests` starts the process and asks it; as a program,
-this module is the process.
+run to run: so a run costs little more than its tests. `WarmTests` starts the process and asks it; as a
+program, this module is the process.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _STARTS_A_PROGRAM = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", 
 """Events of Python's audit by which a test starts a process, or asks one that runs."""
 
 
-class Test(NamedTuple):
+class KnownTest(NamedTuple):
     """What a test does on the unchanged checkout."""
 
     name: str
@@ -40,14 +40,14 @@ class Test(NamedTuple):
     """What it does in other processes is not seen."""
 
 
-class Tests:
+class WarmTests:
     """The tests of one copy of the checkout."""
 
     def __init__(self, copy: Path) -> None:
         self._copy = copy
         self._process: subprocess.Popen[str] | None = None
 
-    def survey(self, paths: Sequence[str], timeout: float) -> list[Test]:
+    def survey(self, paths: Sequence[str], timeout: float) -> list[KnownTest]:
         """What each quick test of some files and folders does; ends the program if one of them fails."""
         answer = self._ask({"survey": list(paths)}, timeout)
         if answer is None or answer["failed"] or not answer["tests"]:
@@ -55,7 +55,7 @@ class Tests:
             raise SystemExit(f"{' '.join(paths)}: fails without any change, so that it catches none: {said}")
         self._ask({"load": answer["modules"]}, timeout)
         return [
-            Test(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["starts_programs"])
+            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["starts_programs"])
             for name, test in answer["tests"].items()
         ]
 
