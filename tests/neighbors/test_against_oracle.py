@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections import Counter
 from datetime import date
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +21,8 @@ from support.examples import examples
 from support.tables import written
 from support.worlds import time_of
 
-from factdrift.neighbors import jobs
-from factdrift.neighbors.facts import NEIGHBORS, gather
-from factdrift.neighbors.vectors import make_space
+from factdrift.neighbors import jobs, vectors
+from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.updates.classify import UPDATES
 from factdrift.updates.filters import FILTERED
 
@@ -134,8 +134,10 @@ class Drawn:
         common = {"variant": self.variant, "dates": self.dates, "old_date": OLD, "labels": (supplied,)}
         common |= {"entities": (written(folder / "entities.parquet", LABELS, names),), "updates": updates}
         space, holding = folder / "space", [folder / f"holding{k}.parquet" for k in range(2)]
-        job = jobs.Space(updates=updates, **sides, output=space, variant=self.variant)
-        make_space(job, documents=dice.choice([3, 1000]))
+        with pytest.MonkeyPatch.context() as patch:
+            few = partial(vectors.make_space, documents=dice.choice([3, 1000]))
+            patch.setattr(vectors, "make_space", few)
+            jobs.Space(updates=updates, **sides, output=space, variant=self.variant).run()
         for bucket, path in zip(sides["old"], holding, strict=True):
             jobs.Holding(old=bucket, output=path, **common).run()
         search = {"updates": updates, "space": space, "holding": tuple(holding)}
@@ -144,7 +146,7 @@ class Drawn:
             walk = {"candidates": candidates, "facts": facts, "part": f"{k}-of-3"}
             jobs.Search(output=path, **search, **walk).run()
         nearest = folder / "nearest.parquet"
-        gather(parts, nearest)
+        jobs.Gather(parts=tuple(parts), output=nearest).run()
         replacements = [row for row in self.updates if row["dropped_by"] is None and row["is_replace"]]
         pool = written(folder / "replacements.parquet", UPDATES, replacements[::2])
         drawn = folder / "random.parquet"

@@ -34,9 +34,9 @@ def fitted(bags: list[list[int]]) -> Counts:
     )
 
 
-def nearest(queries, corpus, number, **sizes) -> list[Neighbors]:
+def nearest(queries, corpus, number, *sizes: int) -> list[Neighbors]:
     having = np.bincount(corpus.indices, minlength=corpus.shape[1]).astype(np.int32)
-    return list(nearest_of(queries, corpus, having, number, Sizes(**sizes)))
+    return list(nearest_of(queries, corpus, having, number, Sizes(*sizes)))
 
 
 @settings(max_examples=examples(60))
@@ -64,8 +64,7 @@ def test_equals_scikit_learn(bags, others):
 def test_does_not_depend_on_blocks(bags, blocks):
     corpus = vectors(fitted(bags), bags)
     whole = nearest(corpus, corpus, 4)
-    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "held": blocks}
-    single = nearest(corpus, corpus, 4, **small)
+    single = nearest(corpus, corpus, 4, blocks, 1 + blocks % 3, blocks - 1, blocks)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()
