@@ -66,7 +66,7 @@ class Drawn:
         self.new = [self.later(row) for row in self.old if dice.random() < 0.8]
         self.new += [row for subject in BORN for row in self.statements(subject)]
         self.updates = [row for subject in (*SUBJECTS, *BORN, 99) for row in self.triples(subject)]
-        self.labels = {each: f"Q{each}" for each in (*SUBJECTS, *CLASSES, *BORN) if each not in NAMELESS}
+        self.labels = {item: f"Q{item}" for item in (*SUBJECTS, *CLASSES, *BORN) if item not in NAMELESS}
         self.labels[BLANK_NAME] = "The ____"
         self.supplied = {SUPPLIED_BLANK: "New ____", SUPPLIED: "Named"}
 
@@ -265,19 +265,19 @@ class Plain:
         ordered = [pool[key] for key in sorted(pool, key=lambda key: key[:3])]
         rows = []
         for subject, relation in self.groups:
-            places = list(range(len(ordered)))
-            for step in range(len(places)):
+            order = list(range(len(ordered)))
+            for step in range(len(order)):
                 digest = hashlib.sha256(f"{seed}:{subject}:{relation}:{step}".encode()).digest()
-                other = step + int.from_bytes(digest[:16], "big") % (len(places) - step)
-                places[step], places[other] = places[other], places[step]
+                other = step + int.from_bytes(digest[:16], "big") % (len(order) - step)
+                order[step], order[other] = order[other], order[step]
             avoided = {subject, *self.changed(subject, relation)}
             drawn = [
                 ordered[place]
-                for place in places
+                for place in order
                 if avoided.isdisjoint((ordered[place]["neighbor"], ordered[place]["object"]))
             ]
-            found = [(row, self.similarity(subject, row["neighbor"])) for row in drawn[:facts]]
-            rows += numbered(subject, relation, found)
+            chosen = [(row, self.similarity(subject, row["neighbor"])) for row in drawn[:facts]]
+            rows += numbered(subject, relation, chosen)
         return rows
 
     def sharing(self, role: str, candidates: int, facts: int, seed: int) -> list[Row]:
@@ -315,8 +315,8 @@ class Plain:
                 if key[0] not in (subject, *ends.values()) and (key[0], relation, ends[other]) not in stated
             ]
             mine.sort(key=lambda key: (key not in lasting, -self.similarity(subject, key[0]), key[0]))
-            found = [(stated[key], self.similarity(subject, key[0])) for key in mine[:facts]]
-            rows += numbered(subject, relation, found)
+            chosen = [(stated[key], self.similarity(subject, key[0])) for key in mine[:facts]]
+            rows += numbered(subject, relation, chosen)
         return rows
 
 
@@ -325,12 +325,12 @@ def rank(row: Row) -> Any:
     return row["rank"] != "preferred", row["statement"].upper(), row["position"]
 
 
-def numbered(subject: int, relation: int, found: list[tuple[Row, float]]) -> list[Row]:
+def numbered(subject: int, relation: int, chosen: list[tuple[Row, float]]) -> list[Row]:
     return [
         {"subject": subject, "property": relation, "rank_no": number, "similarity": similarity}
         | {"neighbor": row.get("neighbor", row["subject"]), "relation": row.get("relation", row["property"])}
         | {name: row[name] for name in ("statement", "object", "datatype", "json", "key", "pit")}
-        for number, (row, similarity) in enumerate(found, start=1)
+        for number, (row, similarity) in enumerate(chosen, start=1)
     ]
 
 

@@ -55,16 +55,16 @@ class Dating:
         for (subject, relation), chain in self.kept.items():
             for link, (number, update) in enumerate(sorted(chain.items()), start=1):
                 objects = [self.change((subject, relation), number, row) for row in update]
-                for each, row in zip(objects, update, strict=True):
-                    each |= self.fate(list(chain.values()), link, row)
+                for change, row in zip(objects, update, strict=True):
+                    change |= self.fate(list(chain.values()), link, row)
                 labels = [row["label"] for row in update]
                 says = "new" if "new" in labels else "obsolete"
-                own = [each for each, label in zip(objects, labels, strict=True) if label == says]
+                own = [change for change, label in zip(objects, labels, strict=True) if label == says]
                 first = sorted(own, key=dated_first)[0]
-                ends = [each["superseded_by"] for each in own]
+                ends = [change["superseded_by"] for change in own]
                 row = {"interval": number, "subject": subject, "property": relation, "link": link}
                 row |= {**first, "links": len(chain), "changes": objects}
-                row["reverts"] = any(each["reverts"] for each in objects)
+                row["reverts"] = any(change["reverts"] for change in objects)
                 row["superseded_by"] = None if None in ends else sorted(ends)[-1]
                 rows.append(row)
         return sorted(rows, key=lambda row: (row["interval"], row["subject"], row["property"]))
@@ -111,15 +111,15 @@ class Dating:
                     return "end", end
         if inside(row[f"{side}_end"]):
             return "end", row[f"{side}_end"]
-        new = [each for each in self.kept[group][number] if each["label"] == "new"]
-        began = [self.dated(group, number, each) for each in new]
+        new = [triple for triple in self.kept[group][number] if triple["label"] == "new"]
+        began = [self.dated(group, number, triple) for triple in new]
         dates = sorted((time for _, time in began if time), key=lambda time: (time["first"], time["last"]))
         return ("replacement", dates[0]) if dates else ("interval", None)
 
     def created(self, subject: int, number: int) -> Row | None:
         """The date of the new dump that made a subject new."""
         days = [row["created"] for row in self.drawn.born if row["id"] == subject]
-        births = [fact for place, fact in enumerate(self.drawn.births) if place % 5 != 4]
+        births = [fact for position, fact in enumerate(self.drawn.births) if position % 5 != 4]
         times = [time_of(fact.o.text) for fact in births if fact.s == subject]
         return next((time for time in times if days and days[0] in (time["first"], time["written"])), None)
 
@@ -133,8 +133,8 @@ class Dating:
             return number
         statement = row["old_statement"]
         for before in range(number - 1, 0, -1):
-            for place, earlier in self.all[group]:
-                if place == before and earlier["new_statement"] == statement:
+            for position, earlier in self.all[group]:
+                if position == before and earlier["new_statement"] == statement:
                     if earlier["change"] == "F+":
                         return before
                     statement = earlier["old_statement"]
@@ -146,17 +146,19 @@ class Dating:
         """Whether an object comes back, and the first later link that says the opposite of it."""
 
         def says(update: list[Row]) -> str | None:
-            labels = [each["label"] for each in update if (each["datatype"], each["key"]) == value]
+            labels = [triple["label"] for triple in update if (triple["datatype"], triple["key"]) == value]
             if labels:
                 return "ended" if labels[-1] == "obsolete" else "holds"
-            ends = update[0]["relation_is_temp_func"] and any(each["label"] == "new" for each in update)
+            ends = update[0]["relation_is_temp_func"] and any(triple["label"] == "new" for triple in update)
             return "ended" if ends else None
 
         value = row["datatype"], row["key"]
-        last = [each["label"] for each in chain[link - 1] if (each["datatype"], each["key"]) == value][-1]
-        earlier = [said for said in map(says, chain[: link - 1]) if said]
-        triples = [each for update in chain[: link - 1] for each in update]
-        mentioned = any((each["datatype"], each["key"]) == value for each in triples)
+        last = [
+            triple["label"] for triple in chain[link - 1] if (triple["datatype"], triple["key"]) == value
+        ][-1]
+        earlier = [verdict for verdict in map(says, chain[: link - 1]) if verdict]
+        triples = [triple for update in chain[: link - 1] for triple in update]
+        mentioned = any((triple["datatype"], triple["key"]) == value for triple in triples)
         opposite = {"new": "ended", "obsolete": "holds"}.get(last)
         after = enumerate(chain[link:], start=link + 1)
         later = [number for number, update in after if says(update) == opposite]
@@ -181,7 +183,7 @@ class Timelines:
 
     def rows(self) -> Iterator[Row]:
         for group in self.groups:
-            for value, certain, possible, doubted, dated in self.held(group):
+            for value, certain, possible, doubted, dated in self.tenures(group):
                 first, last = possible
                 yield {
                     **dict(zip(("subject", "property"), group, strict=True)),
@@ -229,20 +231,20 @@ class Timelines:
         for number in range(len(DAYS)):
             present = self.stated(group, number)
             next_: list[list[Row] | None] = [None] * len(present)
-            for place, row in enumerate(present):
+            for position, row in enumerate(present):
                 for history in going:
                     same = history[-1]["statement"], history[-1]["value"]
                     if same == (row["statement"], row["value"]):
-                        next_[place] = history
-            for place, row in enumerate(present):
-                if next_[place] is None:
+                        next_[position] = history
+            for position, row in enumerate(present):
+                if next_[position] is None:
                     for history in going:
                         before = history[-1]
                         if any(history is other for other in next_) or before["value"] != row["value"]:
                             continue
                         starts = before["from"], row["from"]
                         if not before["to"] or not all(starts) or starts[0] == starts[1]:
-                            next_[place] = history
+                            next_[position] = history
                             break
             done += [history for history in going if not any(history is other for other in next_)]
             going = [
@@ -252,7 +254,7 @@ class Timelines:
             ]
         return [*done, *going]
 
-    def held(self, group: Group) -> list[tuple[Any, ...]]:
+    def tenures(self, group: Group) -> list[tuple[Any, ...]]:
         return [self.of_history(group, history) for history in self.histories(group)]
 
     def of_history(self, group: Group, history: list[Row]) -> tuple[Any, ...]:
@@ -302,8 +304,8 @@ class Timelines:
         return self.ended.get((*group, last["dump"] + 1, last["value"]))
 
 
-def says(held: list[tuple[Any, ...]], value: int, first: int, last: int) -> str:
-    own = [(certain, possible) for of, certain, possible, *_ in held if of == value]
+def says(tenures: list[tuple[Any, ...]], value: int, first: int, last: int) -> str:
+    own = [(certain, possible) for of, certain, possible, *_ in tenures if of == value]
     if any(certain and certain[0] <= first and last <= certain[1] for certain, _ in own):
         return "correct"
     return "unclear" if any(begin <= last and first <= end for _, (begin, end) in own) else "wrong"

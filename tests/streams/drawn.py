@@ -55,7 +55,7 @@ class Drawn:
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
         self.dumps: list[list[Row]] = []
-        held: dict[tuple[int, int, Any, bool], Fact] = {}
+        current: dict[tuple[int, int, Any, bool], Fact] = {}
         self.tenures = {
             (subject, relation): self.successors()
             for subject in SUBJECTS
@@ -66,15 +66,15 @@ class Drawn:
             for subject in SUBJECTS:
                 for relation in (MAYOR, CLUB, WORD, DEATH):
                     for value, start, end in self.tenures.get((subject, relation), ()):
-                        self.state(held, (subject, relation, value, False), start, end, serial)
+                        self.state(current, (subject, relation, value, False), start, end, serial)
                     times = dice.choice([1, 1, 2])
                     if (subject, relation) in self.tenures:
                         times = dice.random() < 0.1
                     for _ in range(times):
-                        self.edit(held, subject, relation, serial)
-            facts = sorted(held.values(), key=lambda fact: (fact.s, str(fact.id)))
+                        self.edit(current, subject, relation, serial)
+            facts = sorted(current.values(), key=lambda fact: (fact.s, str(fact.id)))
             self.dumps.append([self.row(fact, place) for place, fact in enumerate(facts)])
-        self.facts = list(held.values())
+        self.facts = list(current.values())
         self.born = [
             {"id": subject, "property": BIRTH, "created": time["last" if dice.random() < 0.2 else "written"]}
             for subject, time in ((subject, time_of(dice.choice(MOMENTS))) for subject in SUBJECTS[:3])
@@ -90,37 +90,37 @@ class Drawn:
         return list(zip(dice.sample([*VALUES], len(bounds)), bounds, ends, strict=True))
 
     def state(
-        self, held: Any, place: tuple[int, int, int, bool], start: str, end: str | None, serial: int
+        self, current: Any, place: tuple[int, int, int, bool], start: str, end: str | None, serial: int
     ) -> None:
         """A statement of a value that held, as a dump has it: mostly from its start on, with a past end."""
         dice, day = self.dice, DATES[serial].isoformat()
         if start < day and dice.random() < 0.85:
-            before = held.get(place)
+            before = current.get(place)
             name = before.id if before and dice.random() < 0.9 else f"Q{place[0]}${dice.random():.6f}"
             given = None if dice.random() < 0.2 else start
             over = end if end and end < day and dice.random() < 0.9 else None
             rank = "preferred" if over is None and dice.random() < 0.15 else "normal"
-            held[place] = Fact(*place[:3], given, over, rank=rank, id=name)
+            current[place] = Fact(*place[:3], given, over, rank=rank, id=name)
         elif dice.random() < 0.15:
-            held.pop(place, None)
+            current.pop(place, None)
 
     def edit(
-        self, held: dict[tuple[int, int, Any, bool], Fact], subject: int, relation: int, serial: int
+        self, current: dict[tuple[int, int, Any, bool], Fact], subject: int, relation: int, serial: int
     ) -> None:
         dice = self.dice
         value: Any = Date(dice.choice(MOMENTS)) if relation == DEATH else dice.choice([*VALUES, -5, "text"])
         place, fate = (subject, relation, value, dice.random() < 0.15), dice.random()
         if fate < 0.3:
-            held.pop(place, None)
+            current.pop(place, None)
         elif fate < 0.85:
-            same = held.get(place)
+            same = current.get(place)
             name = same.id if same and dice.random() < 0.7 else f"Q{subject}${dice.random():.6f}"
             start = same.start if same and dice.random() < 0.6 else any_moment(dice)
             end = any_moment(dice) if dice.random() < 0.5 else None
             pit = dice.choice(MOMENTS) if dice.random() < 0.15 else None
             rank = dice.choice(["normal"] * 7 + ["preferred"] * 2 + ["deprecated"])
             odd = relation != DEATH and isinstance(value, int) and value > 604 and dice.random() < 0.5
-            held[place] = Fact(
+            current[place] = Fact(
                 *place[:3], start, end, pit, rank, id=name, snak="somevalue" if odd else "value"
             )
 
@@ -239,7 +239,7 @@ class Drawn:
         new, paths = folder / "new", (folder / "rows.parquet", folder / "classes.parquet")
         make_rows(new / "statements.parquet", new / "entities.parquet", [31, SPORT], *paths)
         pq.write_table(pa.Table.from_pylist(stream), folder / "stream.parquet")
-        said = jobs.AsOf(
+        report = jobs.AsOf(
             stream=folder / "stream.parquet",
             timelines=(folder / "timelines.parquet",),
             rows=(paths[0],),
@@ -251,7 +251,7 @@ class Drawn:
             dates=tuple(DATES),
             output=folder / "asof.parquet",
         ).run()
-        return pq.read_table(folder / "asof.parquet").to_pylist(), said
+        return pq.read_table(folder / "asof.parquet").to_pylist(), report
 
 
 def in_order(row: Row) -> Any:

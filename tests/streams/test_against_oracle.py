@@ -47,7 +47,7 @@ class Questions:
         for row in stream:
             if any(each["id"] for each in row["objects"]):
                 self.chains.setdefault(row["chain"], []).append(row)
-        self.held = {f"Q{s}-P{p}": timelines.held((s, p)) for s, p in timelines.groups}
+        self.tenures = {f"Q{s}-P{p}": timelines.tenures((s, p)) for s, p in timelines.groups}
         self.unsaid: Counter[str] = Counter()
         self.pools: dict[str, dict[int, list[int]]] = {}
         self.labels: dict[tuple[str, int, int], str] = {}
@@ -77,7 +77,7 @@ class Questions:
                 yield from self.of_chain(name, subject, relation, of_past)
 
     def of_chain(self, name: str, subject: int, relation: int, of_past: str) -> Iterator[Row]:
-        rows, held = self.chains[name], self.held[name]
+        rows, tenures = self.chains[name], self.tenures[name]
         newest_link = max(rows, key=lambda row: row["link"])
         called, prompt = newest_link["subject"]["label"], newest_link["update_prompt"]
         past = of_past.format(called)
@@ -89,17 +89,17 @@ class Questions:
             if item not in leaking:
                 own[item] = min(own.get(item, each["label"]), each["label"])
         named: dict[int, str] = {}
-        for item in sorted({value for value, *_ in held} - leaking - {0}):
+        for item in sorted({value for value, *_ in tenures} - leaking - {0}):
             label = own.get(item, None if item == NAMELESS else NAMES[item])
             if label and (item in own or f" {words(label)} " not in f" {words(called)} "):
                 named[item] = label
-        certain = sorted(((span[1], span[0], value) for value, span, *_ in held if span), reverse=True)
-        if not any(dated and not doubted for *_, doubted, dated in held) or not certain:
+        certain = sorted(((span[1], span[0], value) for value, span, *_ in tenures if span), reverse=True)
+        if not any(dated and not doubted for *_, doubted, dated in tenures) or not certain:
             return
         newest = certain[0][2]
         if newest not in named:
             return
-        now = {value for value, *_ in held if says(held, value, DAYS[-1], DAYS[-1]) == "correct"}
+        now = {value for value, *_ in tenures if says(tenures, value, DAYS[-1], DAYS[-1]) == "correct"}
         before = next((value for *_, value in certain if value not in now), None)
 
         def sentence(first: int, last: int, precision: str) -> str:
@@ -114,12 +114,12 @@ class Questions:
         context = sentence(certain[0][0], certain[0][0], "day").removesuffix("____")
         context += named[newest].removesuffix(".") + "."
         for value in sorted(named.keys() & own.keys()):
-            spans = [span for of, span, *_ in held if of == value and span]
+            spans = [span for of, span, *_ in tenures if of == value and span]
             if not spans:
                 continue
             longest = min(spans, key=lambda span: (ordinal(span[0]) - ordinal(span[1]), span[0]))
             for precision, first, last in dates(longest):
-                verdicts = {of: says(held, of, first, last) for of, *_ in held}
+                verdicts = {of: says(tenures, of, first, last) for of, *_ in tenures}
                 if verdicts.pop(value) != "correct" or {*verdicts.values()} - {"wrong"}:
                     continue
                 text = f"{first // 10_000:04d}-{first // 100 % 100:02d}-{first % 100:02d}"
@@ -137,7 +137,7 @@ class Questions:
                     "as_of": datetime.date(last // 10_000, last // 100 % 100, last % 100),
                     "context": context,
                     "question": sentence(first, last, precision),
-                    **self.options(name, value, named, held, aliases, item_id),
+                    **self.options(name, value, named, tenures, aliases, item_id),
                     "answer_label": named[value],
                     "answer_aliases": aliases,
                     "discriminates": value != newest,
@@ -150,11 +150,11 @@ class Questions:
                 }
 
     def options(
-        self, name: str, value: int, named: dict[int, str], held: Any, aliases: list[str], item_id: str
+        self, name: str, value: int, named: dict[int, str], tenures: Any, aliases: list[str], item_id: str
     ) -> Row:
         subject, relation = name[1:].split("-P")
         refused = {words(each) for each in (named[value], *aliases)}
-        others = {of for of, _, _, doubted, _ in held if not doubted and of in named and of != value}
+        others = {of for of, _, _, doubted, _ in tenures if not doubted and of in named and of != value}
         by_name: dict[str, int] = {}
         for other in sorted(others, key=lambda other: digest(self.seed, item_id, other)):
             if words(named[other]) not in refused:
@@ -164,7 +164,7 @@ class Questions:
         drawn, alike, size = self.drawn_from_pool(
             (int(subject), relation, value),
             refused | named_otherwise,
-            {of for of, *_ in held},
+            {of for of, *_ in tenures},
             item_id,
             3 - len(wrong),
         )
@@ -177,7 +177,7 @@ class Questions:
         return row | {
             "options": [label for _, label, _ in order],
             "option_ids": [f"Q{item}" for item, _, _ in order],
-            "option_verdicts": [said for *_, said in order],
+            "option_verdicts": [report for *_, report in order],
             "answer_index": order.index(right),
             "flags": [] if alike == len(drawn) else ["other_kind"],
         }
@@ -203,10 +203,10 @@ class Questions:
             return (int.from_bytes(hashlib.sha256(text).digest()[:8], "big") + 0.5) / 2.0**64
 
         def rank(item: int) -> int:
-            for place, kinds in enumerate(self.kinds(subject, value)):
-                theirs = set().union(*(self.kinds(other, item)[place] for other in pool[item]))
+            for position, kinds in enumerate(self.kinds(subject, value)):
+                theirs = set().union(*(self.kinds(other, item)[position] for other in pool[item]))
                 if kinds and theirs:
-                    return place if kinds & theirs else len(self.alike)
+                    return position if kinds & theirs else len(self.alike)
             return len(self.alike)
 
         order = sorted(free, key=lambda item: (rank(item), -math.log(chance(item)) / weights[item]))
@@ -247,12 +247,12 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     assert ordered(timelines) == ordered(plain.rows())
     alike = [("P641", "P31"), ("P31",), ()][seed % 3]
     stream = drawn.stream(links)
-    asked, said = drawn.questions(tmp_path, stream, alike, seed)
+    asked, report = drawn.questions(tmp_path, stream, alike, seed)
     questions = Questions(stream, plain, alike, seed)
     assert asked == [*questions.rows()]
     alone = [row for row in asked if not row["open_only"] and "wrong" not in row["option_verdicts"]]
     counts = [len(asked), sum(row["open_only"] for row in asked), len(alone), *questions.unsaid.values()]
-    assert [int(number) for number in re.findall(r"^(?:P\d+: )?(\d+) ", said, re.MULTILINE)] == [
+    assert [int(number) for number in re.findall(r"^(?:P\d+: )?(\d+) ", report, re.MULTILINE)] == [
         count for count in counts if count
     ]
     assert len(links) > 20

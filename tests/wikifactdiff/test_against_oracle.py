@@ -137,7 +137,7 @@ class Drawn:
         dice, rows = self.dice, []
         for subject, relation in sorted({(row["subject"], row["property"]) for row in self.triples}):
             places = dice.sample(range(1, 10), dice.choice([0, 1, 3]))
-            for place in places:
+            for position in places:
                 asked = dice.choice([relation, relation, P6])
                 value: Any = dice.choice(OBJECTS)
                 more = {"relation": asked, "similarity": dice.choice([0.5, 0.75, 0.123456789])}
@@ -145,7 +145,7 @@ class Drawn:
                     pit, precision = dice.choice([*PITS])
                     more |= {"key": dice.choice(AMOUNTS), "pit": dice.choice([None, time(pit, precision)])}
                     value = None
-                rows.append(near(subject, relation, place, dice.choice([*SUBJECTS, 20]), value, **more))
+                rows.append(near(subject, relation, position, dice.choice([*SUBJECTS, 20]), value, **more))
         return rows
 
     def tables(self) -> dict[str, list[Row]]:
@@ -209,8 +209,8 @@ class Plain:
     def asked(self, item: int, answers: list[str]) -> str:
         called = self.called(item)
         text = called["description"]
-        told = any(answer.lower() in (text or "").lower() for answer in answers)
-        if self.unique and item in self.ambiguous and text and "____" not in text and not told:
+        tells_answer = any(answer.lower() in (text or "").lower() for answer in answers)
+        if self.unique and item in self.ambiguous and text and "____" not in text and not tells_answer:
             return f"{called['label']} ({text})"
         return str(called["label"])
 
@@ -239,11 +239,11 @@ class Plain:
             if not self.label(row["neighbor"]) or not value["label"]:
                 continue
             sentences = self.sentences(row["relation"])
-            place = int(chance(name, self.seed, *group, row["rank_no"]) * len(sentences))
+            position = int(chance(name, self.seed, *group, row["rank_no"]) * len(sentences))
             asked = self.asked(row["neighbor"], [value["label"]])
             day = self.day(row.get("pit")) if row["object"] is None else None
             dist = round(1 - row["similarity"], 9)
-            object_ = {"object": value, "prompt": self.cloze(sentences[place], asked, day), "dist": dist}
+            object_ = {"object": value, "prompt": self.cloze(sentences[position], asked, day), "dist": dist}
             object_["raw"] = f"+{row['key']}" if row["object"] is None else f"Q{row['object']}"
             facts.append(
                 {
@@ -368,8 +368,8 @@ def test_replacements_are_drawn_by_their_hashes(seed: int, tmp_path: Path) -> No
         subjects = {row["subject"] for row in kept if row["property"] == relation}
         order = sorted(subjects, key=lambda subject, of=relation: digest("undersample", seed, subject, of))
         wanted += [(each, relation) for each in order[: math.ceil(len(order) / factors.get(relation, 1))]]
-    found = [tuple(row.values()) for row in pq.read_table(output).to_pylist()]
-    assert found == sorted(wanted)
+    groups = [tuple(row.values()) for row in pq.read_table(output).to_pylist()]
+    assert groups == sorted(wanted)
     assert count == len(wanted)
 
 
@@ -394,7 +394,7 @@ def test_popularity_is_that_of_the_definition(seed: int, tmp_path: Path) -> None
     folder = tmp_path / "views"
     folder.mkdir()
     titles = sorted({row["title"] for row in known.values() if row["title"] and row["title"] != "Item 9"})
-    for place, month in enumerate(days[-months:]):
+    for position, month in enumerate(days[-months:]):
         lines = []
         for title in titles:
             for access in ("desktop", "mobile-web"):
@@ -403,7 +403,7 @@ def test_popularity_is_that_of_the_definition(seed: int, tmp_path: Path) -> None
                     lines.append(f"en.wikipedia {title.replace(' ', '_')} 7 {access} {count} A{count}")
                     for item, row in known.items():
                         if row["title"] == title:
-                            views.setdefault(item, [0] * months)[place] += count
+                            views.setdefault(item, [0] * months)[position] += count
         text = "".join(f"{line}\n" for line in lines)
         (folder / f"pageviews-{month}-user.bz2").write_bytes(bz2.compress(text.encode()))
     tables = {side: written(tmp_path / f"{side}.parquet", ENTITIES, rows) for side, rows in entities.items()}
