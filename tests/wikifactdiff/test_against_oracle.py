@@ -308,7 +308,7 @@ class Plain:
         }
 
 
-@pytest.mark.parametrize("seed", range(examples(24)))
+@pytest.mark.parametrize("seed", range(examples(16)))
 def test_records_are_those_of_the_definition(seed: int, build: Build, tmp_path: Path) -> None:
     drawn = Drawn(seed)
     labels = tmp_path / "labels.tsv"
