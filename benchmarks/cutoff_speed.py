@@ -21,8 +21,7 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.questions.cutoff import read_chains, with_dates
-from factdrift.evaluation.ways.cutoff import others_of
+from factdrift.evaluation.questions.cutoff import others_of, read_chains, with_dates
 from factdrift.models import options
 from factdrift.models.alignment import align
 from factdrift.models.loading import load, places_and_type

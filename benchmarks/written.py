@@ -25,7 +25,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from factdrift.core.keys import read_settings
-from factdrift.evaluation.plan import Asked
+from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.session import Session
@@ -43,7 +43,9 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def seconds(ask: Callable[..., Any], session: Session, asked: list[Asked]) -> tuple[float, float, list[Any]]:
+def seconds(
+    ask: Callable[..., Any], session: Session, asked: list[PlannedQuestion]
+) -> tuple[float, float, list[Any]]:
     """Seconds of the clock and of the processor, and the rows."""
     clock, processor = time.perf_counter(), time.process_time()
     rows = list(ask(session, asked, {}))
@@ -76,9 +78,11 @@ def main() -> None:
             AutoTokenizer.from_pretrained(model).save_pretrained(folder / "model")
             model = str(folder / "model")
         loaded = load(model, dtype=options.dtype)
-    scored = [Asked(each) for each in questions if "loglik" in each.ways and each.role in OWN]
+    scored = [PlannedQuestion(each) for each in questions if "loglik" in each.ways and each.role in OWN]
     to_write = [
-        Asked(replace(each, long=False)) for each in questions if "written" in each.ways and each.role in OWN
+        PlannedQuestion(replace(each, long=False))
+        for each in questions
+        if "written" in each.ways and each.role in OWN
     ]
     for tokens in options.tokens:
         settings = read_settings(json.dumps({"written_tokens": tokens}), Settings, "edit")

@@ -20,7 +20,14 @@ from factdrift.evaluation.ability.record import Ability as Measured
 from factdrift.evaluation.ability.record import AbilitySettings, write_ability
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
-from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
+from factdrift.evaluation.probing import (
+    OfMethodValues,
+    OfQuestions,
+    OfSelection,
+    RunsMethod,
+    Strict,
+    read_shard,
+)
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
@@ -34,7 +41,7 @@ Layout = Annotated[
 ]
 
 
-class Dataset(Choosing, command="edit dataset"):
+class Dataset(OfSelection, command="edit dataset"):
     """Convert the updates of a dataset to edits with probes."""
 
     dataset: Path
@@ -50,7 +57,7 @@ class Dataset(Choosing, command="edit dataset"):
         return f"{self.output}: {write_edits(self.dataset, self.output, self.choice()):,} edits"
 
 
-class StreamEdits(Choosing, command="edit stream-edits"):
+class StreamEdits(OfSelection, command="edit stream-edits"):
     """Convert the updates of a stream to edits in their order."""
 
     stream: Path
@@ -62,7 +69,7 @@ class StreamEdits(Choosing, command="edit stream-edits"):
         return f"{self.output}: {write_stream_edits(self.stream, self.output, self.choice()):,} edits"
 
 
-class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
+class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
     """Sample texts to put before the prompts of rome or memit."""
 
     method: Annotated[str, "rome, memit or one of your own"]
@@ -123,7 +130,7 @@ class Ability(RunsModel, command="edit ability", beside="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
+class MendTrain(RunsModel, OfMethodValues, command="edit mend-train", beside="words"):
     """Train MEND's editor for a model, on subjects that are not edited."""
 
     dataset: Annotated[Path, "such as wfd_repl.parquet"]
@@ -151,7 +158,7 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
             write_tensors(self.output, {}, {"skipped": str(error)})
 
 
-class MendImport(RunsModel, Adjusted, command="edit mend-import"):
+class MendImport(RunsModel, OfMethodValues, command="edit mend-import"):
     """Convert a published MEND checkpoint."""
 
     checkpoint: Annotated[Path, "such as mend-10tok-gpt-j-6b.pt", Flag(by_place=True)]
@@ -171,7 +178,7 @@ class MendImport(RunsModel, Adjusted, command="edit mend-import"):
             net.write(self.output, {"model": model.digest, "source": self.checkpoint.name})
 
 
-class Evaluate(Asks, RunsMethod, command="evaluate"):
+class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     """Ask a model the questions of a benchmark, unedited, with the new fact before them, or after edits.
 
     The state is that of the method: `none`, `context`, or an editing method.
@@ -269,7 +276,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
 
 
-class AsksChat(Asks, beside="reads"):
+class AsksChat(OfQuestions, beside="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]

@@ -64,6 +64,11 @@ class Question:
     """Whether what is written goes on to the length for texts whose fluency is measured."""
     unedited: bool = False
     """Whether only a model that was told nothing is asked it."""
+    form: str = ""
+    """The prompt that asks for a letter, if it is not that of the configuration."""
+    exact: bool = True
+    """Whether it matters if a target is what the model itself would write; else a prompt runs once for all of
+    its targets."""
 
 
 def probe_id(edit: str, number: int | str) -> str:
@@ -105,7 +110,7 @@ class Tables(NamedTuple):
     """Whether questions without options are among them."""
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class KindRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One benchmark. Paths have the wildcards `{pair}`, or `{stream}` for the folder of the stream."""
 
     place: int = 1000
@@ -121,8 +126,10 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Whether its questions have options: `answer.limit`, `scoring` and prompts are about them."""
     of_updates: bool = False
     """Whether its edits are updates: those whose tokens show no borders are left out of all methods."""
-    all_ways: bool = False
-    """Whether it is asked in all ways of its questions, since its scores need them."""
+    ways: tuple[Way, ...] = WAYS
+    """In which ways a model that runs here may be asked; for likelihoods always, unless it has options."""
+    always: tuple[Way, ...] = ()
+    """In which of them it is asked whatever `answer.scoring` says, since its scores need them."""
     by_interval: bool = False
     """Whether its edits are made interval by interval, and it is asked after each."""
     target: str
@@ -139,14 +146,14 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 @cache
-def records() -> dict[str, Record]:
+def records() -> dict[str, KindRecord]:
     """Name -> record of each benchmark, by their places."""
     folder = CONFIG / "benchmarks"
-    found = {path.stem: read_struct(path, Record) for path in folder.glob("*.yaml")}
+    found = {path.stem: read_struct(path, KindRecord) for path in folder.glob("*.yaml")}
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
 
-def record_of(benchmark: str) -> Record:
+def record_of(benchmark: str) -> KindRecord:
     """The record of a benchmark; raises InputError if there is none of that name."""
     try:
         return records()[benchmark]
@@ -166,5 +173,5 @@ def read(benchmark: str, tables: Tables) -> Benchmark:
 def ways_of(benchmark: Benchmark, scoring: Sequence[Way]) -> list[Way]:
     """In which ways a benchmark is asked; `scoring`: those of the configuration."""
     record = record_of(benchmark.name)
-    wanted = WAYS if record.all_ways else scoring
-    return [way for way in WAYS if way in wanted or (way == "loglik" and not record.options)]
+    wanted = {*scoring, *record.always}
+    return [way for way in record.ways if way in wanted or (way == "loglik" and not record.options)]

@@ -11,7 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import Asks, Recall
+from factdrift.evaluation.probing import OfQuestions, Recall
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -207,7 +207,7 @@ class AnswerScores(Skips, command="answer scores"):
     cutoffs: Annotated[
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
-    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
+    dates: Annotated[Paths, "of `cutoff dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
     strict: Annotated[bool, Key("strict")]
     draws: Annotated[int, Key("answer.draws")]
     seed: Annotated[int, Key("seed")]
@@ -278,7 +278,7 @@ class RippleTests(Job, command="answer ripple-tests"):
         return "\n".join(text_of(judged(self.probes, self.answers)))
 
 
-class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
+class JudgeRequests(OfQuestions, command="answer judge-requests", beside="reads"):
     """Write what a chat model is asked about written answers: its verdict."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]

@@ -24,7 +24,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.methods.shared import write_prefixes
-from factdrift.evaluation.plan import Asked
+from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
@@ -156,7 +156,7 @@ def _chances(session: Session, placed: Placed, questions: Sequence[Question]) ->
     """The geometric mean of the probabilities of each object's tokens, or why they cannot be aligned."""
     edits = [each.edit for each in questions]
     asked = [
-        Asked(question, before=before, owner=placed.owner(question.edit))
+        PlannedQuestion(question, before=before, owner=placed.owner(question.edit))
         for question, before in zip(questions, placed.before(questions, edits), strict=True)
     ]
     for row in likelihoods(session, asked, placed.made.changes):
