@@ -19,7 +19,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains, with_dates
+from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS, holder_named, read_answers
@@ -213,37 +213,6 @@ def test_a_model_that_names_no_holder_is_said_to_have_no_date(
     replied(tmp_path, deaths, "letter", lambda asked: {"parsed": asked.targets.index(min(asked.targets))})
     assert "m (letter): no chain was answered\n  by 60 dates of death: no date" in run(deaths)
     assert pq.read_table(tmp_path / "all").schema.equals(ANSWERS)
-
-
-def command(folder: Path, every: int, *more: str) -> int:
-    """The status of `factdrift cutoff` on an untrained model and some chains, which keeps its answers."""
-    from support.asking import saved
-
-    write_parquet(pa.Table.from_pylist(some(every), CHAINS), folder / "chains.parquet")
-    files = {"chains": "chains.parquet", "answers": "answers.parquet"}
-    options = [f"--{name}={folder / file}" for name, file in files.items()]
-    return main(["cutoff", str(saved(folder / "model")), *options, "--threads", "1", *more])
-
-
-@pytest.mark.slow
-def test_the_command_tells_that_a_random_model_has_no_date(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("torch")
-    picture = tmp_path / "date.svg"
-    assert command(tmp_path, 20, "--maker", "2019-06", "-o", str(picture)) == 0
-    said = capsys.readouterr().out
-    for part in ("no date can be told (p ", "its maker says: 2019-06", f"picture: {picture}"):
-        assert part in said
-    assert picture.read_text().startswith("<?xml")
-    table = pq.read_table(tmp_path / "answers.parquet")
-    assert table.schema.equals(ANSWERS)
-    assert [row["chain"] for row in table.to_pylist()] == [row["chain"] for row in with_dates(some(20), 0)]
-    assert command(tmp_path, 60, "--way", "written") == 1
-    assert "no chain was answered" in capsys.readouterr().err
-    rows = pq.read_table(tmp_path / "answers.parquet", schema=ANSWERS).to_pylist()
-    assert {(row["reason"], row["died"]) for row in rows} == {("unnamed", None)}
-    assert any(row["output"] for row in rows)
 
 
 @pytest.mark.slow
