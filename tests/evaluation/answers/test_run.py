@@ -326,3 +326,29 @@ def test_shares_are_by_model_benchmark_and_role() -> None:
     assert expr.endswith("  4  0.750 [0.30, 0.95]  (1 left out)")
     assert update.endswith("  0  -  (1 left out)")
     assert chain.endswith("  1  0.000 [0.00, 0.79]  (1 not finite, not completed)")
+
+
+@pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])
+def test_a_long_continuation_has_room_for_the_longest_object_of_its_edit(
+    targets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its targets, or of what is right where it has none; three tokens more, if `length` leaves fewer."""
+    session, begun = Session(tiny(), settings_with(length=8)), list[Begun]()
+
+    def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
+        begun.extend(rows)
+        return [[5]] * len(rows)
+
+    monkeypatch.setattr(Session, "written", writes)
+    prompt, accepted = (
+        "The spouse of Ada, who lives in the capital, is",
+        ("Joe", "Marta Kowalska and Joe Biden"),
+    )
+    one = Question("q1", "e", prompt=prompt, targets=targets, accepted=accepted, ways=("written",), long=True)
+    other = dataclasses.replace(one, id="q2", edit="f", targets=accepted, long=False)
+    rows = list(in_writing.ask(session, [PlannedQuestion(one), PlannedQuestion(other)], {}))
+    assert ["entropy" in row for row in rows] == [True, False]
+    *_, long = begun
+    assert len(begun) == 3
+    sizes = [len(session.sentence(prompt, name).ids) - len(long.ids) for name in targets or accepted]
+    assert (long.most, long.stops) == (max(sizes) + 3, ())
