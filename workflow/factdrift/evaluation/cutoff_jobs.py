@@ -150,10 +150,12 @@ class Cutoff(OfModel, command="cutoff"):
         with scratch() as folder:
             ask = self._ask_chat if self.address else self._ask_model
             path = ask(replace(benchmark, questions=asked), WAY[way], folder)
-            (answers,) = read_answers(path, read_chains(self.chains), self.seed)
+            by_way = read_answers(path, read_chains(self.chains), self.seed)
+        answers = by_way[0] if by_way else []
         if self.answers:
             write_answers(answers, self.answers)
-        rows, quarters = tables(answers, CutoffSettings(span_of(self.dates), self.seed))
+        settings = CutoffSettings(span_of(self.dates), self.seed)
+        rows, quarters = tables(answers, settings) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         maker = self.maker or maker_of(self.model)

@@ -69,12 +69,14 @@ _MEMORY = 2000
 def read(tables: Tables) -> Benchmark:
     """The questions about the chains of a table CHAINS; those in writing only with `open_`."""
     chains = read_chains(tables.questions[0])
-    questions = [each for _, own in questions_of(chains, tables.seed) for each in own]
-    return Benchmark("cutoff", [each for each in questions if tables.open_ or each.role != "written"])
+    questions = [question for _, own in questions_of(chains, tables.seed) for question in own]
+    if not tables.open_:
+        questions = [question for question in questions if question.role != "written"]
+    return Benchmark("cutoff", questions)
 
 
 def questions_of(chains: Sequence[Row], seed: int) -> Iterator[tuple[Row, list[Question]]]:
-    """Each chain with its questions; of a date of death the row has four of them as holders (`with_dates`).
+    """The chains with their questions; of a date of death the row has four dates as holders (`with_dates`).
 
     Roles: `wording`, the likelihoods of all holders after each wording; `neutral`, the same after prompts of
     other subjects; `letter`, in two orders, unless there are more holders than letters; `written`, but of no

@@ -34,23 +34,23 @@ _NAMED = ("correct", "both")
 
 
 def read_answers(path: Path, chains: Sequence[Row], seed: int) -> list[list[Row]]:
-    """Rows of ANSWERS of a model, in the order of the chains; a list for each way in which it was asked.
+    """Rows of ANSWERS of a model, in the order of the chains; a list per way in which it was asked.
 
-    `path`: its answers to the questions about the chains, which were ordered by the seed. Raises InputError
-    if they are to others.
+    `path`: its answers to the questions about the chains, whose letters the seed ordered. Raises InputError
+    if they are answers to other questions.
     """
     replies = pq.read_table(path, schema=tables.ANSWERS).to_pylist()
     asked = list(questions_of(chains, seed))
     answers = []
     for way in WAYS:
         own = {reply["question"]: reply for reply in replies if reply["way"] == way}
-        questions = [(row, [each for each in of if way in each.ways]) for row, of in asked]
+        questions = [(row, [question for question in of if way in question.ways]) for row, of in asked]
         if own and own.keys() != {question.id for _, of in questions for question in of}:
             raise InputError(f"{path}: these are no answers to the questions about these chains; ask again")
         if own:
             model = replies[0]["model"]
-            found = [_answer(model, way, row, of, own) for row, of in questions]
-            answers.append([row for row in found if way != "written" or row["died"] is None])
+            rows = [_answer(model, way, row, of, own) for row, of in questions]
+            answers.append([row for row in rows if way != "written" or row["died"] is None])
     return answers
 
 
