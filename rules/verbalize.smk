@@ -55,7 +55,7 @@ rule ask_chat_model:
     log:
         "logs/{pair}/{asking}/answers.txt",
     wildcard_constraints:
-        asking="verbalize|(evaluation/(chat|judge)|cutoff)/[^/]+",
+        asking="verbalize|evaluation/(chat|judge)/[^/]+",
     localrule: True
     resources:
         chat=1,

@@ -21,14 +21,13 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
+from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
 from factdrift.evaluation.questions.items import read_tempripple
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
     Task,
-    chain_tasks,
     cloze_tasks,
     question_tasks,
     write_tasks,
@@ -147,12 +146,16 @@ def completed(loaded: Any) -> dict[str, Any]:
     return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
 
 
+WORDINGS = [question for _, own in questions_of(ASKED, 0) for question in own if question.role == "wording"]
+
+
 def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
     chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
     tenures = {row["chain"]: [each for one in row["holders"] for each in one["tenures"]] for row in chains}
     ended = {chain for chain, own in tenures.items() if all(each["last"] for each in own)}
-    (task,) = chain_tasks(chains)
-    asked = {name.rpartition(" ")[0] for name in task.table["id"].to_pylist()}
+    questions = [question for _, own in questions_of(chains, 0) for question in own]
+    (task,) = question_tasks([("cutoff", "", questions)], PROMPT)
+    asked = {name.rpartition("#")[0] for name in task.table["id"].to_pylist()}
     assert ended
     assert asked == tenures.keys() - ended
 
@@ -168,7 +171,7 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, S
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
     asked = list(written_items("tempripple", questions, PROMPT, ""))
-    tasks = [*question_tasks(asked, PROMPT), *cloze_tasks(clozes), *chain_tasks(ASKED)]
+    tasks = [*question_tasks([*asked, ("cutoff", "", WORDINGS)], PROMPT), *cloze_tasks(clozes)]
     tasks += written_tasks(asked, 12)
     write_tasks(tasks, folder / "tasks")
     with pytest.MonkeyPatch.context() as patch:
@@ -239,21 +242,20 @@ def test_the_harness_completes_the_same_clozes(harnessed: tuple[Any, Samples], t
         assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
 
 
-def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples]) -> None:
-    from factdrift.evaluation.ways.cutoff import ask
+def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples], tmp_path: Path) -> None:
+    """After prompts that run once for all holders."""
+    from support.asking import ask
 
     (loaded, found), compared = harnessed, 0
-    prompts = {row["chain"]: row["prompts"] for row in ASKED}
-    for row in ask(loaded, ASKED, seed=0):
-        if row["died"] is not None or len(row["wordings"]) < len(prompts[row["chain"]]):
+    for row in ask(loaded, Benchmark("cutoff", WORDINGS), tmp_path).answers:
+        theirs = found["cutoff"].get(row["question"])
+        if theirs is None or row["reason"] is not None:
             continue
-        for number, own in enumerate(row["wordings"], start=1):
-            theirs = found["cutoff"][f"{row['chain']} {number}"]
-            assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
-            for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
-                name = loaded.tokenizer(f" {holder['label']}", add_special_tokens=False).input_ids
-                assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
-                compared += 1
+        assert row["correct"] == (row["parsed"] == theirs["doc"]["answer"])
+        scores = zip(row["logprobs"], row["tokens"], theirs["filtered_resps"], strict=True)
+        for mean, tokens, (total, _) in scores:
+            assert float(total) / tokens == pytest.approx(mean, abs=1e-4)
+            compared += 1
     assert compared > 100
 
 

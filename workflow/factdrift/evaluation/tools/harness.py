@@ -17,6 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.tools.written_questions import WrittenQuestions
 
 QUESTIONS = schema_of("id prompt: string, choices: [string], answer: int32")
@@ -67,6 +68,10 @@ def shares(doc, verdict):
 '''
 
 
+Group = tuple[str, str, Sequence[Question]]
+"""The group of a task, the end of its name, and its questions."""
+
+
 class Task(NamedTuple):
     """One task of the harness: its name, the group that averages it, and the table of its documents."""
 
@@ -77,12 +82,12 @@ class Task(NamedTuple):
     """How a document is asked, as the harness's file says it."""
 
 
-def question_tasks(asked: Iterable[WrittenQuestions], prompt: str) -> Iterator[Task]:
-    """Tasks of questions with options, asked as by `evaluate` in the way `loglik`.
+def question_tasks(groups: Iterable[WrittenQuestions | Group], prompt: str) -> Iterator[Task]:
+    """Tasks of questions with a right option, asked as by `evaluate` in the way `loglik`.
 
     `prompt`: the configuration's `answer.prompts.loglik`.
     """
-    for group, kind, questions, *_ in asked:
+    for group, kind, questions, *_ in groups:
         docs = [
             {
                 "id": question.id,
@@ -113,31 +118,6 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
     for (benchmark, role), docs in by_role.items():
         name = "_".join([benchmark, *re.findall(r"\w+", role)])
         yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), how)
-
-
-def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
-    """One task, `cutoff`, of rows of CHAINS: the holders of each chain after each of its wordings, without
-    dates of death and chains that nobody holds today. Of the present, which it asks for, the newest holder is
-    right."""
-    docs = []
-    for row in chains:
-        holders = row["holders"] if row["died"] is None else ()
-        present = [
-            index
-            for index, holder in enumerate(holders)
-            if any(tenure["last"] is None for tenure in holder["tenures"])
-        ]
-        docs += [
-            {
-                "id": f"{row['chain']} {number}",
-                "prompt": prompt,
-                "choices": [holder["label"] for holder in holders],
-                "answer": present[0],
-            }
-            for number, prompt in enumerate(row["prompts"], start=1)
-            if present
-        ]
-    yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
 def written_tasks(written: Iterable[WrittenQuestions], tokens: int) -> Iterator[Task]:
