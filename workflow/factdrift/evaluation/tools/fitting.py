@@ -146,15 +146,16 @@ def _size(count: int) -> str:
 
 
 def family_table() -> str:
-    """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
+    """Markdown: the families of families.yaml, those together that the same methods cannot edit."""
     torch.set_num_threads(1)
     methods = [name for name, record in records().items() if record.changes != "nothing"]
-    rows = []
+    families: dict[str, list[str]] = {}
     for family, entry in read_families().items():
         spec = tiny_model(family).spec
-        able = ["yes" if editable(spec, method) else "no" for method in methods]
-        rows.append([f"{entry['title']} (`{family}`)", *able])
-    return _markdown(["family", *methods], rows)
+        refused = ", ".join(method for method in methods if not editable(spec, method))
+        families.setdefault(refused or "-", []).append(f"{entry['title']} (`{family}`)")
+    rows = [["; ".join(titles), refused] for refused, titles in families.items()]
+    return _markdown(["families", "cannot be edited by"], rows)
 
 
 def editable(spec: ModelSpec, method: str) -> list[int]:
