@@ -13,8 +13,6 @@ rule cutoff_chains:
         entities=stream_entities(),
     output:
         f"{STREAM}/cutoff/chains.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/cutoff/chains.txt",
     params:
         dates=STREAM_DATES,
     shell:
@@ -34,8 +32,6 @@ rule cutoff_dates:
         output=f"{STREAM}/cutoff.parquet",
         out_answers=f"{STREAM}/cutoff_answers.parquet",
         figure=f"{STREAM}/cutoff.svg",
-    log:
-        f"logs/streams/{STREAM_NAME}/cutoff.txt",
     params:
         dates=STREAM_DATES,
     shell:

@@ -40,8 +40,6 @@ rule evaluate:
             if config["edit"]["keep"] == "adapters"
             else []
         ),
-    log:
-        "logs/{pair}/evaluation/{edited}/{benchmark}.{method}.{shard}.txt",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
@@ -69,10 +67,6 @@ use rule evaluate as evaluate_stream with:
         out_states=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.states.parquet",
         out_run=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.json",
         out_adapters=[],
-    log:
-        f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.tsv"
     wildcard_constraints:
         benchmark="|".join(records()),
 
@@ -89,8 +83,6 @@ rule answer_grid:
         output="results/{pair}/answer_grid.parquet",
         out_written="results/{pair}/written_scores.parquet",
         out_text="results/{pair}/answer/grid.txt",
-    log:
-        "logs/{pair}/answer/grid.txt",
     params:
         skipped=SKIPPED,
     shell:

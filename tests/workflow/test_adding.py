@@ -151,8 +151,6 @@ rule far_neighbors:
         parts=["results/{pair}/neighbors.parquet"],
     output:
         "results/{pair}/far_neighbors.parquet",
-    log:
-        "logs/{pair}/far_neighbors.txt",
     shell:
         job("neighbors gather")
 """,
