@@ -6,10 +6,9 @@ import datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from support.tables import written
 
-from factdrift.evaluation.questions.taught import write_tempripple
+from factdrift.evaluation.questions.taught import tempripple_wordings
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED
 
 OLD = datetime.date(2021, 1, 4)
@@ -38,8 +37,8 @@ def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) ->
             ("wikifactdiff", CHANGES, []),
         )
     ]
-    assert write_tempripple(*tables, OLD, tmp_path / "taught.parquet") == 2
-    taught = pq.read_table(tmp_path / "taught.parquet").to_pylist()
+    taught = tempripple_wordings(*tables, OLD)
+    assert len({row["fact"] for row in taught}) == 2
     assert [(row["object"], row["prompt"]) for row in taught[::3]] == [
         ("Mayor 5", "The most recent mayor of Town is"),
         ("Mayor 6", "The previous mayor of Town is"),

@@ -64,8 +64,7 @@ def test_equals_scikit_learn(bags, others):
 def test_does_not_depend_on_blocks(bags, blocks):
     corpus = vectors(fitted(bags), bags)
     whole = nearest(corpus, corpus, 4)
-    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "in_memory": blocks}
-    single = nearest(corpus, corpus, 4, **small)
+    single = nearest(corpus, corpus, 4, blocks, 1 + blocks % 3, blocks - 1, blocks)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()

@@ -323,9 +323,9 @@ def test_shares_are_by_model_benchmark_and_role() -> None:
     rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
     rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
     expr, update, chain = list(lines(pa.Table.from_pylist(rows, schema=CLOZES)))[3:]
-    assert expr.endswith("  4  0.750 [0.30, 0.95]  (1 left out)")
-    assert update.endswith("  0  -  (1 left out)")
-    assert chain.endswith("  1  0.000 [0.00, 0.79]  (1 not finite, not completed)")
+    assert expr.split()[3:] == ["4", "0.750", "[0.30,", "0.95]", "1", "0"]
+    assert update.split()[-4:] == ["0", "-", "1", "0"]
+    assert chain.split()[3:] == ["1", "0.000", "[0.00,", "0.79]", "0", "1"]
 
 
 @pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])
