@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import number_of_day
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
@@ -63,10 +62,11 @@ class TempRippleWording(NamedTuple):
 
 def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording:
     """Reads the settings of a build and the tables of TempRIPPLE's relations."""
-    until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
-    last = min(until, datetime.date.fromisoformat(snapshot))
-    first = number_of_day(settings["immutable_from"] or settings["window_start"])
-    through = number_of_day(settings["immutable_until"] or until.isoformat())
+    day = datetime.date.fromisoformat
+    begin, end = (day(settings[name]).toordinal() for name in ("window_start", "change_end"))
+    until = datetime.date.fromordinal(end - 1)
+    first = day(settings["immutable_from"] or settings["window_start"]).toordinal()
+    through = day(settings["immutable_until"] or until.isoformat()).toordinal()
     folder = RESOURCES / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
@@ -82,9 +82,9 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
         if value
     ]
     return TempRippleWording(
-        window_start=number_of_day(settings["window_start"]),
-        change_start=number_of_day(settings["change_start"]),
-        change_end=number_of_day(settings["change_end"]),
+        window_start=begin,
+        change_start=day(settings["change_start"]).toordinal(),
+        change_end=end,
         immutable_span=(first, through),
         gap=settings["gap_days"],
         coverage=settings["coverage"],
@@ -94,7 +94,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
         require_start=settings["immutable"]["require_start"],
         leak_check=settings["leak_check"],
         depth=settings["type_depth"],
-        last_day=last,
+        last_day=min(until, day(snapshot)),
         is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
         capped=any(settings["related"].values()),
         mutable={row["property"]: row["subjects"].split() for row in read_tsv(folder / "mutable.tsv")},
@@ -147,13 +147,6 @@ def dated(method: TempRippleWording) -> str:
 def bare(text: str) -> str:
     """A text in lower case without the article `the`, to compare wordings."""
     return " ".join(word for word in text.split() if word.lower() != "the").casefold()
-
-
-def date_id(day: tuple[int, int, int], precision: int) -> str:
-    """`1776-07-04`, `1776-07`, `1776`; before Christ `-0044`."""
-    year, month, number = day
-    text = f"{'-' * (year < 0)}{abs(year):04d}"
-    return text + f"-{month:02d}" * (precision >= 10) + f"-{number:02d}" * (precision >= 11)
 
 
 def date_text(day: tuple[int, int, int], precision: int) -> str:

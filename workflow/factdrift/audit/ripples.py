@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import day_number, span
+from factdrift.audit.dates import date_id, day_number, span
 from factdrift.audit.filters import closure
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import TempRippleWording, contains, date_id, date_text
-from factdrift.audit.values import END, START, entity_of
+from factdrift.audit.phrases import TempRippleWording, contains, date_text
+from factdrift.audit.values import END, START, entity_of, times
 
 FOREVER = 10**9
 Days = tuple[int, int]
@@ -73,7 +73,7 @@ class DatedValue(NamedTuple):
 
 def statement_of(claim: WikidataClaim) -> DatedValue:
     """Reads a statement."""
-    starts, ends = _moments(claim, START), _moments(claim, END)
+    starts, ends = ([moment(value) for value in times(claim, name)] for name in (START, END))
     start = _hull(starts) or (-FOREVER, -FOREVER)
     end: Days | None = (FOREVER, FOREVER)
     if END in claim.qualifiers:
@@ -118,11 +118,6 @@ def value_of(claim: WikidataClaim) -> str | None:
     if main.value_datatype == "monolingualtext":
         return f"{value.get('language')}:{value.get('text')}"
     return None
-
-
-def _moments(claim: WikidataClaim, qualifier: str) -> list[Moment | None]:
-    snaks = (each.snak for each in claim.qualifiers.get(qualifier, []))
-    return [moment(snak.datavalue.value) for snak in snaks if snak.value_datatype == "time"]
 
 
 def _hull(dates: Sequence[Moment | None]) -> Days | None:
@@ -345,9 +340,6 @@ def _text(chosen: DatedValue) -> str | None:
     if chosen.date is not None:
         return date_text(chosen.date.written, chosen.date.precision)
     value = chosen.value or ""
-    return value.partition(":")[2] if _has_language(value) else value
-
-
-def _has_language(value: str) -> bool:
-    code, colon, _ = value.partition(":")
-    return bool(colon) and 1 < len(code) <= 12 and code == code.lower() and " " not in code
+    code, colon, text = value.partition(":")
+    has_language = colon and 1 < len(code) <= 12 and code == code.lower() and " " not in code
+    return text if has_language else value

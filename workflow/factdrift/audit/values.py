@@ -4,7 +4,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -79,11 +79,15 @@ def close(value: float | None, due: float) -> bool:
     return value is not None and math.isclose(value, due, rel_tol=0, abs_tol=TOLERANCE)
 
 
+def times(claim: WikidataClaim, qualifier: str) -> Iterator[Mapping[str, Any]]:
+    """The `time` values of a qualifier, those that cannot be read included."""
+    snaks = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
+    return (snak.datavalue.value for snak in snaks if snak.value_datatype == "time")
+
+
 def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
     """The dates of a qualifier that can be read."""
-    values = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
-    dates = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
-    return [date for date in dates if date]
+    return [date for value in times(claim, qualifier) if (date := span(value))]
 
 
 def birth_texts(entity: Entity) -> set[str]:
