@@ -1,16 +1,16 @@
 """Checks of one probe of ripples: its facts against both dumps, its answers, conditions and sentences."""
 
 import calendar
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import packed
 from factdrift.audit.kinds import FAILED
-from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
+from factdrift.audit.of_updates import Dumps, Finding, differing, other_label, outcomes, statement_of
 from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
-from factdrift.audit.probe_words import misworded, name_of
+from factdrift.audit.probe_words import misworded
+from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import BLANK, misread
 from factdrift.audit.values import (
     END,
@@ -88,8 +88,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     own = (row["subject"], row["relation"])
     asked = (row["asked_subject"], row["asked_relation"])
     criterion = row["criterion"]
-    if row["update"] != "-".join(own):
-        yield f"the update is called {row['update']}"
+    yield from differing(row, {"update": "-".join(own)}, "subject and relation")
     if not _leads(criterion, path, own, asked):
         steps = " ".join(f"{step['subject']}-{step['relation']}" for step in path)
         yield f"the steps {steps} are not those of {criterion}"
@@ -267,11 +266,9 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Answers are called as the dumps do and none is missing; the prompt has a blank and names no answer."""
-    parts = (row["update"], row["criterion"], row["kind"] or "", row["prompt"])
-    if row["probe_id"] != hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]:
-        yield f"the id {row['probe_id']} is not that of the update and its prompt"
-    if row["scenario"] != updated["scenario"]:
-        yield f"the scenario is {row['scenario']}"
+    own = row_id(row["update"], row["criterion"], row["kind"] or "", row["prompt"])
+    due = {"probe_id": own, "scenario": updated["scenario"]}
+    yield from differing(row, due, "update and the prompt")
     if not row["prompt"].endswith(BLANK) or row["prompt"].count(BLANK) != 1:
         yield f"{row['prompt']!r} does not end with a blank"
     claim, _ = _claim(row["path"][-1], dumps)
@@ -282,15 +279,15 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         for name in (answer["label"], *answer["aliases"]):
             if words(name).strip() and words(name) in said:
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
-    due, was_other = right_before(row, updated, dumps)
-    stale = {each["id"] or plain(each["label"]) for each in row["stale"]}
-    if due is not None and stale != due:
-        yield f"stale are {sorted(stale)}, by the old dump {sorted(due)}"
-    must_change = None if row["criterion"] not in KEPT and not was_other else row["criterion"] not in KEPT
-    if row["must_change"] is not must_change:
-        yield f"must_change is {row['must_change']}, by the old dump {must_change}"
-    right = {answer["id"] or answer["label"] for answer in row["answers"]}
-    if row["criterion"] not in KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
+    outdated, was_other = right_before(row, updated, dumps)
+    right, stale = (
+        {each["id"] or plain(each["label"]) for each in row[name]} for name in ("answers", "stale")
+    )
+    if outdated is not None and stale != outdated:
+        yield f"stale are {sorted(stale)}, by the old dump {sorted(outdated)}"
+    changes = row["criterion"] not in KEPT
+    yield from differing(row, {"must_change": None if changes and not was_other else changes}, "old dump")
+    if changes and right & stale:
         yield "the answer is right without the update, too"
 
 
@@ -298,9 +295,8 @@ def _called(answers: Sequence[Row], claim: WikidataClaim | None, dumps: Dumps) -
     """What is wrong with the names of answers; `claim`: the statement of one that is no item."""
     for answer in answers:
         if answer["id"]:
-            label, aliases = name_of(answer["id"], dumps)
-            if label and plain(answer["label"]) != label:
-                yield f"{answer['id']}: label {answer['label']!r} where the dumps have {label!r}"
+            label, aliases = dumps.name_of(answer["id"])
+            yield from other_label(answer["id"], answer["label"], label)
             if label and {*map(plain, answer["aliases"])} != aliases:
                 yield f"{answer['id']}: aliases {answer['aliases']}, in the dumps {sorted(aliases)}"
         elif answer["aliases"]:

@@ -58,6 +58,17 @@ class Dumps(NamedTuple):
     def side(self, name: str) -> Mapping[str, Entity]:
         return self.old if name == "old" else self.new
 
+    def lines_of(self, name: str) -> list[Entity]:
+        """The lines of an entity, that of the new dump first."""
+        return [line for side in (self.new, self.old) if (line := side.get(name))]
+
+    def name_of(self, name: str) -> tuple[str, set[str]]:
+        """Label and aliases of an entity: the new dump's, else the old one's, else a supplied label."""
+        for line in self.lines_of(name):
+            if line.label:
+                return plain(line.label), {*map(plain, line.aliases)} - {""}
+        return plain(self.supplied.get(name)), set()
+
 
 def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     """The findings of each kind about one update; one finding a kind if it passes, else one a failure."""
@@ -237,13 +248,16 @@ def wrong_literal(value: Row, stated: WikidataSnak | None, dumps: Dumps) -> str 
     return misread(value, content, dumps.variant == "reference", dumps.new or dumps.old)
 
 
+def other_label(entity: str, label: str | None, due: str | None) -> Iterator[str]:
+    """That an entity is not called as the dumps do, if they have a label of it."""
+    if due and plain(label) != plain(due):
+        yield f"{entity}: label {label!r} where the dumps have {due!r}"
+
+
 def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) -> Iterator[str]:
     """What is wrong with the names of an entity; nothing if neither dump, nor a table of labels, has any."""
-    lines = [line for side in (dumps.new, dumps.old) if (line := side.get(entity))]
-    own = dumps.supplied.get(entity)
-    expected = next((line.label for line in lines if line.label), own)
-    if expected is not None and plain(label) != plain(expected):
-        yield f"{entity}: label {label!r} where the dumps have {expected!r}"
+    lines = dumps.lines_of(entity)
+    yield from other_label(entity, label, dumps.name_of(entity)[0])
     described = {plain(line.description) for line in lines if line.description}
     if not description and described:
         yield f"{entity}: no description, and the dumps have {min(described)!r}"
@@ -255,9 +269,7 @@ def _split(row: Row, dumps: Dumps) -> Iterator[str]:
     """The first 52 bits of a hash of the subject, as a share of all, decide."""
     seed, share = dumps.split
     digest = hashlib.sha256(f"split:{seed}:{row['subject']['id'][1:]}".encode()).hexdigest()
-    due = "test" if int(digest[:13], 16) / 16**13 < share else "train"
-    if row["split"] != due:
-        yield f"split is {row['split']}, by its hash {due}"
+    yield from differing(row, {"split": "test" if int(digest[:13], 16) / 16**13 < share else "train"}, "hash")
 
 
 def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:

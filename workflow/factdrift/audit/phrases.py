@@ -144,9 +144,16 @@ def dated(method: TempRippleWording) -> str:
     return f"As of {day.day} {MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""
 
 
-def bare(text: str) -> str:
-    """A text in lower case without the article `the`, to compare wordings."""
-    return " ".join(word for word in text.split() if word.lower() != "the").casefold()
+def bare(text: str, singular: Mapping[str, str] | None = None) -> str:
+    """A text in lower case without the article `the`, to compare wordings.
+
+    `singular`: word -> its singular or present; the endings of genitives are then words of their own.
+    """
+    words = text.split()
+    if singular is not None:
+        apart = text.replace("'s", " '").replace("'", " ' ").split()
+        words = [singular.get(word, word) for word in apart]
+    return " ".join(word for word in words if word.lower() != "the").casefold()
 
 
 def date_text(day: tuple[int, int, int], precision: int) -> str:

@@ -7,7 +7,6 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import Day
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Dumps
-from factdrift.audit.probe_words import name_of
 from factdrift.audit.sentences import written_date
 from factdrift.audit.values import START, ended_by, entity_of, plain, spans
 from factdrift.core.columns import Row
@@ -106,7 +105,7 @@ def _labelled(claims: Sequence[WikidataClaim], dumps: Dumps) -> set[str]:
     found = set()
     for claim in claims:
         if (item := entity_of(claim.mainsnak)) is not None:
-            found |= {item} if name_of(item, dumps)[0] else set()
+            found |= {item} if dumps.name_of(item)[0] else set()
         elif claim.mainsnak.value_datatype == "time":
             found.add(written_date(claim.mainsnak.datavalue.value) or "")
     return found - {""}

@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import MONTHS
+from factdrift.audit.phrases import MONTHS, bare
 from factdrift.audit.values import decimal, plain
 from factdrift.core.columns import Row
 from factdrift.core.files import read_tsv
@@ -73,9 +73,7 @@ class Templates:
 
     def bare(self, text: str) -> str:
         """A sentence without articles and case, its verbs in the singular."""
-        words = text.replace("'s", " '").replace("'", " ' ").split()
-        kept = (self._singular.get(word, word) for word in words if word.lower() not in ("the",))
-        return " ".join(kept).casefold()
+        return bare(text, self._singular)
 
 
 def singular_forms(*kinds: str) -> dict[str, str]:

@@ -123,20 +123,12 @@ def _item(row: Row) -> dict[str, Any]:
     }
 
 
-def is_blank(sheet: Path) -> bool:
-    """Whether a file is a sheet into which nobody has written a judgement or a comment."""
+def has_words(sheet: Path, *columns: str) -> bool | None:
+    """Whether somebody has written into one of these columns of a sheet; None if the file is no sheet."""
     try:
-        return not any((row["judgement"] or row.get("comment") or "").strip() for _, row in _lines(sheet))
+        return any((row.get(name) or "").strip() for _, row in _lines(sheet) for name in columns)
     except InputError:
-        return False
-
-
-def has_judgements(sheet: Path) -> bool:
-    """Whether a file is a sheet into which somebody has written a judgement."""
-    try:
-        return any((row["judgement"] or "").strip() for _, row in _lines(sheet))
-    except InputError:
-        return False
+        return None
 
 
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
