@@ -36,7 +36,7 @@ from factdrift.audit.kinds import (
     UPDATES,
 )
 from factdrift.audit.of_tables import Fault, Shared
-from factdrift.audit.of_updates import Finding
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
@@ -241,7 +241,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
         yield from _faults(STREAM, "link", faults)
         yield from repeated(STREAM, "chain", "interval")
-        yield from rows(STREAM, lambda row: of_streams.check_row(row, dumps))
+        yield from rows(STREAM, lambda row: outcomes("dated", of_streams.dates(row, dumps)))
     if ASOF in samples.sizes:
         others = reading.has_other_dates(files)
         yield from rows(ASOF, lambda row: of_dated.check_question(row, dumps, others))

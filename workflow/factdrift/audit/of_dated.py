@@ -8,7 +8,8 @@ from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import days_of_text, packed
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Dumps, Finding, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import (

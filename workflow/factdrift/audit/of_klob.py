@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from factdrift.audit.dates import Day
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, other_label, outcomes, statement_of
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, other_label, outcomes, statement_of
 from factdrift.audit.phrases import bare
 from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import singular_forms

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.phrases import (
     TempRippleWording,
     bare,

@@ -7,7 +7,8 @@ from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import packed
 from factdrift.audit.kinds import FAILED
-from factdrift.audit.of_updates import Dumps, Finding, differing, other_label, outcomes, statement_of
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Dumps, Finding, other_label, outcomes, statement_of
 from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
 from factdrift.audit.probe_words import misworded
 from factdrift.audit.ripples import row_id

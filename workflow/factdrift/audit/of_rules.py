@@ -9,7 +9,8 @@ from factdrift.audit.expected import is_new, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.world import read
 from factdrift.core.columns import Row
 

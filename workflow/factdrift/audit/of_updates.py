@@ -10,7 +10,7 @@ from qwikidata.snak import WikidataSnak
 from factdrift.audit.dates import Day, span
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_tables import Shared
+from factdrift.audit.of_tables import Shared, differing
 from factdrift.audit.sentences import Templates, misread, prompts
 from factdrift.audit.values import (
     DATES,
@@ -101,13 +101,6 @@ def outcomes(kind: str, reasons: Iterator[str], outcome: str = FAILED) -> Iterat
     yield from ((kind, outcome, reason) for reason in failures)
     if not failures:
         yield kind, PASSED, ""
-
-
-def differing(row: Row, wanted: Mapping[str, Any], source: str) -> Iterator[str]:
-    """The columns of a row that do not have the wanted values, which come from `source`."""
-    for name, value in wanted.items():
-        if row[name] != value:
-            yield f"{name} is {row[name]}, by the {source} {value}"
 
 
 def statement_of(entity: Entity, name: str) -> WikidataClaim | None:

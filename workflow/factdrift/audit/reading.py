@@ -21,6 +21,7 @@ from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
+from factdrift.audit.of_tables import records
 from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
@@ -285,12 +286,11 @@ def _pool(path: Path) -> of_neighbours.Pool | None:
     if not path.is_file():
         return None
     pool = {}
-    for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
-        for row in batch.to_pylist():
-            for fact in row["neighborhood"]:
-                (value,) = fact["objects"]
-                key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
-                pool[key] = value["object"]["id"]
+    for row in records(path, ["neighborhood"]):
+        for fact in row["neighborhood"]:
+            (value,) = fact["objects"]
+            key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
+            pool[key] = value["object"]["id"]
     return pool
 
 
