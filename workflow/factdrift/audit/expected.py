@@ -24,13 +24,13 @@ def pairing(old: list[Statement], new: list[Statement]) -> list[tuple[Statement,
 
     def closeness(pair: tuple[Statement, Statement]) -> tuple[Any, ...]:
         a, b = pair
-        equal = 0
-        if a.start == b.start and a.start_unknown == b.start_unknown:
-            equal += 1
-        if a.end == b.end and a.end_unknown == b.end_unknown:
-            equal += 1
-        if a.pit == b.pit:
-            equal += 1
+        equal = sum(
+            [
+                (a.start, a.start_unknown) == (b.start, b.start_unknown),
+                (a.end, a.end_unknown) == (b.end, b.end_unknown),
+                a.pit == b.pit,
+            ]
+        )
         return (a.id != b.id, -equal, -len(a.qualifiers & b.qualifiers), a.id, b.id)
 
     chosen: list[tuple[Statement, Statement]] = []

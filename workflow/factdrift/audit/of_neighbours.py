@@ -1,6 +1,7 @@
 """Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -69,10 +70,9 @@ def _whose(row: Row) -> Iterator[str]:
         if fact["subject"]["id"] in avoided:
             yield f"{fact['subject']['id']} is a neighbour and part of the update"
     for part in ("neighborhood", "random_neighborhood"):
-        names = [(each["subject"]["id"], each["objects"][0]["statement"]) for each in row[part]]
-        yield from (
-            f"{name} occurs twice in {part}" for name, _ in sorted({n for n in names if names.count(n) > 1})
-        )
+        names = Counter((fact["subject"]["id"], fact["objects"][0]["statement"]) for fact in row[part])
+        twice = sorted(key for key, number in names.items() if number > 1)
+        yield from (f"{name} occurs twice in {part}" for name, _ in twice)
 
 
 def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -159,8 +159,8 @@ def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
     similarities = documents.similarities(name, dumps.lines.get(name))
     if similarities is None:
         wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
-        yield from outcomes("distance", iter(wrong))
-        yield from outcomes("nearest", iter(wrong))
+        for kind in ("distance", "nearest"):
+            yield from outcomes(kind, wrong)
         return
     yield from outcomes("distance", _distances(row, documents, similarities))
     yield from outcomes("nearest", _closer(row, documents, similarities, nearby.reach))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import differing
-from factdrift.audit.of_updates import Finding, outcomes
+from factdrift.audit.of_updates import Finding, judged, other_label, outcomes
 from factdrift.audit.phrases import (
     TempRippleWording,
     bare,
@@ -19,10 +19,11 @@ from factdrift.audit.phrases import (
     dated,
     normal,
     question,
+    words,
 )
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, statement_of
-from factdrift.audit.values import plain, words
+from factdrift.audit.values import plain
 from factdrift.core.columns import Row
 
 
@@ -82,7 +83,7 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
     yield from outcomes("answer", _answer(item, due, ripples))
     yield from outcomes("wording", _wording(item, due, ripples))
     yield from outcomes("marks", _marks(item, due, ripples))
-    yield from _leaks(item, due, ripples)
+    yield from judged("leak", _leaks(item, due, ripples))
     others = ripples.asked.get(item["question"], frozenset()) - {item["item_id"]}
     again = f"{item['question']!r} is also asked by {', '.join(sorted(others))}"
     yield from outcomes("unique", iter([again] if others else []))
@@ -137,16 +138,13 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
     named = zip(item["option_ids"] or (), item["options"] or (), strict=True)
     for entity, label in named:
         expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
-        if expected is not None and plain(expected) != plain(label):
-            yield f"{entity}: label {label!r} where the dump has {expected!r}"
-        elif expected is None and entity.startswith("Q"):
+        yield from other_label(entity, label, expected)
+        if expected is None:
             yield f"{entity}: label {label!r}, and the dump has none"
     if (fact := ripples.facts.get(item["fact_id"])) is None:
         return
     for side in ("s", "o"):
-        expected = ripples.graph.label(fact[side])
-        if expected is not None and plain(expected) != plain(fact[f"{side}_label"]):
-            yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"
+        yield from other_label(fact[side], fact[f"{side}_label"], ripples.graph.label(fact[side]))
 
 
 def _date_of(option: str, label: str) -> str:
@@ -177,13 +175,12 @@ def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     method, subject = ripples.method, ripples.graph.label(due.key[0]) or ""
     hops = [step.relation for step in due.chain.steps]
-    wanted = question(method, due.key[1], due.place, subject, hops)
-    if bare(item["question"]) != wanted:
-        yield f"the question is {item['question']!r}, by the phrases {wanted!r}"
     newest = ripples.graph.label(due.holders[0].item) or ""
-    wanted = context(method, due.key[1], subject, newest)
-    if bare(item["context"]) != wanted:
-        yield f"the context is {item['context']!r}, by the phrases {wanted!r}"
+    wanted = {
+        "question": question(method, due.key[1], due.place, subject, hops),
+        "context": context(method, due.key[1], subject, newest),
+    }
+    yield from differing({name: bare(item[name]) for name in wanted}, wanted, "phrases")
 
 
 def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
@@ -221,19 +218,16 @@ def _has_key(item: Row) -> bool:
     return bool(item["options"]) and item["answer_index"] in range(len(item["options"]))
 
 
-def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[Finding]:
+def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[tuple[str, str]]:
     """Names are compared with names only: a code such as `is` may be a word of every question."""
-    answer = words(item["answer_label"])
-    subject = ripples.graph.label(due.key[0]) or ""
-    leaking = [(FAILED, subject)] if answer.strip() and answer in words(subject) else []
+    names = [(FAILED, ripples.graph.label(due.key[0]) or "")]
     if item["task"] != 1:
-        newest = ripples.graph.label(due.holders[0].item) or ""
         outcome = DECLARED if "answer_in_context" in item["flags"] else FAILED
-        leaking += [(outcome, newest)] if answer.strip() and answer in words(newest) else []
-    for outcome, name in leaking:
-        yield "leak", outcome, f"{item['answer_label']!r} is in {name!r}"
-    if not leaking:
-        yield "leak", PASSED, ""
+        names.append((outcome, ripples.graph.label(due.holders[0].item) or ""))
+    answer = item["answer_label"]
+    for outcome, name in names:
+        if contains(name, answer):
+            yield outcome, f"{answer!r} is in {name!r}"
 
 
 def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:

@@ -9,6 +9,7 @@ from factdrift.audit.dates import packed
 from factdrift.audit.kinds import FAILED
 from factdrift.audit.of_tables import differing
 from factdrift.audit.of_updates import Dumps, Finding, other_label, outcomes, statement_of
+from factdrift.audit.phrases import contains
 from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
 from factdrift.audit.probe_words import misworded
 from factdrift.audit.ripples import row_id
@@ -22,7 +23,6 @@ from factdrift.audit.values import (
     raw_of,
     spans,
     surely_held,
-    words,
 )
 from factdrift.core.columns import Row
 
@@ -275,10 +275,10 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     claim, _ = _claim(row["path"][-1], dumps)
     yield from _called(row["answers"], claim, dumps)
     yield from _called([each for each in row["stale"] if each["id"]], None, dumps)
-    said = words(row["prompt"].replace(BLANK, ""))
+    prompt = row["prompt"].replace(BLANK, "")
     for answer in row["answers"]:
         for name in (answer["label"], *answer["aliases"]):
-            if words(name).strip() and words(name) in said:
+            if contains(prompt, name):
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
     outdated, was_other = right_before(row, updated, dumps)
     right, stale = (

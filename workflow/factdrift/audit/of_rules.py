@@ -144,14 +144,9 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         if own in keys:
             yield f"{value['label']}: it occurs twice"
         keys.append(own)
-        for field, actual, due in (
-            ("decision", value["decision"], triple.label),
-            ("rule", value["rule"], triple.rule),
-            ("announced", value["announced"], triple.announced),
-            ("leaks", value["leaks"], triple.leaks),
-        ):
-            if actual != due:
-                yield f"{value['label']}: {field} is {actual}, by the rules {due}"
+        due = {name: getattr(triple, name) for name in ("rule", "announced", "leaks")}
+        due["decision"] = triple.label
+        yield from (f"{value['label']}: {reason}" for reason in differing(value, due, "rules"))
     for own in sorted(by_name.keys() - set(keys)):
         yield f"the object of {' '.join(filter(None, own))} ({by_name[own].label}) is missing"
     order = [own for own in by_name if own in keys]

@@ -1,7 +1,7 @@
 """Checks of one update of `wikifactdiff.parquet` against both dumps."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
@@ -11,6 +11,7 @@ from factdrift.audit.dates import Day, span
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import Shared, differing
+from factdrift.audit.phrases import contains
 from factdrift.audit.sentences import Templates, misread, prompts
 from factdrift.audit.values import (
     DATES,
@@ -26,7 +27,6 @@ from factdrift.audit.values import (
     plain,
     raw_of,
     spans,
-    words,
 )
 from factdrift.core.columns import Row
 
@@ -83,10 +83,11 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
         if values:
             failures = ((value["label"], reason) for value in values for reason in check(update, value))
             yield from outcomes(kind, (f"{label}: {reason}" for label, reason in failures))
-    yield from _static(update)
+    if any(value["decision"] == "static" for value in row["objects"]):
+        yield from judged("static", _static(update))
     if row["is_replace"]:
         yield from outcomes("single", _rivals(update))
-    yield from _leaks(row)
+    yield from judged("leak", _leaks(row))
     yield from outcomes("template", shared.templates_of(row))
     yield from outcomes("prompt", prompts(row, dumps.templates))
     yield from outcomes("drawn", _split(row, dumps))
@@ -95,12 +96,15 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     yield from outcomes("unique", shared.questions_of(row), outcome)
 
 
-def outcomes(kind: str, reasons: Iterator[str], outcome: str = FAILED) -> Iterator[Finding]:
+def outcomes(kind: str, reasons: Iterable[str], outcome: str = FAILED) -> Iterator[Finding]:
     """A finding for each reason; one that says `passed` if there is none."""
-    failures = list(reasons)
-    yield from ((kind, outcome, reason) for reason in failures)
-    if not failures:
-        yield kind, PASSED, ""
+    return judged(kind, ((outcome, reason) for reason in reasons))
+
+
+def judged(kind: str, failures: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """A finding for each outcome and its reason; one that says `passed` if there is none."""
+    findings = [(kind, outcome, reason) for outcome, reason in failures]
+    yield from findings or [(kind, PASSED, "")]
 
 
 def statement_of(entity: Entity, name: str) -> WikidataClaim | None:
@@ -270,12 +274,10 @@ def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
     if due is None:
         yield "popularity", UNCHECKED, "the page views are not read here"
         return
-    reasons = []
+    reasons = list(differing(row, {"popularity_source": "sitelinks"}, "configuration"))
     if not close(row["subject_popularity"], due):
         reasons.append(f"popularity {row['subject_popularity']}, by the dumps {due:.9f}")
-    if row["popularity_source"] != "sitelinks":
-        reasons.append(f"source {row['popularity_source']}, but no page views are configured")
-    yield from outcomes("popularity", iter(reasons))
+    yield from outcomes("popularity", reasons)
 
 
 def _not_gone(update: _Update, value: Row) -> Iterator[str]:
@@ -336,24 +338,19 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
     return False
 
 
-def _static(update: _Update) -> Iterator[Finding]:
+def _static(update: _Update) -> Iterator[tuple[str, str]]:
     dumps = update.dumps
-    values = [value for value in update.row["objects"] if value["decision"] == "static"]
-    failed = False
-    for value in values:
+    for value in update.row["objects"]:
+        if value["decision"] != "static":
+            continue
         claims = update.same("new", value)
         starts = [[each.first for each in spans(claim, START)] for claim in claims]
         if not any(holds(claim, dumps.t_new) or spans(claim, POINT) for claim in claims):
-            yield "static", FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
+            yield FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
         elif all(start and min(start) > dumps.t_old for start in starts):
             # The paper's rule 17 asks for the end only.
             outcome = DECLARED if value["rule"] == "end_after" else FAILED
-            yield "static", outcome, f"{value['label']}: it began after T_old"
-        else:
-            continue
-        failed = True
-    if values and not failed:
-        yield "static", PASSED, ""
+            yield outcome, f"{value['label']}: it began after T_old"
 
 
 def _rivals(update: _Update) -> Iterator[str]:
@@ -379,19 +376,13 @@ def _rivals(update: _Update) -> Iterator[str]:
                 yield f"{raw_of(claim.mainsnak)} ({claim.claim_id}) holds at T_new too"
 
 
-def _leaks(row: Row) -> Iterator[Finding]:
-    is_leak = False
-    for value in row["objects"]:
-        if value["decision"] == "static":
-            continue
-        for prompt in (row["update_prompt"], *row["generalization_prompts"]):
-            if words(value["label"]).strip() and words(value["label"]) in words(prompt.replace("____", " ")):
-                outcome = DECLARED if value["leaks"] else FAILED
-                yield "leak", outcome, f"{value['label']!r} is in {prompt!r}"
-                is_leak = True
-                break
-    if not is_leak:
-        yield "leak", PASSED, ""
+def _leaks(row: Row) -> Iterator[tuple[str, str]]:
+    prompts_of_row = (row["update_prompt"], *row["generalization_prompts"])
+    for value in (value for value in row["objects"] if value["decision"] != "static"):
+        naming = (text for text in prompts_of_row if contains(text.replace("____", " "), value["label"]))
+        if (prompt := next(naming, None)) is not None:
+            outcome = DECLARED if value["leaks"] else FAILED
+            yield outcome, f"{value['label']!r} is in {prompt!r}"
 
 
 def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, frozenset[str] | None]]:

@@ -172,8 +172,13 @@ def words(text: str) -> tuple[str, ...]:
 
 def contains(text: str, part: str) -> bool:
     """Whether the words of `part` occur in a row in `text`."""
-    inner, outer = words(part), words(text)
-    return bool(inner) and any(outer[k : k + len(inner)] == inner for k in range(len(outer) - len(inner) + 1))
+    return has_run(words(text), words(part))
+
+
+def has_run(words: Sequence[str], run: Sequence[str]) -> bool:
+    """Whether some words occur in a row among others; no words never do."""
+    starts = range(len(words) - len(run) + 1)
+    return bool(run) and any(words[start : start + len(run)] == run for start in starts)
 
 
 def normal(text: str) -> str:

@@ -2,8 +2,6 @@
 
 import json
 import math
-import re
-import unicodedata
 from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -155,9 +153,3 @@ def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
 def plain(text: str | None) -> str:
     """What a reader sees of a text, with single blanks."""
     return " ".join(seen(text or "").split())
-
-
-def words(text: str) -> str:
-    """The case-folded words of a text, between blanks, for the search for whole words."""
-    parts = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
-    return f" {' '.join(parts)} "
