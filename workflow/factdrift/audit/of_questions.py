@@ -89,7 +89,7 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
     yield from outcomes("unique", iter([again] if others else []))
     if item["options"]:
         yield from outcomes("options", _options(item, due, ripples))
-        yield from outcomes("key", _key(item, due, ripples))
+        yield from outcomes("key", _key(item, due))
 
 
 def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
@@ -254,7 +254,7 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
             yield f"{name!r} ({option}) is no value of {due.asked[1]} in any other item"
 
 
-def _key(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
+def _key(item: Row, due: Due) -> Iterator[str]:
     place = item["answer_index"]
     if not _has_key(item):
         yield f"no option is number {place}"
