@@ -1,8 +1,7 @@
 """Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from factdrift.audit.dates import packed
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import (
     Dumps,
     Finding,
@@ -206,15 +204,3 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
         for value in fact["objects"]:
             if value["object"]["id"]:
                 yield value["object"]["id"], frozenset()
-
-
-def sitelinks(
-    old: Mapping[str, Entity], new: Mapping[str, Entity], count: bool
-) -> Callable[[str], float | None]:
-    """The popularity: ln(1 + sitelinks) in the new dump, else in the old one; None unless they `count`."""
-
-    def popular(name: str) -> float | None:
-        line = new.get(name) or old.get(name)
-        return math.log1p(line.sitelinks) if line and count else None
-
-    return popular

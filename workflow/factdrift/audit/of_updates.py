@@ -1,7 +1,8 @@
 """Checks of one update of `wikifactdiff.parquet` against both dumps."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
@@ -39,8 +40,8 @@ class Dumps(NamedTuple):
 
     `birth`: relation -> whether its oldest value counts, for the relations that date a new entity.
     `supplied`: entities whose label the user supplied. `lines`: the decoded lines of the new dump that were
-    kept. `split`: seed and share of the test split. `popular`: the popularity of an entity, None where its
-    source is not at hand.
+    kept. `split`: seed and share of the test split. `sitelinks_count`: popularity comes from them, not from
+    page views, which are not at hand.
     """
 
     old: Mapping[str, Entity]
@@ -52,7 +53,7 @@ class Dumps(NamedTuple):
     supplied: Mapping[str, str]
     templates: Templates
     split: tuple[int, float]
-    popular: Callable[[str], float | None]
+    sitelinks_count: bool
     lines: Mapping[str, Mapping[str, Any]]
 
     def side(self, name: str) -> Mapping[str, Entity]:
@@ -61,6 +62,11 @@ class Dumps(NamedTuple):
     def lines_of(self, name: str) -> list[Entity]:
         """The lines of an entity, that of the new dump first."""
         return [line for side in (self.new, self.old) if (line := side.get(name))]
+
+    def popular(self, name: str) -> float | None:
+        """The popularity, ln(1 + sitelinks), of an entity; None where its source is not at hand."""
+        lines = self.lines_of(name)[:1] if self.sitelinks_count else []
+        return math.log1p(lines[0].sitelinks) if lines else None
 
     def name_of(self, name: str) -> tuple[str, set[str]]:
         """Label and aliases of an entity: the new dump's, else the old one's, else a supplied label."""

@@ -202,7 +202,6 @@ def read(
     ]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
-    popular = of_neighbours.sitelinks(both[0], both[1], configuration["pageviews"] == "none")
     dumps = of_updates.Dumps(
         both[0],
         both[1],
@@ -213,7 +212,7 @@ def read(
         supplied,
         Templates(configuration["verbalizer"] == "bundled", configuration["verbalization"]["templates"]),
         (configuration["seed"], configuration["test_share"]),
-        popular,
+        configuration["pageviews"] == "none",
         new_survey.lines,
     )
     small = sum(old_survey.articles.values()) <= MOST
