@@ -86,7 +86,7 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row]) -> Iterator[str
     """The lines of an audit for people: rates by kind, guesses from the surface, failures."""
     drawn = summary["drawn"]
     parts = ", ".join(
-        f"{each['subjects']:,} of {each['of']:,} {name}" for name, each in drawn["strata"].items()
+        f"{stratum['subjects']:,} of {stratum['of']:,} {name}" for name, stratum in drawn["strata"].items()
     )
     yield f"subjects drawn from the new dump: {parts}; the rules make {drawn['updates']:,} updates of them"
     for dataset in DATASETS:

@@ -41,7 +41,7 @@ def span(value: Mapping[str, Any]) -> Span | None:
         first, last = (year, 1, 1), (year, 12, 31)
     else:
         first, last = _long(year, 10 ** (9 - precision), precision == 8)
-    days = [_gregorian(each) if julian else each for each in (first, last, written)]
+    days = [_gregorian(day_) if julian else day_ for day_ in (first, last, written)]
     return Span(days[0], days[1], days[2], _text(year, month, day, precision) + " julian" * julian)
 
 

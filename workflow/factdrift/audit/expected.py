@@ -166,10 +166,10 @@ class Case:
 
 def measured(triple: Triple) -> bool:
     """The new dump states a quantity with a point in time and nothing else about its time."""
-    each = triple.new
-    if each is None or each.datatype != "quantity" or each.pit is None:
+    statement = triple.new
+    if statement is None or statement.datatype != "quantity" or statement.pit is None:
         return False
-    return not (each.start or each.start_unknown or each.end or each.end_unknown)
+    return not (statement.start or statement.start_unknown or statement.end or statement.end_unknown)
 
 
 def decide(case: Case) -> tuple[str, str]:

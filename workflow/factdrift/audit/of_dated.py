@@ -80,12 +80,12 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
         times = "; ".join(sorted({_times(claim) for claim in newest}))
         yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
     answers = {identity(claim.mainsnak) for _, claim in own}
-    seen = set()
+    rivals = set()
     for _, claim in claims:
-        if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in seen:
+        if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in rivals:
             continue
         if surely_held(claim, first, last):
-            seen.add(identity(claim.mainsnak))
+            rivals.add(identity(claim.mainsnak))
             yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
 
 
@@ -178,7 +178,7 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"two options are equal: {options}"
     if answer not in range(len(options)) or options[answer] != row["answer_label"]:
         yield f"option {answer} is not the answer {row['answer_label']!r}"
-    if [index for index, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
+    if [index for index, verdict in enumerate(verdicts or ()) if verdict == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
     for _, claim in _claims(row, dumps):

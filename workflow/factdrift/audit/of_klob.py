@@ -70,16 +70,16 @@ def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
     for subject, relation, value, name in hops:
         yield from _hop(row[subject], row[relation], row[value], row[name], snapshot)
     named = [("s", "s_label", None), ("o1", "o1_label", "o1_aliases"), ("o2", "o2_label", "o2_aliases")]
-    for each, label, aliases in named:
-        line = snapshot.dump.get(row[each] or "")
-        due = (line.label if line else None) or snapshot.supplied.get(row[each] or "")
-        yield from other_label(row[each], row[label], due)
+    for entity, label, aliases in named:
+        line = snapshot.dump.get(row[entity] or "")
+        due = (line.label if line else None) or snapshot.supplied.get(row[entity] or "")
+        yield from other_label(row[entity], row[label], due)
         if line and aliases and {*map(plain, row[aliases] or ())} != {*map(plain, line.aliases)} - {""}:
-            yield f"{row[each]}: aliases {row[aliases]}, in the dump {line.aliases}"
-    for each, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
-        line = snapshot.dump.get(row[each])
+            yield f"{row[entity]}: aliases {row[aliases]}, in the dump {line.aliases}"
+    for entity, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
+        line = snapshot.dump.get(row[entity])
         if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
-            yield f"{row[each]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
+            yield f"{row[entity]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
     day = "-".join(f"{part:02d}" for part in snapshot.day)
     yield from differing(row, {"snapshot_id": day}, "manifest")
     if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:
@@ -95,16 +95,16 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
     if entity_of(claim.mainsnak) != value:
         yield f"{name} states {entity_of(claim.mainsnak)}, not {value}"
     group = line.of(relation)
-    if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
+    if claim.rank != "preferred" and any(other.rank == "preferred" for other in group):
         yield f"{name} is not of the best rank"
-    best = [each for each in group if each.rank == claim.rank]
+    best = [other for other in group if other.rank == claim.rank]
     holding = [
-        each for each in best if each.mainsnak.snaktype == "value" and not ended_by(each, snapshot.day)
+        other for other in best if other.mainsnak.snaktype == "value" and not ended_by(other, snapshot.day)
     ]
     if claim not in holding:
         yield f"{name} has ended by the snapshot's day"
     several = snapshot.settings["c"]["single_valued"]
-    values = {entity_of(each.mainsnak) for each in holding} - {None}
+    values = {entity_of(other.mainsnak) for other in holding} - {None}
     if several and len(values) > 1:
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
 

@@ -189,11 +189,11 @@ def _closer(
         last = documents.similarity(similarities, named[-1])
         within = max(within, last if last is not None else 0.0)
     avoided = _avoided(row)
-    for place in np.flatnonzero(similarities > within + TOLERANCE):
-        name = documents.names[place]
+    for index in np.flatnonzero(similarities > within + TOLERANCE):
+        name = documents.names[index]
         plain = documents.plain.get(name, {}).get(row["relation"]["id"])
         if plain and name not in avoided and name not in named:
-            yield f"{name} is nearer ({1 - similarities[place]:.6f}), states {plain}, and is no neighbour"
+            yield f"{name} is nearer ({1 - similarities[index]:.6f}), states {plain}, and is no neighbour"
 
 
 def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:

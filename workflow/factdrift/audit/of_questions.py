@@ -103,11 +103,11 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "s": due.key[0],
         "p": due.key[1],
         "o": holder.item,
-        "role": "new" if due.place == 1 else "old",
-        "ordinal": due.place,
+        "role": "new" if due.position == 1 else "old",
+        "ordinal": due.position,
         "n_timeline": len(due.holders),
-        "n_changes": sum(ripples.method.began(each.start) for each in due.holders),
-        "returning": sum(each.item == holder.item for each in due.holders) > 1,
+        "n_changes": sum(ripples.method.began(other.start) for other in due.holders),
+        "returning": sum(other.item == holder.item for other in due.holders) > 1,
         "stmt_ids": list(holder.names),
         "start_lo": _date(holder.start[0]),
         "start_hi": _date(holder.start[1]),
@@ -177,7 +177,7 @@ def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     hops = [step.relation for step in due.chain.steps]
     newest = ripples.graph.label(due.holders[0].item) or ""
     wanted = {
-        "question": question(method, due.key[1], due.place, subject, hops),
+        "question": question(method, due.key[1], due.position, subject, hops),
         "context": context(method, due.key[1], subject, newest),
     }
     yield from differing({name: bare(item[name]) for name in wanted}, wanted, "phrases")
@@ -186,7 +186,7 @@ def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     method = ripples.method
     wanted: dict[str, Any] = {
-        "task": (1 if due.place == 1 else 2) + 2 * bool(due.hops),
+        "task": (1 if due.position == 1 else 2) + 2 * bool(due.hops),
         "hop": due.hops,
         "s": due.key[0],
         "p": due.key[1],
@@ -200,7 +200,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     }
     yield from differing(item, wanted, "dump")
     said_there = item["context"].removeprefix(dated(method))
-    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.place > 1)
+    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.position > 1)
     returning = sum(holder.item == due.holder.item for holder in due.holders) > 1
     flags = {"answer_in_context": in_context, "returning": returning}
     date = due.chain.steps[-1].date if due.hops else None
@@ -234,7 +234,7 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     options, answer = item["options"], item["answer_index"]
     if len(options) != 4 or len(item["option_ids"]) != 4:
         yield f"there are {len(options)} options"
-    if len({normal(each) for each in options}) < len(options):
+    if len({normal(option) for option in options}) < len(options):
         yield f"two options are equal: {options}"
     line = ripples.dump.get(due.asked[0])
     true = {statement_of(claim).value for claim in (line.of(due.asked[1]) if line else ())}
@@ -255,16 +255,16 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 
 
 def _key(item: Row, due: Due) -> Iterator[str]:
-    place = item["answer_index"]
+    position = item["answer_index"]
     if not _has_key(item):
-        yield f"no option is number {place}"
+        yield f"no option is number {position}"
         return
-    option, label = item["option_ids"][place], item["options"][place]
+    option, label = item["option_ids"][position], item["options"][position]
     cut = "year_only" in item["flags"]
     if not (option == due.answer or (cut and str(due.answer).startswith(str(option)))):
-        yield f"option {place} is {option}, the answer is {due.answer}"
+        yield f"option {position} is {option}, the answer is {due.answer}"
     elif label != item["answer_label"] and not (cut and label == _year(item["answer_label"])):
-        yield f"option {place} is {label!r}, the answer is {item['answer_label']!r}"
+        yield f"option {position} is {label!r}, the answer is {item['answer_label']!r}"
 
 
 def missing_items(

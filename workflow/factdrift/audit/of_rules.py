@@ -46,7 +46,7 @@ def groups_of(
         by_key[f"Q{update.any.subject}", f"P{update.any.property}"].append(update)
     due = {key: [triple for triple in group if triple.dropped_by is None] for key, group in by_key.items()}
     dropped = {
-        key: "; ".join(sorted({f"{each.dropped_by} ({each.rule})" for each in by_key[key]}))
+        key: "; ".join(sorted({f"{triple.dropped_by} ({triple.rule})" for triple in by_key[key]}))
         for key, left in due.items()
         if not left
     }
@@ -132,7 +132,8 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         return (old or "").upper(), (new or "").upper()
 
     by_name = {
-        name(each.old.id if each.old else None, each.new.id if each.new else None): each for each in triples
+        name(triple.old.id if triple.old else None, triple.new.id if triple.new else None): triple
+        for triple in triples
     }
     keys: list[Key] = []
     for value in row["objects"]:

@@ -159,7 +159,7 @@ def dates(row: Row, dumps: Dumps) -> Iterator[str]:
             yield from _covered(where, change, row)
     deciding = min(
         (change for value, change in changes if value["decision"] == _deciding(row)),
-        key=lambda each: (each["date"] is None, each["first_day"], each["last_day"]),
+        key=lambda change: (change["date"] is None, change["first_day"], change["last_day"]),
         default=row,
     )
     due = {name: deciding[name] for name in OF_A_CHANGE}

@@ -145,7 +145,7 @@ class _Update:
 
     def same(self, side: str, value: Row) -> list[WikidataClaim]:
         """Those of the group that have the value of an object."""
-        wanted = {identity(claim.mainsnak) for each, _, claim in self.claims if each is value}
+        wanted = {identity(claim.mainsnak) for object_, _, claim in self.claims if object_ is value}
         return [claim for claim in self.group(side) if identity(claim.mainsnak) in wanted]
 
 
@@ -178,7 +178,7 @@ def _main_snaks(update: _Update) -> Iterator[str]:
         if entity and (reason := not_main_snak(value, claim, entity)):
             # A value that both dumps state is written as the new one does.
             own = identity(claim.mainsnak)
-            news = [each for of, where, each in update.claims if of is value and where == "new"]
+            news = [later for of, where, later in update.claims if of is value and where == "new"]
             if side == "new" or not any(identity(twin.mainsnak) == own for twin in news):
                 yield f"{value['label']}: {reason} in the {side} dump"
         datatype = claim.mainsnak.snak_datatype
@@ -194,11 +194,11 @@ def not_main_snak(value: Row, claim: WikidataClaim, entity: Entity) -> str | Non
     for name, snak in others(claim):
         if raw_of(snak) == value["raw"]:
             return f"{value['raw']} is the {name} of {claim.claim_id}, whose main snak is {raw_of(main)}"
-    places = (triple for group in entity.claims.values() for triple in group)
-    for place in places:
-        if raw_of(place.mainsnak) == value["raw"]:
+    stated = (triple for group in entity.claims.values() for triple in group)
+    for other in stated:
+        if raw_of(other.mainsnak) == value["raw"]:
             return (
-                f"{value['raw']} is the main snak of {place.claim_id} ({place.property_id}), not of "
+                f"{value['raw']} is the main snak of {other.claim_id} ({other.property_id}), not of "
                 f"{claim.claim_id}"
             )
     return f"{value['raw']} is not the main snak of {claim.claim_id}, which is {raw_of(main)}"
@@ -222,8 +222,8 @@ def _dates(update: _Update) -> Iterator[str]:
             if not texts and field != "point_in_time" and is_unknown(claim, qualifier):
                 texts = {"somevalue"}
             if value[field] not in (texts or {None}):
-                said = " or ".join(sorted(filter(None, texts))) or "none"
-                yield f"{value['label']}: {field} {value[field]} where the {side} dump has {said}"
+                known = " or ".join(sorted(filter(None, texts))) or "none"
+                yield f"{value['label']}: {field} {value[field]} where the {side} dump has {known}"
 
 
 def _labels(update: _Update) -> Iterator[str]:
@@ -237,7 +237,7 @@ def _labels(update: _Update) -> Iterator[str]:
             yield f"{value['label']}: short is {value['short']!r}, only literals have one"
         if not value["id"]:
             # As the statement has it: the new dump's, else the old one's.
-            claims = {side: claim for each, side, claim in update.claims if each is value}
+            claims = {side: claim for object_, side, claim in update.claims if object_ is value}
             snaks = (claims[side].mainsnak for side in ("new", "old") if side in claims)
             stated = next((snak for snak in snaks if snak.snaktype == "value"), None)
             if reason := wrong_literal(value, stated, dumps):
@@ -335,8 +335,8 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
         return False
     for relation, oldest in dumps.birth.items():
         values = (claim.mainsnak for claim in line.of(relation))
-        found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
-        dates = [date for date in found if date]
+        stated = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
+        dates = [date for date in stated if date]
         if dates and oldest:
             dates = [min(dates, key=lambda date: date.first)]
         if any(date.last > dumps.t_old for date in dates):
@@ -350,7 +350,7 @@ def _static(update: _Update) -> Iterator[tuple[str, str]]:
         if value["decision"] != "static":
             continue
         claims = update.same("new", value)
-        starts = [[each.first for each in spans(claim, START)] for claim in claims]
+        starts = [[date.first for date in spans(claim, START)] for claim in claims]
         if not any(holds(claim, dumps.t_new) or spans(claim, POINT) for claim in claims):
             yield FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
         elif all(start and min(start) > dumps.t_old for start in starts):
@@ -367,7 +367,7 @@ def _rivals(update: _Update) -> Iterator[str]:
         yield f"a replacement by {len(news)} objects"
     chosen = news[0] if news else None
     for own in (claim for value, side, claim in update.claims if value is chosen and side == "new"):
-        points = [each.first for each in spans(own, POINT)]
+        points = [date.first for date in spans(own, POINT)]
         for claim in update.group("new"):
             if identity(claim.mainsnak) == identity(own.mainsnak) or claim.mainsnak.snaktype != "value":
                 continue
@@ -376,7 +376,7 @@ def _rivals(update: _Update) -> Iterator[str]:
             if set(claim.qualifiers) - set(own.qualifiers) - DATES:
                 continue
             later_points = [
-                each for each in spans(claim, POINT) if points and max(points) <= each.first <= dumps.t_new
+                date for date in spans(claim, POINT) if points and max(points) <= date.first <= dumps.t_new
             ]
             if (holds(claim, dumps.t_new) and not points) or later_points:
                 yield f"{raw_of(claim.mainsnak)} ({claim.claim_id}) holds at T_new too"

@@ -112,19 +112,19 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
     )
 
 
-def ordinal(place: int) -> str:
-    """The words for a place in a timeline, from 1; `21st most recent` above twenty."""
-    if place <= len(_ORDINALS):
-        return _ORDINALS[place - 1]
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th") if place % 100 not in (11, 12, 13) else "th"
-    return f"{place}{ending} most recent"
+def ordinal(rank: int) -> str:
+    """The words for a position in a timeline, from 1; `21st most recent` above twenty."""
+    if rank <= len(_ORDINALS):
+        return _ORDINALS[rank - 1]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th") if rank % 100 not in (11, 12, 13) else "th"
+    return f"{rank}{ending} most recent"
 
 
-def question(method: TempRippleWording, relation: str, place: int, subject: str, hops: Sequence[str]) -> str:
+def question(method: TempRippleWording, relation: str, rank: int, subject: str, hops: Sequence[str]) -> str:
     """The question about a holder and what follows from it, bare of articles and of case."""
     words, phrase, with_ordinal = method.wordings[relation]
-    text = with_ordinal.replace("{ord}", ordinal(place)).replace("{x}", subject)
-    verb = "was" if place > 1 and not hops else "is"
+    text = with_ordinal.replace("{ord}", ordinal(rank)).replace("{x}", subject)
+    verb = "was" if rank > 1 and not hops else "is"
     for hop in hops:
         words, phrase, _ = method.wordings[hop]
         text = phrase.replace("{x}", text)

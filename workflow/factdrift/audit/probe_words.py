@@ -74,10 +74,12 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
     elif criterion.startswith("history") and row["date"]:
         year, month = map(int, row["date"].split("-"))
         when = f"In {MONTHS[month - 1]} {year}, "
-        said = [[when + text for text in _past(each)] for each in templates.filled(row["relation"], label)]
-        said = [each for each in said if each]
-        for index, prompts in enumerate(said):
-            others = [text for each in said[index + 1 : index + 2] for text in each]
+        dated = [
+            [when + text for text in _past(template)] for template in templates.filled(row["relation"], label)
+        ]
+        dated = [texts_of_month for texts_of_month in dated if texts_of_month]
+        for index, prompts in enumerate(dated):
+            others = [text for texts_of_month in dated[index + 1 : index + 2] for text in texts_of_month]
             yield from ((prompt, other, "") for prompt in prompts for other in (*others, ""))
     elif criterion == "preserve":
         names = [object_["label"] for object_ in updated["objects"] if object_["decision"] == "new"]

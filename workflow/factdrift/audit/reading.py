@@ -27,7 +27,7 @@ from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
-from factdrift.audit.visible import seen
+from factdrift.audit.visible import visible_text
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
@@ -182,7 +182,8 @@ def read(
     drawn = frozenset().union(*new_survey.drawn.values())
     old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
     subjects = [
-        {name: Entity(line, None) for name, line in found.lines.items()} for found in (old_survey, new_survey)
+        {name: Entity(line, None) for name, line in survey_.lines.items()}
+        for survey_ in (old_survey, new_survey)
     ]
     wanted: list[Wanted] = [{}, {}]
     for name in {object_ for side in subjects for line in side.values() for object_ in _objects(line)}:
@@ -192,13 +193,13 @@ def read(
     birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
     _want_of_samples(wanted, samples, configuration, frozenset(birth))
     lines = [
-        read_entities(path, {name: each for name, each in side.items() if name not in known})
+        read_entities(path, {name: relations for name, relations in side.items() if name not in known})
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
     ]
     supplied = read_labels(source.labels)
     worlds = [
-        dump_of(side, known, found, how)
-        for side, known, found in zip(lines, subjects, (old_survey, new_survey), strict=True)
+        dump_of(side, known, survey_, how)
+        for side, known, survey_ in zip(lines, subjects, (old_survey, new_survey), strict=True)
     ]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
@@ -304,6 +305,6 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for path in tables:
         for row in read_tsv(path):
-            if label := seen(row["label"] or ""):
+            if label := visible_text(row["label"] or ""):
                 labels.setdefault(row["id"], label)
     return labels
