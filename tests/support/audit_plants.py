@@ -57,7 +57,8 @@ def swap(text: str, old: str, new: str) -> str:
 
 def at(path: str, value: Any) -> Change:
     """Sets the field at a path such as `neighborhood.0.dist`; a callable makes its value of the old one."""
-    above, _, last = path.rpartition(".")
+    above, _, name = path.rpartition(".")
+    last = step_of(name)
 
     def change(row: Row) -> None:
         holder = held(row, above)
@@ -66,11 +67,16 @@ def at(path: str, value: Any) -> Change:
     return change
 
 
+def step_of(text: str) -> Any:
+    """The key or the position in a list that a part of a path is."""
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
 def held(row: Row, path: str) -> Any:
     """What a row has at a path, whose numbers are positions in lists; the row itself for an empty path."""
     value: Any = row
     for step in filter(None, path.split(".")):
-        value = value[int(step) if step.lstrip("-").isdigit() else step]
+        value = value[step_of(step)]
     return value
 
 
