@@ -180,11 +180,8 @@ def read(
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
-    old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
-    subjects = [
-        {name: Entity(line, None) for name, line in survey_.lines.items()}
-        for survey_ in (old_survey, new_survey)
-    ]
+    surveys = survey(source.old_dump, t_old[0], wanted_lines | drawn), new_survey
+    subjects = [{name: Entity(line, None) for name, line in of_dump.lines.items()} for of_dump in surveys]
     wanted: list[Wanted] = [{}, {}]
     for name in {object_ for side in subjects for line in side.values() for object_ in _objects(line)}:
         for side in wanted:
@@ -197,10 +194,7 @@ def read(
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
     ]
     supplied = read_labels(source.labels)
-    worlds = [
-        dump_of(side, known, survey_, how)
-        for side, known, survey_ in zip(lines, subjects, (old_survey, new_survey), strict=True)
-    ]
+    worlds = [dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
     dumps = of_updates.Dumps(
@@ -216,24 +210,15 @@ def read(
         configuration["pageviews"] == "none",
         new_survey.lines,
     )
-    small = sum(old_survey.articles.values()) <= MOST
+    small = sum(surveys[0].articles.values()) <= MOST
     facing, paths = configuration["neighbors"], (source.old_dump, source.new_dump)
     nearby = of_neighbours.Nearby(
-        Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
+        Documents(paths, surveys, how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
     )
-    return Reading(
-        source,
-        manifest,
-        dumps,
-        (old_survey, new_survey),
-        drawn,
-        subjects[1],
-        groups,
-        nearby,
-        samples.get(QUESTIONS, []),
-    )
+    items = samples.get(QUESTIONS, [])
+    return Reading(source, manifest, dumps, surveys, drawn, subjects[1], groups, nearby, items)
 
 
 def _want_of_samples(
