@@ -1,4 +1,4 @@
-"""The flat table against one that is written row by row in plain Python."""
+"""The flat table against the audit's, which is written row by row in plain Python."""
 
 import csv
 import tempfile
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from support.examples import examples
 
+from factdrift.audit import of_cards
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.publish.flat import FLAT, write_flat
 
@@ -33,44 +34,9 @@ UPDATES = some.lists(
 )
 
 
-def cell(values: list[str | None]) -> str | None:
-    return " | ".join(value or "" for value in values) if any(values) else None
-
-
 def sheet(text: str) -> str:
     """A text as a spreadsheet may see it; none here is a number."""
     return f"'{text}" if text.lstrip("'")[:1] in (*"=+-@", "\t", "\r") and text.lstrip("'") else text
-
-
-def flattened(row: dict[str, Any]) -> dict[str, Any]:
-    def of(field: str, *decisions: str) -> list[str | None]:
-        return [value.get(field) for value in row["objects"] if value["decision"] in decisions]
-
-    def began(decision: str) -> str | None:
-        pairs = zip(of("start", decision), of("point_in_time", decision), strict=True)
-        return cell([point if start is None else start for start, point in pairs])
-
-    held = ("new", "static")
-    return {
-        "subject_id": row["subject"]["id"],
-        "subject": row["subject"]["label"],
-        "relation_id": row["relation"]["id"],
-        "relation": row["relation"]["label"],
-        "old": cell(of("label", "obsolete")),
-        "old_value": cell(of("raw", "obsolete")),
-        "old_start": began("obsolete"),
-        "old_end": cell(of("end", "obsolete")),
-        "new": cell(of("label", "new")),
-        "new_value": cell(of("raw", "new")),
-        "new_start": began("new"),
-        "new_end": cell(of("end", "new")),
-        "static": cell(of("label", "static")),
-        "prompt": row["update_prompt"],
-        "answers": cell(of("label", *held) + [text for text in of("short", *held) if text is not None]),
-        "popularity": row["subject_popularity"],
-        "scenario": row["scenario"],
-        "split": row["split"],
-    }
 
 
 @settings(max_examples=examples(35))
@@ -84,12 +50,12 @@ def test_rows(drawn: list[tuple[int, list[dict[str, Any]], str]]) -> None:
         folder = Path(name)
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / "dataset.parquet")
         assert write_flat(folder / "dataset.parquet", folder) == len(rows)
+        assert list(of_cards.flat(folder, folder / "dataset.parquet")) == []
         table = pq.read_table(folder / "updates.parquet")
         assert table.schema.equals(FLAT)
-        wanted = [flattened(row) for row in rows]
-        assert table.to_pylist() == wanted
         with (folder / "updates.csv").open(encoding="utf-8", newline="") as file:
             read = list(csv.DictReader(file))
-        popularity = [float(row.pop("popularity")) for row in read]
-        assert popularity == [row.pop("popularity") for row in wanted]
-        assert read == [{key: sheet(value or "") for key, value in row.items()} for row in wanted]
+    texts = [name for name in FLAT.names if name != "popularity"]
+    for line, row in zip(read, table.to_pylist(), strict=True):
+        assert {name: line[name] for name in texts} == {name: sheet(row[name] or "") for name in texts}
+        assert float(line["popularity"]) == row["popularity"]

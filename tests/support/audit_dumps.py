@@ -99,5 +99,5 @@ def dumps(folder: Path, old: list[Row], new: list[Row], **settings: Any) -> Dump
         wanted = {each["id"]: None for each in entities}
         read.append(read_entities(write(folder / f"{name}.json", entities), wanted))
     chosen: Row = {"variant": "paper", "birth": {"P571": False}, "supplied": {}} | settings
-    chosen |= {"templates": Templates(False), "split": (0, 0.2), "popular": lambda name: None, "lines": {}}
+    chosen |= {"templates": Templates(False), "split": (0, 0.2), "sitelinks_count": False, "lines": {}}
     return Dumps(read[0], read[1], (2021, 1, 4), (2023, 2, 27), **chosen)

@@ -30,6 +30,10 @@ def dated(row: Row) -> bool:
     )
 
 
+def unleaked(row: Row) -> bool:
+    return dated(row) and not any(value["leaks"] for value in row["objects"])
+
+
 def literal(datatype: str, *texts: str) -> Callable[[Row], bool]:
     def where(row: Row) -> bool:
         labels = [value["label"] for value in row["objects"] if value["datatype"] == datatype]
@@ -51,35 +55,59 @@ def swap(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def neighbour(field: str, value: Any, part: str = "neighborhood") -> Change:
-    """Sets a field of the first neighbour fact; the field may be one of a struct."""
+def at(path: str, value: Any) -> Change:
+    """Sets the field at a path such as `neighborhood.0.dist`; a callable makes its value of the old one."""
+    above, _, name = path.rpartition(".")
+    last = step_of(name)
 
     def change(row: Row) -> None:
-        fact = row[part][0]
-        *path, last = field.split(".")
-        for name in path:
-            fact = fact[0][name] if isinstance(fact, list) else fact[name]
-        fact = fact[0] if isinstance(fact, list) else fact
-        fact[last] = value(fact[last]) if callable(value) else value
+        holder = held(row, above)
+        holder[last] = value(holder[last]) if callable(value) else value
 
     return change
 
 
-def near_literal(row: Row) -> bool:
-    return bool(row["neighborhood"]) and row["neighborhood"][0]["objects"][0]["object"]["id"] is None
+def step_of(text: str) -> Any:
+    """The key or the position in a list that a part of a path is."""
+    return int(text) if text.lstrip("-").isdigit() else text
 
 
-def other_prompt(row: Row) -> None:
-    row["update_prompt"] = swap(row["update_prompt"], row["subject"]["label"], "Utopia")
+def held(row: Row, path: str) -> Any:
+    """What a row has at a path, whose numbers are positions in lists; the row itself for an empty path."""
+    value: Any = row
+    for step in filter(None, path.split(".")):
+        value = value[step_of(step)]
+    return value
 
 
-def first(row: Row, decision: str, **values: Any) -> None:
-    """Sets fields of the change of the first object of a decision."""
-    pairs = zip(row["objects"], row["changes"], strict=True)
-    next(change for value, change in pairs if value["decision"] == decision).update(values)
+def do(path: str, action: Callable[..., object], *arguments: Any) -> Change:
+    """Calls a method of the list at a path, such as `list.pop`."""
+    return lambda row: action(held(row, path), *arguments)
 
 
-def shuffled_dist(row: Row) -> None:
+def adds(values: list[Row]) -> bool:
+    return {value["decision"] for value in values} == {"new", "static"}
+
+
+def static_in_2022(row: Row) -> None:
+    change = row["changes"][row["objects"].index(decided(row, "static"))]
+    change.update(date="2022", first_day=20220101, last_day=20221231)
+
+
+def other_month(date: str) -> str:
+    return f"{date[:5]}{'06' if date.endswith('07') else '07'}"
+
+
+def first_template(row: Row) -> None:
+    row["sentences"][1]["template_id"] = row["sentences"][0]["template_id"]
+
+
+def in_words(facts: list[Row]) -> bool:
+    """Whether the object of the first neighbour fact is a literal."""
+    return bool(facts) and facts[0]["objects"][0]["object"]["id"] is None
+
+
+def shifted(row: Row) -> None:
     """A distance that is wrong in its last digit."""
     fact = row["neighborhood"][0]
     fact["dist"] = fact["objects"][0]["dist"] = fact["dist"] + 1e-9
@@ -90,11 +118,27 @@ def has(name: str) -> Callable[[Row], object]:
 
 
 def of(**values: Any) -> Callable[[Row], bool]:
-    return lambda row: all(row[name] == value for name, value in values.items())
+    """Rows that have these values; of a callable, those of whose value it is true."""
+
+    def where(row: Row) -> bool:
+        pairs = ((row[name], value) for name, value in values.items())
+        return all(value(actual) if callable(value) else actual == value for actual, value in pairs)
+
+    return where
+
+
+def begins(text: str) -> Callable[[Any], bool]:
+    """Lists whose first text begins so."""
+    return lambda values: bool(values) and values[0].startswith(text)
+
+
+def without(text: str) -> Callable[[Any], bool]:
+    return lambda values: text not in values
 
 
 def put(**values: Any) -> Change:
-    return lambda row: row.update(values)
+    """Sets columns; a callable makes its value of the row."""
+    return lambda row: row.update({n: v(row) if callable(v) else v for n, v in values.items()})
 
 
 def one(name: str, test: Callable[[Row], object]) -> Callable[[Row], bool]:
@@ -110,34 +154,9 @@ def first_dated_by(how: str) -> Callable[[Row], bool]:
     return lambda row: bool(row["changes"][0]["dated_by"] == how)
 
 
-def put_first(name: str, /, **values: Any) -> Change:
-    """Sets fields of the first struct in a list."""
-    return lambda row: row[name][0].update(values)
-
-
 def decide(decision: str, /, **values: Any) -> Change:
     """Sets fields of the first object of a decision."""
     return lambda row: decided(row, decision).update(values)
-
-
-def next_answer(row: Row) -> None:
-    row["answer_index"] = (row["answer_index"] + 1) % 4
-
-
-def two_answers(row: Row) -> None:
-    row["options"][(row["answer_index"] + 1) % 4] = row["answer_label"]
-
-
-def other_condition(row: Row) -> None:
-    row["conditions"][0]["answers"][0]["id"] = "Q2"
-
-
-def needless_condition(row: Row) -> None:
-    row["conditions"].append({"step": row["path"][0], "answers": [], "prompt": ""})
-
-
-def names_its_answer(row: Row) -> None:
-    row["prompt"] = f"As {row['answers'][0]['label']} knows, {row['prompt']}"
 
 
 def said_in_words(criterion: str) -> Callable[[Row], bool]:
@@ -145,58 +164,41 @@ def said_in_words(criterion: str) -> Callable[[Row], bool]:
     return lambda row: row["criterion"] == criterion and row["answers"][0]["id"] is None
 
 
-def answered(**values: Any) -> Change:
-    """Sets fields of the first answer."""
-    return lambda row: row["answers"][0].update(values)
-
-
-def has_names(row: Row) -> bool:
-    return bool(row["answers"][0]["aliases"])
-
-
-def other_kind(row: Row) -> None:
-    row["kind"] = "random" if row["kind"] == "nearest" else "nearest"
-
-
-def in_the_past(row: Row) -> bool:
-    return row["criterion"].startswith("history") and " was " in row["prompt"]
-
-
-def now(row: Row) -> bool:
-    return row["criterion"] == "specific" and " is ____" in row["prompt"]
-
-
-def other_month(row: Row) -> str:
-    return "06" if row["date"].endswith("07") else "07"
+def next_option(row: Row) -> int:
+    return (int(row["answer_index"]) + 1) % 4
 
 
 EARTH: Row = {"id": "Q2", "label": "Earth", "aliases": []}
-
-
-def in_millions(value: Row) -> bool:
-    return str(value["short"]).endswith("M")
-
-
-def has_lag(change: Row) -> bool:
-    return change["lag_min"] is not None
+IN_MILLIONS = one("objects", lambda value: str(value["short"]).endswith("M"))
+LAGGING = of(lag_min=lambda days: days is not None)
+IT_IS = {"text": "It is", "text_blank": "It is _", "n_tokens": 3}
+ADDED = of(old_statement=None)
+UNDATED = {"date": None, "dated_by": "interval"}
+TWO_ANSWERS = (
+    of(options=bool),
+    lambda row: row["options"].__setitem__(next_option(row), row["answer_label"]),
+)
+NEXT_ANSWER = put(answer_index=next_option)
+ASKS_NOW = of(criterion="specific", prompt=lambda text: " is ____" in text)
+ASKED_THEN = of(criterion=lambda name: name.startswith("history"), prompt=lambda text: " was " in text)
 
 
 PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
     UPDATES: [
-        ("rules", dated, lambda row: row["objects"].pop(0)),
+        ("rules", dated, do("objects", list.pop, 0)),
         ("rules", dated, lambda row: row["objects"].remove(decided(row, "obsolete"))),
         ("rules", dated, lambda row: row["objects"].append(copy.deepcopy(row["objects"][0]))),
-        ("rules", dated, lambda row: row["objects"].reverse()),
+        ("rules", dated, do("objects", list.reverse)),
         ("rules", dated, decide("new", rule="new_object")),
         ("rules", dated, decide("new", announced=True)),
         ("rules", dated, decide("new", leaks=True)),
         ("rules", dated, decide("new", decision="static")),
-        ("rules", dated, lambda row: row["relation"].update(id="P1376")),
+        ("rules", dated, at("relation.id", "P1376")),
         ("rules", one("objects", has("announced")), put_one("objects", has("announced"), announced=False)),
         ("scenario", dated, put(scenario="Other")),
         ("scenario", dated, put(is_replace=False)),
         ("scenario", dated, put(subject_is_ph_new=True)),
-        ("scenario", dated, lambda row: row.update(relation_is_temp_func=not row["relation_is_temp_func"])),
+        ("scenario", dated, put(relation_is_temp_func=lambda row: not row["relation_is_temp_func"])),
         ("statement", dated, decide("new", new_statement="Q1$0")),
         ("statement", dated, decide("new", new_revision=1)),
         ("main_snak", dated, decide("new", id="Q2", raw="Q2")),
@@ -204,72 +206,62 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("dates", dated, decide("new", start="2021-06-30")),
         ("dates", dated, decide("new", point_in_time="2021")),
         ("labels", dated, decide("obsolete", label="Nobody in particular")),
-        ("labels", dated, lambda row: row["subject"].update(description="an island")),
-        ("labels", dated, lambda row: row["relation"].update(label="owner")),
+        ("labels", dated, at("subject.description", "an island")),
+        ("labels", dated, at("relation.label", "owner")),
         ("gone", dated, decide("new", decision="obsolete")),
         ("static", dated, decide("obsolete", decision="static")),
         ("labels", literal("time", "30, 20"), relabel("time", "30, 20", "29, 20")),
         ("labels", literal("time", "November"), relabel("time", "November", "October")),
         ("labels", literal("quantity", "$"), relabel("quantity", "$", "€")),
         ("labels", literal("quantity", ","), relabel("quantity", ",", "")),
-        ("labels", one("objects", in_millions), relabel("quantity", "M", "B", "short")),
-        ("labels", one("objects", in_millions), relabel("quantity", "M", " kilograms", "short")),
-        ("prompt", dated, other_prompt),
-        ("prompt", dated, lambda row: row["generalization_prompts"].pop()),
-        ("prompt", dated, lambda row: row["generalization_prompts"].reverse()),
-        ("prompt", dated, lambda row: row.update(update_prompt=row["update_prompt"] + " today")),
+        ("labels", IN_MILLIONS, relabel("quantity", "M", "B", "short")),
+        ("labels", IN_MILLIONS, relabel("quantity", "M", " kilograms", "short")),
+        (
+            "prompt",
+            dated,
+            put(update_prompt=lambda row: row["update_prompt"].replace(row["subject"]["label"], "Utopia")),
+        ),
+        ("prompt", dated, do("generalization_prompts", list.pop)),
+        ("prompt", dated, do("generalization_prompts", list.reverse)),
+        ("prompt", dated, at("update_prompt", lambda text: f"{text} today")),
         (
             "leak",
-            lambda row: dated(row) and not any(value["leaks"] for value in row["objects"]),
-            lambda row: row.update(update_prompt=f"{decided(row, 'new')['label']}: {row['update_prompt']}"),
+            unleaked,
+            put(update_prompt=lambda row: f"{decided(row, 'new')['label']}: {row['update_prompt']}"),
         ),
-        ("drawn", dated, lambda row: row.update(split="train" if row["split"] == "test" else "test")),
-        ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 0.1)),
+        ("drawn", dated, at("split", {"train": "test", "test": "train"}.get)),
+        ("popularity", dated, at("subject_popularity", lambda value: value + 0.1)),
         ("popularity", dated, put(popularity_source="pageviews")),
         ("prompt", dated, put(template_source="chat")),
-        ("neighbour", dated, neighbour("relation.id", "P1376")),
+        ("neighbour", dated, at("neighborhood.0.relation.id", "P1376")),
         ("neighbour", dated, lambda row: row["neighborhood"].append(row["neighborhood"][0])),
         ("neighbour", dated, lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"])),
-        ("neighbour_fact", dated, neighbour("objects.raw", "Q2")),
-        ("neighbour_fact", dated, neighbour("objects.statement", "Q1$0")),
-        ("neighbour_words", dated, neighbour("subject.label", "Utopia")),
-        ("neighbour_words", dated, neighbour("subject.description", "an island")),
-        ("neighbour_words", dated, neighbour("popularity", lambda value: value + 0.1)),
-        ("neighbour_words", dated, neighbour("objects.prompt", "The capital of Utopia is ____")),
-        ("neighbour_words", dated, neighbour("objects.object.label", "Nobody", "random_neighborhood")),
-        ("neighbour_words", dated, neighbour("objects.object.id", None)),
-        ("neighbour_words", near_literal, neighbour("objects.object.label", "12")),
-        ("distance", dated, neighbour("dist", lambda value: value + 0.001)),
-        ("distance", dated, neighbour("dist", 0.5, "random_neighborhood")),
-        ("distance", dated, lambda row: row["neighborhood"].reverse()),
-        ("distance", dated, shuffled_dist),
-        ("nearest", dated, lambda row: row["neighborhood"].pop(0)),
-        ("random", dated, lambda row: row["random_neighborhood"].pop()),
+        ("neighbour_fact", dated, at("neighborhood.0.objects.0.raw", "Q2")),
+        ("neighbour_fact", dated, at("neighborhood.0.objects.0.statement", "Q1$0")),
+        ("neighbour_words", dated, at("neighborhood.0.subject.label", "Utopia")),
+        ("neighbour_words", dated, at("neighborhood.0.subject.description", "an island")),
+        ("neighbour_words", dated, at("neighborhood.0.popularity", lambda value: value + 0.1)),
+        ("neighbour_words", dated, at("neighborhood.0.objects.0.prompt", "The capital of Utopia is ____")),
+        ("neighbour_words", dated, at("random_neighborhood.0.objects.0.object.label", "Nobody")),
+        ("neighbour_words", dated, at("neighborhood.0.objects.0.object.id", None)),
+        ("neighbour_words", of(neighborhood=in_words), at("neighborhood.0.objects.0.object.label", "12")),
+        ("distance", dated, at("neighborhood.0.dist", lambda value: value + 0.001)),
+        ("distance", dated, at("random_neighborhood.0.dist", 0.5)),
+        ("distance", dated, do("neighborhood", list.reverse)),
+        ("distance", dated, shifted),
+        ("nearest", dated, do("neighborhood", list.pop, 0)),
+        ("random", dated, do("random_neighborhood", list.pop)),
         ("random", dated, lambda row: row["neighborhood"].extend(row["neighborhood"] * 10)),
-        ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 1e-9)),
-        ("labels", dated, put_first("objects", short="x")),
+        ("popularity", dated, at("subject_popularity", lambda value: value + 1e-9)),
+        ("labels", dated, at("objects.0.short", "x")),
         ("labels", one("objects", has("short")), put_one("objects", has("short"), short=None)),
-        (
-            "labels",
-            lambda row: row["subject"]["description"],
-            lambda row: row["subject"].update(description=None),
-        ),
-        (
-            "statement",
-            one("objects", of(old_statement=None)),
-            put_one("objects", of(old_statement=None), old_revision=1),
-        ),
-        ("prompt", dated, lambda row: row.update(update_prompt=f"As of 2023, {row['update_prompt']}")),
+        ("labels", lambda row: row["subject"]["description"], at("subject.description", None)),
+        ("statement", one("objects", ADDED), put_one("objects", ADDED, old_revision=1)),
+        ("prompt", dated, at("update_prompt", lambda text: f"As of 2023, {text}")),
         ("new", dated, decide("obsolete", decision="new")),
         ("single", dated, decide("obsolete", decision="new")),
-        (
-            "single",
-            lambda row: (
-                not row["is_replace"] and {value["decision"] for value in row["objects"]} == {"new", "static"}
-            ),
-            put(is_replace=True),
-        ),
-        ("random", dated, lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0")),
+        ("single", of(is_replace=False, objects=adds), put(is_replace=True)),
+        ("random", dated, at("random_neighborhood.0.objects.0.statement", "Q1$0")),
     ],
     QUESTIONS: [
         ("order", of(hop=0), put(item_id="0" * 16)),
@@ -277,55 +269,45 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("answer", has("open_only"), put(answer_label="Utopia")),
         ("answer", has("answer_aliases"), put(answer_aliases=[])),
         ("answer", of(hop=3), put(answer_aliases=["Utopia"])),
-        ("answer", lambda row: len(row["answer_aliases"]) > 1, lambda row: row["answer_aliases"].pop()),
+        ("answer", of(answer_aliases=lambda names: len(names) > 1), do("answer_aliases", list.pop)),
         (
             "labels",
-            lambda row: row["options"] and row["option_ids"][0][:2] == "19" and row["answer_index"],
-            lambda row: row["options"].__setitem__(0, "1 May 1812"),
+            of(options=bool, option_ids=begins("19"), answer_index=bool),
+            at("options.0", "1 May 1812"),
         ),
         (
             "leak",
-            lambda row: row["hop"] == 2 and row["options"],
-            lambda row: row.update(answer_label=row["context"].partition(" is ")[2].removesuffix(".")),
+            of(hop=2, options=bool),
+            put(answer_label=lambda row: row["context"].partition(" is ")[2][:-1]),
         ),
         ("wording", of(hop=0), put(context="Utopia is an island.")),
         ("wording", of(hop=2), put(question="Who is it?")),
-        ("wording", of(hop=0), lambda row: row.update(question=row["question"].upper()[:-9])),
-        ("marks", of(hop=0), lambda row: row.update(as_of=row["as_of"].replace(day=30))),
-        ("marks", of(hop=1), lambda row: row.update(task=row["task"] ^ 7)),
+        ("wording", of(hop=0), at("question", lambda text: text.upper()[:-9])),
+        ("marks", of(hop=0), at("as_of", lambda day: day.replace(day=30))),
+        ("marks", of(hop=1), at("task", lambda value: value ^ 7)),
         ("marks", of(hop=1), put(hop=2)),
         ("marks", has("discriminates"), put(discriminates=False)),
-        ("marks", lambda row: row["discriminates"] is None, put(discriminates=True)),
+        ("marks", of(discriminates=None), put(discriminates=True)),
         ("marks", of(hop=1), put(asked_s="Q2")),
         ("marks", of(hop=1), put(rel_id="0" * 16)),
-        ("marks", lambda row: not row["open_only"], put(open_only=True)),
-        ("marks", lambda row: "returning" not in row["flags"], lambda row: row["flags"].append("returning")),
-        ("marks", lambda row: "year_only" in row["flags"], lambda row: row["flags"].remove("year_only")),
-        (
-            "marks",
-            lambda row: "answer_in_context" not in row["flags"],
-            lambda row: row["flags"].append("answer_in_context"),
-        ),
+        ("marks", of(open_only=False), put(open_only=True)),
+        ("marks", of(flags=without("returning")), do("flags", list.append, "returning")),
+        ("marks", of(flags=lambda flags: "year_only" in flags), do("flags", list.remove, "year_only")),
+        ("marks", of(flags=without("answer_in_context")), do("flags", list.append, "answer_in_context")),
         (
             "options",
-            lambda row: row["options"] and row["task"] == 2,
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, "Utopia"),
+            of(options=bool, task=2),
+            lambda row: row["options"].__setitem__(next_option(row), "Utopia"),
         ),
-        ("options", has("options"), two_answers),
-        ("key", has("options"), next_answer),
-        *(
-            (
-                "labels",
-                lambda row: row["options"] and row["option_ids"][0][0] == "Q",
-                lambda row, other=other: row["option_ids"].__setitem__(0, other),
-            )
-            for other in ("Q30", "Q999999999")
-        ),
+        ("options", *TWO_ANSWERS),
+        ("key", has("options"), NEXT_ANSWER),
+        ("labels", of(options=bool, option_ids=begins("Q")), at("option_ids.0", "Q30")),
+        ("labels", of(options=bool, option_ids=begins("Q")), at("option_ids.0", "Q999999999")),
     ],
     KLOB: [
         ("fact", of(subtask="c"), put(o1="Q2")),
         ("fact", of(subtask="c"), put(stmt1_id="Q1$0")),
-        ("fact", of(subtask="r"), lambda row: row.update(stmt2_id=row["stmt1_id"])),
+        ("fact", of(subtask="r"), put(stmt2_id=lambda row: row["stmt1_id"])),
         ("fact", of(subtask="r"), put(p2="P2")),
         ("fact", of(subtask="c"), put(s_label="Utopia")),
         ("fact", of(subtask="c"), put(o1_aliases=["Utopia"])),
@@ -333,111 +315,92 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("fact", of(subtask="c"), put(pop_o=-1)),
         ("fact", of(subtask="c"), put(snapshot_id="2021-01-04")),
         ("sentence", of(subtask="c"), put(example_id="0" * 16)),
-        ("sentence", of(subtask="c"), lambda row: row["sentences"].reverse()),
-        ("sentence", of(subtask="c"), put_first("sentences", n_tokens=99)),
-        ("sentence", of(subtask="c"), put_first("sentences", target_label="Utopia")),
+        ("sentence", of(subtask="c"), do("sentences", list.reverse)),
+        ("sentence", of(subtask="c"), at("sentences.0.n_tokens", 99)),
+        ("sentence", of(subtask="c"), at("sentences.0.target_label", "Utopia")),
         ("sentence", of(subtask="c"), put(stmt2_id="Q2$0")),
         ("sentence", of(subtask="u"), put(s="Q2")),
-        ("sentence", of(subtask="u"), put_first("sentences", target_id="Q2")),
-        ("sentence", of(subtask="u"), put_first("sentences", source_sentence_id=None)),
-        (
-            "sentence",
-            of(subtask="r"),
-            lambda row: row["sentences"][3].update(text="It is", text_blank="It is _", n_tokens=3),
-        ),
-        (
-            "sentence",
-            of(subtask="c"),
-            lambda row: row["sentences"][1].update(template_id=row["sentences"][0]["template_id"]),
-        ),
-        ("words", of(subtask="u"), put_first("sentences", source_sentence_id="0" * 16)),
-        (
-            "words",
-            of(subtask="u"),
-            lambda row: row["sentences"][0].update(n_tokens=row["sentences"][0]["n_tokens"] + 1),
-        ),
+        ("sentence", of(subtask="u"), at("sentences.0.target_id", "Q2")),
+        ("sentence", of(subtask="u"), at("sentences.0.source_sentence_id", None)),
+        ("sentence", of(subtask="r"), do("sentences.3", dict.update, IT_IS)),
+        ("sentence", of(subtask="c"), first_template),
+        ("words", of(subtask="u"), at("sentences.0.source_sentence_id", "0" * 16)),
+        ("words", of(subtask="u"), at("sentences.0.n_tokens", lambda number: number + 1)),
     ],
     STREAM: [
         ("dated", has("date"), put(date="2022-02-30")),
         ("dated", has("date"), put(first_day=20200101)),
-        ("dated", first_dated_by("start"), put_first("changes", date="2022")),
-        ("dated", one("changes", has_lag), put_one("changes", has_lag, lag_min=10**6)),
-        ("dated", has_lag, lambda row: row.update(lag_min=row["lag_min"] - 1)),
-        (
-            "dated",
-            one("objects", of(decision="static")),
-            lambda row: first(row, "static", date="2022", first_day=20220101, last_day=20221231),
-        ),
+        ("dated", first_dated_by("start"), at("changes.0.date", "2022")),
+        ("dated", one("changes", LAGGING), put_one("changes", LAGGING, lag_min=10**6)),
+        ("dated", LAGGING, at("lag_min", lambda value: value - 1)),
+        ("dated", one("objects", of(decision="static")), static_in_2022),
         ("dated", of(dated_by="start"), put(dated_by="end")),
-        ("dated", first_dated_by("start"), put_first("changes", date=None, dated_by="interval")),
-        ("dated", first_dated_by("created"), put_first("changes", date=None, dated_by="interval")),
-        (
-            "dated",
-            first_dated_by("value"),
-            lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
-        ),
+        ("dated", first_dated_by("start"), do("changes.0", dict.update, UNDATED)),
+        ("dated", first_dated_by("created"), do("changes.0", dict.update, UNDATED)),
+        ("dated", first_dated_by("value"), at("changes.0.date", lambda date: f"{date[:-1]}x")),
         ("dated", has("dated_by"), put(dated_by="guess")),
     ],
     RIPPLES: [
-        ("path", of(criterion="compose_object"), lambda row: row["path"].reverse()),
-        ("path", of(criterion="compose_subject"), lambda row: row["path"].pop()),
-        ("path", of(criterion="specific"), lambda row: row["path"][0].update(statement="Q1$none")),
-        ("path", of(criterion="alias"), lambda row: row["path"][0].update(dump="old")),
-        ("path", of(criterion="neighbor"), lambda row: row["answers"][0].update(id="Q2")),
-        ("path", of(kind="reverse"), lambda row: row["answers"][0].update(id="Q2")),
+        ("path", of(criterion="compose_object"), do("path", list.reverse)),
+        ("path", of(criterion="compose_subject"), do("path", list.pop)),
+        ("path", of(criterion="specific"), at("path.0.statement", "Q1$none")),
+        ("path", of(criterion="alias"), at("path.0.dump", "old")),
+        ("path", of(criterion="neighbor"), at("answers.0.id", "Q2")),
+        ("path", of(kind="reverse"), at("answers.0.id", "Q2")),
         ("path", of(kind="inverse"), put(kind="symmetric")),
-        ("path", of(kind="inverse"), lambda row: row.update(asked_relation=row["relation"])),
+        ("path", of(kind="inverse"), put(asked_relation=lambda row: row["relation"])),
         ("path", of(criterion="preserve"), put(update="Q1-P1")),
-        ("only", of(criterion="compose_object"), lambda row: row["path"][-1].update(relation="P1")),
-        ("condition", of(criterion="compose_object"), lambda row: row["conditions"].clear()),
-        ("condition", of(criterion="alias"), needless_condition),
-        ("condition", of(criterion="specific"), lambda row: row["conditions"][0]["step"].update(dump="new")),
-        ("condition", of(criterion="compose_subject"), other_condition),
+        ("only", of(criterion="compose_object"), at("path.-1.relation", "P1")),
+        ("condition", of(criterion="compose_object"), do("conditions", list.clear)),
+        (
+            "condition",
+            of(criterion="alias"),
+            lambda row: row["conditions"].append({"step": row["path"][0], "answers": [], "prompt": ""}),
+        ),
+        ("condition", of(criterion="specific"), at("conditions.0.step.dump", "new")),
+        ("condition", of(criterion="compose_subject"), at("conditions.0.answers.0.id", "Q2")),
         ("tenure", of(criterion="history_old"), put(date="2021-03")),
         ("tenure", of(criterion="history_new"), put(date="2020-03")),
         ("tenure", of(criterion="history_old"), put(date="1900-03")),
         ("tenure", of(criterion="history_new"), put(date=None)),
         ("probe", of(criterion="specific"), put(must_change=True)),
-        ("probe", of(criterion="alias"), lambda row: row.update(prompt=f"{row['prompt']} or not")),
-        ("probe", of(criterion="compose_object"), names_its_answer),
+        ("probe", of(criterion="alias"), at("prompt", lambda text: f"{text} or not")),
+        (
+            "probe",
+            of(criterion="compose_object"),
+            put(prompt=lambda row: f"As {row['answers'][0]['label']} knows, {row['prompt']}"),
+        ),
         ("probe", of(criterion="logical"), lambda row: row["stale"].extend(row["answers"])),
-        ("probe", of(criterion="neighbor"), lambda row: row["answers"][0].update(aliases=["Utopia"])),
-        *(("probe", said_in_words(each), answered(label="May 5, 1066")) for each in ("specific", "neighbor")),
-        ("probe", said_in_words("specific"), answered(aliases=["Utopia"])),
-        ("probe", has_names, lambda row: row["answers"][0]["aliases"].pop()),
-        ("path", of(criterion="specific"), lambda row: row["answers"].append(EARTH)),
-        ("path", of(criterion="preserve"), lambda row: row["answers"].append(EARTH)),
-        ("path", of(criterion="neighbor"), other_kind),
+        ("probe", of(criterion="neighbor"), at("answers.0.aliases", ["Utopia"])),
+        ("probe", said_in_words("specific"), at("answers.0.label", "May 5, 1066")),
+        ("probe", said_in_words("neighbor"), at("answers.0.label", "May 5, 1066")),
+        ("probe", said_in_words("specific"), at("answers.0.aliases", ["Utopia"])),
+        ("probe", lambda row: row["answers"][0]["aliases"], do("answers.0.aliases", list.pop)),
+        ("path", of(criterion="specific"), do("answers", list.append, EARTH)),
+        ("path", of(criterion="preserve"), do("answers", list.append, EARTH)),
+        ("path", of(criterion="neighbor"), at("kind", {"nearest": "random", "random": "nearest"}.get)),
         *(
-            ("path", of(criterion=each), lambda row: row["path"][-1].update(dump="old"))
+            ("path", of(criterion=each), at("path.-1.dump", "old"))
             for each in ("specific", "neighbor", "compose_object", "preserve")
         ),
         *(
-            ("condition", of(criterion=each), lambda row: row["conditions"][0]["step"].update(dump="new"))
+            ("condition", of(criterion=each), at("conditions.0.step.dump", "new"))
             for each in ("neighbor", "preserve", "history_old")
         ),
-        ("condition", of(criterion="history_old"), lambda row: row["conditions"].clear()),
+        ("condition", of(criterion="history_old"), do("conditions", list.clear)),
         (
             "condition",
             of(criterion="compose_object"),
-            lambda row: row["conditions"][0]["step"].update(row["path"][0]),
+            lambda row: row["conditions"][0].update(step=row["path"][0]),
         ),
-        (
-            "condition",
-            said_in_words("neighbor"),
-            lambda row: row["conditions"][0]["answers"][0].update(label="42"),
-        ),
+        ("condition", said_in_words("neighbor"), at("conditions.0.answers.0.label", "42")),
         *(
-            (
-                "probe",
-                lambda row, each=each: row["criterion"] == each and row["stale"],
-                lambda row: row["stale"].clear(),
-            )
-            for each in ("alias", "compose_object", "compose_subject", "history_new")
+            ("probe", of(criterion=criterion, stale=bool), do("stale", list.clear))
+            for criterion in ("alias", "compose_object", "compose_subject", "history_new")
         ),
-        ("probe", lambda row: row["kind"] == "rule" and row["stale"], lambda row: row["stale"].clear()),
-        ("probe", of(criterion="history_new"), lambda row: row["stale"].append(EARTH)),
-        ("probe", of(kind="reverse"), lambda row: row["stale"].append(EARTH)),
+        ("probe", of(kind="rule", stale=bool), do("stale", list.clear)),
+        ("probe", of(criterion="history_new"), do("stale", list.append, EARTH)),
+        ("probe", of(kind="reverse"), do("stale", list.append, EARTH)),
         ("probe", of(criterion="specific"), put(probe_id="0" * 16)),
         ("probe", of(criterion="preserve"), put(scenario="ReplaceObject")),
         ("probe", of(must_change=None), put(must_change=True)),
@@ -452,40 +415,30 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             has("rewording"),
             lambda row: row.update(prompt=row["rewording"], rewording=row["prompt"]),
         ),
-        ("prompt", of(criterion="specific"), lambda row: row["conditions"][0].update(prompt="Who is ____")),
-        ("prompt", in_the_past, lambda row: row.update(prompt=swap(row["prompt"], " was ", " is "))),
-        ("prompt", now, lambda row: row.update(prompt=swap(row["prompt"], " is ____", " was ____"))),
-        (
-            "prompt",
-            of(criterion="history_new"),
-            lambda row: row.update(prompt=row["prompt"].partition(", ")[2]),
-        ),
-        *(
-            (
-                "prompt",
-                of(criterion=each),
-                lambda row: row.update(date=f"{row['date'][:5]}{other_month(row)}"),
-            )
-            for each in ("history_old", "history_new")
-        ),
+        ("prompt", of(criterion="specific"), at("conditions.0.prompt", "Who is ____")),
+        ("prompt", ASKED_THEN, at("prompt", lambda text: text.replace(" was ", " is "))),
+        ("prompt", ASKS_NOW, at("prompt", lambda text: text.replace(" is ____", " was ____"))),
+        ("prompt", of(criterion="history_new"), at("prompt", lambda text: text.partition(", ")[2])),
+        ("prompt", of(criterion="history_old"), at("date", other_month)),
+        ("prompt", of(criterion="history_new"), at("date", other_month)),
     ],
     ASOF: [
-        ("held", has("options"), next_answer),
+        ("held", has("options"), NEXT_ANSWER),
         ("held", has("open_only"), put(answer_label="Utopia")),
         ("asked", of(precision="day"), put(question="Who is it?")),
         ("asked", has("context"), put(context="Utopia is an island.")),
         ("asked", has("context"), put(context=None)),
-        ("asked", has("context"), lambda row: row.update(question=f"Yes: {row['question']}")),
+        ("asked", has("context"), at("question", lambda text: f"Yes: {text}")),
         ("asked", has("discriminates"), put(discriminates=False)),
-        ("asked", has("answer_aliases"), lambda row: row["answer_aliases"].pop()),
-        ("marks", has("precision"), lambda row: row["flags"].append("returning")),
+        ("asked", has("answer_aliases"), do("answer_aliases", list.pop)),
+        ("marks", has("precision"), do("flags", list.append, "returning")),
         ("marks", of(precision="day"), put(precision="month")),
         ("marks", of(precision="month"), put(first_day=20000101)),
-        ("marks", has("options"), lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
+        ("marks", has("options"), at("as_of", lambda day: day.replace(year=1999))),
         ("marks", of(holds="now"), put(holds="before")),
         ("marks", has("options"), put(s="Q2")),
-        ("options", has("options"), lambda row: row["option_verdicts"].reverse()),
-        ("options", has("options"), two_answers),
+        ("options", has("options"), do("option_verdicts", list.reverse)),
+        ("options", *TWO_ANSWERS),
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""
@@ -520,7 +473,7 @@ FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     (QUESTIONS, "wording", of(), take("context")),
     (QUESTIONS, "marks", of(), take("s")),
     (QUESTIONS, "statement", of(), take("fact_id")),
-    (QUESTIONS, "statement", lambda row: row["hop"] > 0, take("rel_id")),
+    (QUESTIONS, "statement", of(hop=bool), take("rel_id")),
     (ASOF, "asked", of(), take("context")),
     (ASOF, "asked", of(), take("question")),
     (

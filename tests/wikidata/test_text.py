@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.audit.visible import seen
+from factdrift.audit.visible import visible_text
 from factdrift.wikidata.text import clean, printable, sheet_cell
 
 
@@ -70,4 +70,4 @@ SIGNS = st.sampled_from(
 @given(st.text(SIGNS | st.characters(exclude_categories=["Cs"]), max_size=8))
 @settings(max_examples=examples(500))
 def test_cleaning_ends_and_the_audit_sees_the_same(text: str) -> None:
-    assert clean(clean(text)) == clean(text) == seen(text)
+    assert clean(clean(text)) == clean(text) == visible_text(text)

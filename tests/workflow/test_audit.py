@@ -84,7 +84,7 @@ class Checks(NamedTuple):
             updated = self.samples.probed.get(row["update"])
             yield from of_ripples.check_probe(row, updated, self.reading.dumps)
         elif dataset == STREAM:
-            yield from of_streams.check_row(row, self.reading.dumps)
+            yield from of_updates.outcomes("dated", of_streams.dates(row, self.reading.dumps))
         else:
             yield from of_dated.check_question(row, self.reading.dumps, False)
 

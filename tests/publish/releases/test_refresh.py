@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.configured import configured as configured_keys
 from support.listings import HOME, add_dump, add_page
 from support.releases import Workflow
 from support.server import Fault, Server, serving
 
 from factdrift.cli import main
 from factdrift.core.owned import file_lock
-from factdrift.core.settings import configure
-from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
 from factdrift.publish.releases.release import configuration
 
@@ -78,11 +76,9 @@ def refresh(*arguments: str) -> int:
 
 def released(*dates: str) -> None:
     """A series of releases, as refreshes have left it."""
-    config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}}
-    configure(config, keys_of_methods)
     for count in range(2, len(dates) + 1):
         dumps = {date: f"https://example.org/{date}.json.gz" for date in dates[:count]}
-        Workflow.make({"stream": dates[:count], "dumps": dumps}, configuration(config))
+        Workflow.make({"stream": dates[:count], "dumps": dumps}, configuration(configured_keys()))
     for date in dates:
         (SNAPSHOTS / date / ".refresh.json").write_text(json.dumps({"dump": dumps[date]}))
     for pair in Path("results").glob("*_*"):

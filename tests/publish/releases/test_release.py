@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.configured import configured
 from support.releases import products
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
-from factdrift.core.settings import configure
-from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases.candidates import later, sequences
 from factdrift.publish.releases.release import (
     RELEASED,
@@ -129,21 +128,15 @@ FREE = {
 """Keys on which no product of a release depends."""
 
 
-def complete(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
-
-
 def test_every_key_is_compared_or_known_to_change_no_release() -> None:
     schema = read_yaml(SCHEMA)["properties"]
-    chosen = complete(verbalizer="chat", chat={"model": "m"})
+    chosen = configured(verbalizer="chat", chat={"model": "m"})
     compared = {key.partition(".")[0] for key in configuration(chosen)}
     assert compared | FREE == schema.keys()
     assert not compared & FREE
     # What the variant says anyway, and parts of a key that change no result.
     same = {"shards": 7, "contact": "a@b.org", "dates": "first_day", "neighbors": {"blocks": 9}}
-    assert configuration(complete(**same)) == configuration(complete())
+    assert configuration(configured(**same)) == configuration(configured())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +148,7 @@ def test_every_key_is_compared_or_known_to_change_no_release() -> None:
     ],
 )
 def test_a_change_names_its_keys(keys: dict[str, Any], named: str) -> None:
-    default, now = configuration(complete()), configuration(complete(**keys))
+    default, now = configuration(configured()), configuration(configured(**keys))
     with pytest.raises(InputError) as refused:
         check_unchanged(default, now, default, Path("results/releases/2026-11-16"))
     assert named in str(refused.value)
@@ -164,25 +157,25 @@ def test_a_change_names_its_keys(keys: dict[str, Any], named: str) -> None:
 
 
 def test_a_key_of_a_newer_version_counts_as_its_default() -> None:
-    default = configuration(complete())
+    default = configuration(configured())
     before = {key: value for key, value in default.items() if key != "variant"}
     check_unchanged(before, default, default, Path("r"))
     with pytest.raises(InputError, match="variant"):
-        check_unchanged(before, configuration(complete(variant="revised")), default, Path("r"))
+        check_unchanged(before, configuration(configured(variant="revised")), default, Path("r"))
 
 
 def test_files_count_by_their_content(tmp_path: Path) -> None:
     first, second = tmp_path / "a.txt", tmp_path / "b.txt"
     for path in (first, second):
         path.write_text("Q30\n")
-    before = configuration(complete(only={"subjects": str(first)}))
-    assert before == configuration(complete(only={"subjects": str(second)}))
+    before = configuration(configured(only={"subjects": str(first)}))
+    assert before == configuration(configured(only={"subjects": str(second)}))
     second.write_text("Q31\n")
     with pytest.raises(InputError, match=r"only\.subjects"):
-        check_unchanged(before, configuration(complete(only={"subjects": str(second)})), {}, tmp_path)
+        check_unchanged(before, configuration(configured(only={"subjects": str(second)})), {}, tmp_path)
     second.unlink()
     with pytest.raises(InputError, match=r"only\.subjects: .*b\.txt does not exist"):
-        configuration(complete(only={"subjects": str(second)}))
+        configuration(configured(only={"subjects": str(second)}))
 
 
 DAYS = st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)).map(datetime.date.isoformat)

@@ -11,6 +11,8 @@ from factdrift.core.intervals import wilson
 AUDIT = schema_of("dataset row relation rule kind outcome reason: string")
 """One row per audited row and kind of check; of a kind that fails, one per failure."""
 
+MOST = 20
+"""Failures that the text names."""
 
 _TOGETHER = {
     "role": "all checks of the fact itself",
@@ -80,11 +82,11 @@ def share(count: int, total: int, exact: bool = False) -> dict[str, float | None
     return {"rate": count / total, "low": low, "high": high}
 
 
-def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20) -> Iterator[str]:
+def text_of(summary: Mapping[str, Any], findings: Sequence[Row]) -> Iterator[str]:
     """The lines of an audit for people: rates by kind, guesses from the surface, failures."""
     drawn = summary["drawn"]
     parts = ", ".join(
-        f"{each['subjects']:,} of {each['of']:,} {name}" for name, each in drawn["strata"].items()
+        f"{stratum['subjects']:,} of {stratum['of']:,} {name}" for name, stratum in drawn["strata"].items()
     )
     yield f"subjects drawn from the new dump: {parts}; the rules make {drawn['updates']:,} updates of them"
     for dataset in DATASETS:
@@ -117,6 +119,6 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
     failures = [finding for finding in findings if finding["outcome"] == FAILED]
     failures.sort(key=lambda failure: bool(KINDS[failure["kind"]].note))
     if failures:
-        yield f"failures: {len(failures):,}" + (f", of which {most}:" if len(failures) > most else ":")
-    for failure in failures[:most]:
+        yield f"failures: {len(failures):,}" + (f", of which {MOST}:" if len(failures) > MOST else ":")
+    for failure in failures[:MOST]:
         yield f"  {failure['row']} {failure['kind']}: {failure['reason']}"

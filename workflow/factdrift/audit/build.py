@@ -36,7 +36,7 @@ from factdrift.audit.kinds import (
     UPDATES,
 )
 from factdrift.audit.of_tables import Fault, Shared
-from factdrift.audit.of_updates import Finding
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.reading import AuditedBuild, Reading, read
 from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
@@ -101,9 +101,9 @@ def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[s
     sizes = samples.sizes | ({FOLDERS: len(source.folders())} if source.folders() else {})
     whole = {
         (dataset, kind): sizes[dataset]
-        for kind, each in KINDS.items()
-        for dataset in each.datasets
-        if each.whole and dataset in sizes
+        for kind, kind_ in KINDS.items()
+        for dataset in kind_.datasets
+        if kind_.whole and dataset in sizes
     }
     summary = {
         "seed": seed,
@@ -156,12 +156,12 @@ def samples_of(source: AuditedBuild, manifest: Mapping[str, Any], rows: int, see
         }
     for dataset, columns in STRATA.items():
         if dataset in files:
-            found = pq.read_table(files[dataset], columns=columns).to_pylist()
-            of_rows = [["" if row[name] is None else row[name] for name in columns] for row in found]
+            table = pq.read_table(files[dataset], columns=columns).to_pylist()
+            of_rows = [["" if row[name] is None else row[name] for name in columns] for row in table]
             take(dataset, files[dataset], of_rows)
     probed = {row["update"] for row in samples.get(RIPPLES, ())}
-    places = [index for index, row in enumerate(updates) if _update_of(row) in probed]
-    about = {_update_of(row): row for row in rows_at(files[UPDATES], places)}
+    positions = [index for index, row in enumerate(updates) if _update_of(row) in probed]
+    about = {_update_of(row): row for row in rows_at(files[UPDATES], positions)}
     return Samples(samples, sizes, updates, about, items, lengths)
 
 
@@ -177,7 +177,7 @@ def rule_of(row: Row) -> str:
 
 # --- checks ---------------------------------------------------------------------------------------------
 
-SAID_OF: dict[str, Callable[[Row], tuple[str, str, str]]] = {
+NAMES: dict[str, Callable[[Row], tuple[str, str, str]]] = {
     UPDATES: lambda row: (name_of(UPDATES, row), row["relation"]["id"], rule_of(row)),
     QUESTIONS: lambda row: (row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}"),
     KLOB: lambda row: (row["example_id"], row["p1"] or "", row["subtask"]),
@@ -194,7 +194,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
 
     def rows(dataset: str, check: Callable[[Row], Iterable[Finding]]) -> Iterator[Row]:
         for row in samples.rows[dataset]:
-            yield from _named(dataset, *SAID_OF[dataset](row), check(row))
+            yield from _named(dataset, *NAMES[dataset](row), check(row))
 
     def repeated(dataset: str, *columns: str) -> Iterator[Row]:
         return _faults(dataset, "twice", of_tables.repeated(files[dataset], columns))
@@ -241,7 +241,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
         yield from _faults(STREAM, "link", faults)
         yield from repeated(STREAM, "chain", "interval")
-        yield from rows(STREAM, lambda row: of_streams.check_row(row, dumps))
+        yield from rows(STREAM, lambda row: outcomes("dated", of_streams.dates(row, dumps)))
     if ASOF in samples.sizes:
         others = reading.has_other_dates(files)
         yield from rows(ASOF, lambda row: of_dated.check_question(row, dumps, others))

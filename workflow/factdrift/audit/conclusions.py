@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factdrift.audit.filters import How, Statement
+from factdrift.audit.phrases import has_run
 
 BLANK = "____"
 
@@ -147,12 +148,7 @@ def leaks(statement: Statement, names_of: Callable[[int], Sequence[str]]) -> boo
             text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
         names = [text or ""]
     subject = _words("".join(names_of(statement.subject)[:1]))
-    return any(_holds(subject, _words(name)) for name in names)
-
-
-def _holds(words: Sequence[str], inner: Sequence[str]) -> bool:
-    starts = range(len(words) - len(inner) + 1)
-    return bool(inner) and any(words[start : start + len(inner)] == inner for start in starts)
+    return any(has_run(subject, _words(name)) for name in names)
 
 
 def _words(text: str) -> list[str]:

@@ -41,7 +41,7 @@ def span(value: Mapping[str, Any]) -> Span | None:
         first, last = (year, 1, 1), (year, 12, 31)
     else:
         first, last = _long(year, 10 ** (9 - precision), precision == 8)
-    days = [_gregorian(each) if julian else each for each in (first, last, written)]
+    days = [_gregorian(day_) if julian else day_ for day_ in (first, last, written)]
     return Span(days[0], days[1], days[2], _text(year, month, day, precision) + " julian" * julian)
 
 
@@ -54,12 +54,15 @@ def _long(year: int, length: int, from_zero: bool) -> tuple[Day, Day]:
 
 
 def _text(year: int, month: int, day: int, precision: int) -> str:
-    text = f"{'-' * (year < 0)}{abs(year):04d}"
-    if precision >= 10:
-        text += f"-{month:02d}"
-    if precision >= 11:
-        text += f"-{day:02d}"
+    text = date_id((year, month, day), precision)
     return text if precision >= 9 else f"{text}/{precision}"
+
+
+def date_id(day: Day, precision: int) -> str:
+    """`1776-07-04`, `1776-07`, `1776`; before Christ `-0044`."""
+    year, month, number = day
+    text = f"{'-' * (year < 0)}{abs(year):04d}"
+    return text + f"-{month:02d}" * (precision >= 10) + f"-{number:02d}" * (precision >= 11)
 
 
 def _days(year: int, month: int, julian: bool = False) -> int:
@@ -102,11 +105,6 @@ def day_number(year: int, month: int, day: int) -> int:
     of_era = shifted - era * 400
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 305
-
-
-def number_of_day(text: str) -> int:
-    """`2022-01-01` as a day number."""
-    return day_number(*map(int, str(text).split("-")))
 
 
 def days_of_text(text: str) -> tuple[int, int] | None:

@@ -66,7 +66,7 @@ class Documents:
                 bags.append(bag)
             if entity.label and "____" not in entity.label:
                 self.plain[entity.id] = dict(self._plain(line, t_old))
-        self._place = {name: index for index, name in enumerate(names)}
+        self._position = {name: index for index, name in enumerate(names)}
         self.names = names
         self._vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
         self._vectors = self._vectorizer.fit_transform(bags) if bags else None
@@ -110,8 +110,8 @@ class Documents:
         """
         if self._vectors is None:
             return None
-        if name in self._place:
-            vector = self._vectors[self._place[name]]
+        if name in self._position:
+            vector = self._vectors[self._position[name]]
         else:
             bag = self.features(line) if line is not None else None
             if bag is None:
@@ -122,5 +122,5 @@ class Documents:
 
     def similarity(self, similarities: NDArray[np.float64], name: str) -> float | None:
         """One value of `similarities`; None for an entity that is no document."""
-        place = self._place.get(name)
-        return None if place is None else float(similarities[place])
+        position = self._position.get(name)
+        return None if position is None else float(similarities[position])

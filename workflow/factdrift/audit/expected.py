@@ -24,13 +24,13 @@ def pairing(old: list[Statement], new: list[Statement]) -> list[tuple[Statement,
 
     def closeness(pair: tuple[Statement, Statement]) -> tuple[Any, ...]:
         a, b = pair
-        equal = 0
-        if a.start == b.start and a.start_unknown == b.start_unknown:
-            equal += 1
-        if a.end == b.end and a.end_unknown == b.end_unknown:
-            equal += 1
-        if a.pit == b.pit:
-            equal += 1
+        equal = sum(
+            [
+                (a.start, a.start_unknown) == (b.start, b.start_unknown),
+                (a.end, a.end_unknown) == (b.end, b.end_unknown),
+                a.pit == b.pit,
+            ]
+        )
         return (a.id != b.id, -equal, -len(a.qualifiers & b.qualifiers), a.id, b.id)
 
     chosen: list[tuple[Statement, Statement]] = []
@@ -166,10 +166,10 @@ class Case:
 
 def measured(triple: Triple) -> bool:
     """The new dump states a quantity with a point in time and nothing else about its time."""
-    each = triple.new
-    if each is None or each.datatype != "quantity" or each.pit is None:
+    statement = triple.new
+    if statement is None or statement.datatype != "quantity" or statement.pit is None:
         return False
-    return not (each.start or each.start_unknown or each.end or each.end_unknown)
+    return not (statement.start or statement.start_unknown or statement.end or statement.end_unknown)
 
 
 def decide(case: Case) -> tuple[str, str]:

@@ -106,7 +106,7 @@ def closure(
     reached = set(classes)
     edge, taken = reached, 0
     while edge and taken != steps:
-        edge = {parent for each in edge for parent in superclasses.get(each, ())} - reached
+        edge = {parent for class_ in edge for parent in superclasses.get(class_, ())} - reached
         reached |= edge
         taken += 1
     return reached
@@ -152,7 +152,7 @@ def temporal_functional(relation: Relation, how: How) -> bool:
 def latest(statements: Iterable[Statement]) -> list[Statement]:
     """The latest by date, alone; of the same date the preferred one, then the one with the smallest id."""
     by_id = sorted(statements, key=lambda statement: statement.id)
-    return [max(by_id, key=lambda each: (each.pit, each.rank == "preferred"))] if by_id else []
+    return [max(by_id, key=lambda statement: (statement.pit, statement.rank == "preferred"))] if by_id else []
 
 
 def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: How) -> list[Statement]:
@@ -168,7 +168,9 @@ def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: Ho
     preferred = [statement for statement in group if statement.rank == "preferred"]
     if len(dated) < len(group) and len(preferred) == 1:
         return preferred
-    return latest(each for each in dated if each.pit is not None and not each.pit.after(day))
+    return latest(
+        statement for statement in dated if statement.pit is not None and not statement.pit.after(day)
+    )
 
 
 def has_text(statement: Statement) -> bool:

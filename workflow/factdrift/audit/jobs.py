@@ -87,13 +87,13 @@ def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
     import pyarrow.parquet as pq
 
     from factdrift.audit.reading import AuditedBuild
-    from factdrift.audit.sheet import has_judgements, judged, judged_text
+    from factdrift.audit.sheet import has_words, judged, judged_text
 
     audit = folder / "audit.parquet"
     if not audit.is_file():
         raise no_file(audit)
     findings = pq.read_table(audit).to_pylist()
-    if has_judgements(sheet):
+    if has_words(sheet, "judgement"):
         account = judged(sheet, findings)
         write_json(account, folder / "judged.json")
         return "\n".join(judged_text(account))
@@ -109,10 +109,10 @@ def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path],
     import csv
 
     from factdrift.audit.kinds import UPDATES
-    from factdrift.audit.sheet import COLUMNS, is_blank, sheet_rows
+    from factdrift.audit.sheet import COLUMNS, has_words, sheet_rows
     from factdrift.core.owned import atomic_path, check_unchanged
 
-    check_unchanged(sheet, is_blank)
+    check_unchanged(sheet, lambda path: has_words(path, "judgement", "comment") is False)
     if UPDATES not in files:
         raise InputError(
             f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "

@@ -16,7 +16,7 @@ from qwikidata.claim import WikidataClaim
 from qwikidata.entity import WikidataItem
 
 from factdrift.audit.filters import PAPER_DATATYPES
-from factdrift.audit.visible import seen
+from factdrift.audit.visible import visible_text
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 
@@ -47,17 +47,19 @@ class Entity:
         item = WikidataItem({**line, "type": "item"})
         self.id: str = line["id"]
         self.revision: int | None = line.get("lastrevid")
-        self.label: str | None = seen(item.get_label("en")) or seen(item.get_label("mul")) or None
-        self.description: str | None = (
-            seen(item.get_description("en")) or seen(item.get_description("mul")) or None
+        self.label: str | None = (
+            visible_text(item.get_label("en")) or visible_text(item.get_label("mul")) or None
         )
-        aliases = map(seen, [*item.get_aliases("en"), *item.get_aliases("mul")])
+        self.description: str | None = (
+            visible_text(item.get_description("en")) or visible_text(item.get_description("mul")) or None
+        )
+        aliases = map(visible_text, [*item.get_aliases("en"), *item.get_aliases("mul")])
         self.aliases: list[str] = [alias for alias in aliases if alias]
         self.has_article = "enwiki" in line["sitelinks"]
         self.sitelinks = len(line["sitelinks"])
         self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
         self.symbols = {
-            seen(claim["mainsnak"]["datavalue"]["value"]["text"])
+            visible_text(claim["mainsnak"]["datavalue"]["value"]["text"])
             for claim in line["claims"].get("P5061", [])
             if stated(claim) and isinstance(claim["mainsnak"].get("datavalue", {}).get("value"), dict)
         }

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import yaml
 
+from factdrift.audit.of_tables import differing, records
 from factdrift.core.columns import Row
 from factdrift.core.files import sha256_of_all
 
@@ -36,13 +37,6 @@ class Numbers(NamedTuple):
     """Words of the card with `#` at the number -> the number."""
     tables: dict[str, Table]
     """Title of a table -> label of a line -> its numbers."""
-
-
-def records(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """The rows of a product, with these columns or all."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(1024, columns=columns):
-            yield from batch.to_pylist()
 
 
 def _summed(rows: Iterable[tuple[str, tuple[int, ...]]]) -> Table:
@@ -251,9 +245,8 @@ def croissant(path: Path, due: Numbers, manifest: Row) -> Iterator[str]:
     digits = sha256_of_all(sorted(path.rglob("*.parquet")))[:12]
     version = f"{manifest['versions']['factdrift']}+{digits}"
     wanted = {"name": name, "version": version, "temporalCoverage": due.covers}
-    for key, value in wanted.items():
-        if described.get(key) != value:
-            yield f"croissant.json: {key} is {described.get(key)}, not {value}"
+    reasons = differing(described, wanted, "tables and the manifest")
+    yield from (f"croissant.json: {reason}" for reason in reasons)
     if f"`{name}` {version};" not in (path / "README.md").read_text("utf-8"):
         yield f"README.md does not call this edition {name} {version}"
     entries = {entry["name"]: entry for entry in described["distribution"]}

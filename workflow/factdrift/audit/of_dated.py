@@ -8,7 +8,8 @@ from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import days_of_text, packed
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Dumps, Finding, other_label, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import (
@@ -53,8 +54,7 @@ def _label(claim: WikidataClaim, dumps: Dumps) -> str:
     name = entity_of(claim.mainsnak)
     if name is None:
         return plain(raw_of(claim.mainsnak))
-    lines = (dump[name] for dump in (dumps.new, dumps.old) if name in dump)
-    return plain(next((line.label for line in lines if line.label), dumps.supplied.get(name, name)))
+    return dumps.name_of(name)[0] or name
 
 
 def _is_answer(claim: WikidataClaim, row: Row, dumps: Dumps) -> bool:
@@ -80,19 +80,18 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
         times = "; ".join(sorted({_times(claim) for claim in newest}))
         yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
     answers = {identity(claim.mainsnak) for _, claim in own}
-    seen = set()
+    rivals = set()
     for _, claim in claims:
-        if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in seen:
+        if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in rivals:
             continue
         if surely_held(claim, first, last):
-            seen.add(identity(claim.mainsnak))
+            rivals.add(identity(claim.mainsnak))
             yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
 
 
 def _undated(row: Row, dumps: Dumps) -> Iterator[str]:
     """What holds without a date is not asked about at one."""
-    lines = [dump[row["asked_s"]] for dump in (dumps.new, dumps.old) if row["asked_s"] in dump]
-    claims = [claim for line in lines for claim in line.of(row["asked_p"])]
+    claims = [claim for line in dumps.lines_of(row["asked_s"]) for claim in line.of(row["asked_p"])]
     if not any(spans(claim, name) for claim in claims for name in DATES):
         yield f"no statement of {row['asked_s']} {row['asked_p']} gives a date"
 
@@ -103,8 +102,7 @@ def _times(claim: WikidataClaim) -> str:
 
 
 def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
-    lines = (dump.get(row["asked_s"]) for dump in (dumps.new, dumps.old))
-    subject = next((line for line in lines if line and line.label), None)
+    subject = next((line for line in dumps.lines_of(row["asked_s"]) if line.label), None)
     first, stem = _dated(row["question"].partition(BLANK)[0])
     due = _written(row["date"])
     if first != due or not row["question"].endswith(BLANK):
@@ -144,7 +142,7 @@ def _written(date: str) -> str:
 
 def _aliases(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
     names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
-    lines = [dump[name] for name in names if name for dump in (dumps.new, dumps.old) if name in dump]
+    lines = [line for name in names if name for line in dumps.lines_of(name)]
     if len(names) == 1 and lines and (lines[0].id in dumps.new or not others):
         due = sorted({*map(plain, lines[0].aliases)} - {""})
         if [plain(alias) for alias in row["answer_aliases"] or ()] != due:
@@ -152,14 +150,13 @@ def _aliases(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
 
 
 def _marks(row: Row) -> Iterator[str]:
-    if row["precision"] != ("year", "month", "day")[row["date"].count("-")]:
-        yield f"precision is {row['precision']}, the date {row['date']}"
-    if (row["first_day"], row["last_day"]) != days_of_text(row["date"]):
-        yield f"{row['first_day']} to {row['last_day']} is not {row['date']}"
-    as_of = row["as_of"]
+    as_of, (first, last) = row["as_of"], days_of_text(row["date"]) or (None, None)
     if packed((as_of.year, as_of.month, as_of.day)) != row["last_day"]:
         yield f"as_of is {as_of}, the date ends on {row['last_day']}"
     wanted = {
+        "precision": ("year", "month", "day")[row["date"].count("-")],
+        "first_day": first,
+        "last_day": last,
         "task": 1 if row["holds"] == "now" else 2,
         "hop": 0,
         "asked_s": row["s"],
@@ -168,7 +165,7 @@ def _marks(row: Row) -> Iterator[str]:
         "open_only": not row["options"],
         "rel_id": None,
     }
-    yield from differing(row, wanted, "row")
+    yield from differing(row, wanted, "date and the other columns")
     for flag in sorted(set(row["flags"]) - {"other_kind"}):
         yield f"flag {flag} is unknown"
     if row["holds"] not in ("now", "before", "then"):
@@ -181,7 +178,7 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"two options are equal: {options}"
     if answer not in range(len(options)) or options[answer] != row["answer_label"]:
         yield f"option {answer} is not the answer {row['answer_label']!r}"
-    if [index for index, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
+    if [index for index, verdict in enumerate(verdicts or ()) if verdict == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
     for _, claim in _claims(row, dumps):
@@ -191,8 +188,7 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
         if (verdict == "never") == here:
             yield f"{label!r} is called {verdict}, and the dumps {'state' if here else 'do not state'} it"
         line = dumps.new.get(name) or dumps.old.get(name)
-        if line and line.label and plain(line.label) != plain(label):
-            yield f"{name}: label {label!r} where the dumps have {line.label!r}"
+        yield from other_label(name, label, line.label if line else None)
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:

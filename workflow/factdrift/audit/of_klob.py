@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from factdrift.audit.dates import Day
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes, statement_of
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, other_label, outcomes, statement_of
 from factdrift.audit.phrases import bare
 from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import singular_forms
@@ -69,19 +70,18 @@ def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
     for subject, relation, value, name in hops:
         yield from _hop(row[subject], row[relation], row[value], row[name], snapshot)
     named = [("s", "s_label", None), ("o1", "o1_label", "o1_aliases"), ("o2", "o2_label", "o2_aliases")]
-    for each, label, aliases in named:
-        line = snapshot.dump.get(row[each] or "")
-        expected = (line.label if line else None) or snapshot.supplied.get(row[each] or "")
-        if expected is not None and plain(row[label]) != plain(expected):
-            yield f"{row[each]}: label {row[label]!r} where the dump has {expected!r}"
+    for entity, label, aliases in named:
+        line = snapshot.dump.get(row[entity] or "")
+        due = (line.label if line else None) or snapshot.supplied.get(row[entity] or "")
+        yield from other_label(row[entity], row[label], due)
         if line and aliases and {*map(plain, row[aliases] or ())} != {*map(plain, line.aliases)} - {""}:
-            yield f"{row[each]}: aliases {row[aliases]}, in the dump {line.aliases}"
-    for each, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
-        line = snapshot.dump.get(row[each])
+            yield f"{row[entity]}: aliases {row[aliases]}, in the dump {line.aliases}"
+    for entity, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
+        line = snapshot.dump.get(row[entity])
         if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
-            yield f"{row[each]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
-    if row["snapshot_id"] != "-".join(f"{part:02d}" for part in snapshot.day):
-        yield f"snapshot_id is {row['snapshot_id']}"
+            yield f"{row[entity]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
+    day = "-".join(f"{part:02d}" for part in snapshot.day)
+    yield from differing(row, {"snapshot_id": day}, "manifest")
     if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:
         yield "the chain comes back to an item"
 
@@ -95,16 +95,16 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
     if entity_of(claim.mainsnak) != value:
         yield f"{name} states {entity_of(claim.mainsnak)}, not {value}"
     group = line.of(relation)
-    if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
+    if claim.rank != "preferred" and any(other.rank == "preferred" for other in group):
         yield f"{name} is not of the best rank"
-    best = [each for each in group if each.rank == claim.rank]
+    best = [other for other in group if other.rank == claim.rank]
     holding = [
-        each for each in best if each.mainsnak.snaktype == "value" and not ended_by(each, snapshot.day)
+        other for other in best if other.mainsnak.snaktype == "value" and not ended_by(other, snapshot.day)
     ]
     if claim not in holding:
         yield f"{name} has ended by the snapshot's day"
     several = snapshot.settings["c"]["single_valued"]
-    values = {entity_of(each.mainsnak) for each in holding} - {None}
+    values = {entity_of(other.mainsnak) for other in holding} - {None}
     if several and len(values) > 1:
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
 
@@ -115,10 +115,8 @@ _HOPS = {"c": 1, "r": 2, "u": 0}
 
 def _empty(row: Row) -> Iterator[str]:
     """What an example has that its part does not have: a second hop, the facts of random words."""
-    for hop, names in _OF_HOPS.items():
-        for name in names:
-            if hop > _HOPS[row["subtask"]] and row[name] is not None:
-                yield f"{name} is {row[name]}, which KLoB-{row['subtask']} does not have"
+    absent = [name for hop, names in _OF_HOPS.items() if hop > _HOPS[row["subtask"]] for name in names]
+    yield from differing(row, dict.fromkeys(absent), "subtask")
     random = row["subtask"] == "u"
     for sentence in row["sentences"]:
         if random and sentence["target_id"] is not None:
@@ -138,29 +136,22 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     if [sentence["role"] for sentence in row["sentences"]] != roles:
         yield f"the sentences are {[sentence['role'] for sentence in row['sentences']]}"
     for index, sentence in enumerate(row["sentences"], 1):
-        if sentence["place"] != index:
-            yield f"sentence {index} is called {sentence['place']}"
-        if sentence["sentence_id"] != row_id(row["example_id"], sentence["role"], str(sentence["place"])):
-            yield f"the id of sentence {index} is not that of example, role and place"
-        if sentence["text_blank"] != f"{sentence['text']} _":
-            yield f"{sentence['text_blank']!r} is not the text with a blank"
-        if sentence["n_tokens"] != len(sentence["text_blank"].split()):
-            yield f"{sentence['text_blank']!r} has not {sentence['n_tokens']} words"
         end = {"expr": "o1", "single": "o1", "chain": "o2"}.get(sentence["role"])
+        due = {
+            "place": index,
+            "sentence_id": row_id(row["example_id"], sentence["role"], str(sentence["place"])),
+            "text_blank": f"{sentence['text']} _",
+            "n_tokens": len(sentence["text_blank"].split()),
+        }
         if end:
-            yield from _target(row, sentence, end)
-            wanted = _wanted(row, sentence, snapshot.sentences)
-            if wanted is not None and _singular(sentence["text_blank"], snapshot) != _singular(
-                wanted, snapshot
-            ):
-                yield f"{sentence['text_blank']!r}, by the template {wanted!r}"
-
-
-def _target(row: Row, sentence: Row, end: str) -> Iterator[str]:
-    target = (sentence["target_id"], sentence["target_label"], sentence["target_aliases"])
-    due = (row[end], row[f"{end}_label"], row[f"{end}_aliases"])
-    if target != due:
-        yield f"the answer of sentence {sentence['place']} is {target}, of the example {due}"
+            answer = {"id": row[end], "label": row[f"{end}_label"], "aliases": row[f"{end}_aliases"]}
+            due |= {f"target_{name}": value for name, value in answer.items()}
+        reasons = differing(sentence, due, "example")
+        yield from (f"sentence {index}: {reason}" for reason in reasons)
+        wanted = _wanted(row, sentence, snapshot.sentences) if end else None
+        own, singular = sentence["text_blank"], snapshot.sentences.singular
+        if wanted is not None and bare(own, singular) != bare(wanted, singular):
+            yield f"{own!r}, by the template {wanted!r}"
 
 
 def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:
@@ -176,12 +167,6 @@ def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:
     if template is None or not sentence["template_id"].startswith(f"{row['p1']}-"):
         return f"no template {sentence['template_id']} of {row['p1']}"
     return template.replace("[X]", row["s_label"]).replace("[Y]", "_")
-
-
-def _singular(text: str, snapshot: Snapshot) -> str:
-    forms = snapshot.sentences.singular
-    words = text.replace("'s ", " ' ").replace("' ", " ' ").split()
-    return bare(" ".join(forms.get(word, word) for word in words))
 
 
 def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:

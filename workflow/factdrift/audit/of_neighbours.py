@@ -1,7 +1,7 @@
 """Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from factdrift.audit.dates import packed
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import (
     Dumps,
     Finding,
@@ -69,10 +68,9 @@ def _whose(row: Row) -> Iterator[str]:
         if fact["subject"]["id"] in avoided:
             yield f"{fact['subject']['id']} is a neighbour and part of the update"
     for part in ("neighborhood", "random_neighborhood"):
-        names = [(each["subject"]["id"], each["objects"][0]["statement"]) for each in row[part]]
-        yield from (
-            f"{name} occurs twice in {part}" for name, _ in sorted({n for n in names if names.count(n) > 1})
-        )
+        names = Counter((fact["subject"]["id"], fact["objects"][0]["statement"]) for fact in row[part])
+        twice = sorted(key for key, number in names.items() if number > 1)
+        yield from (f"{name} occurs twice in {part}" for name, _ in twice)
 
 
 def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -159,8 +157,8 @@ def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
     similarities = documents.similarities(name, dumps.lines.get(name))
     if similarities is None:
         wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
-        yield from outcomes("distance", iter(wrong))
-        yield from outcomes("nearest", iter(wrong))
+        for kind in ("distance", "nearest"):
+            yield from outcomes(kind, wrong)
         return
     yield from outcomes("distance", _distances(row, documents, similarities))
     yield from outcomes("nearest", _closer(row, documents, similarities, nearby.reach))
@@ -191,11 +189,11 @@ def _closer(
         last = documents.similarity(similarities, named[-1])
         within = max(within, last if last is not None else 0.0)
     avoided = _avoided(row)
-    for place in np.flatnonzero(similarities > within + TOLERANCE):
-        name = documents.names[place]
+    for index in np.flatnonzero(similarities > within + TOLERANCE):
+        name = documents.names[index]
         plain = documents.plain.get(name, {}).get(row["relation"]["id"])
         if plain and name not in avoided and name not in named:
-            yield f"{name} is nearer ({1 - similarities[place]:.6f}), states {plain}, and is no neighbour"
+            yield f"{name} is nearer ({1 - similarities[index]:.6f}), states {plain}, and is no neighbour"
 
 
 def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -206,15 +204,3 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
         for value in fact["objects"]:
             if value["object"]["id"]:
                 yield value["object"]["id"], frozenset()
-
-
-def sitelinks(
-    old: Mapping[str, Entity], new: Mapping[str, Entity], count: bool
-) -> Callable[[str], float | None]:
-    """The popularity: ln(1 + sitelinks) in the new dump, else in the old one; None unless they `count`."""
-
-    def popular(name: str) -> float | None:
-        line = new.get(name) or old.get(name)
-        return math.log1p(line.sitelinks) if line and count else None
-
-    return popular

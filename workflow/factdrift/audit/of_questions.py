@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, judged, other_label, outcomes
 from factdrift.audit.phrases import (
     TempRippleWording,
     bare,
@@ -18,10 +19,11 @@ from factdrift.audit.phrases import (
     dated,
     normal,
     question,
+    words,
 )
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, statement_of
-from factdrift.audit.values import plain, words
+from factdrift.audit.values import plain
 from factdrift.core.columns import Row
 
 
@@ -81,13 +83,13 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
     yield from outcomes("answer", _answer(item, due, ripples))
     yield from outcomes("wording", _wording(item, due, ripples))
     yield from outcomes("marks", _marks(item, due, ripples))
-    yield from _leaks(item, due, ripples)
+    yield from judged("leak", _leaks(item, due, ripples))
     others = ripples.asked.get(item["question"], frozenset()) - {item["item_id"]}
     again = f"{item['question']!r} is also asked by {', '.join(sorted(others))}"
     yield from outcomes("unique", iter([again] if others else []))
     if item["options"]:
         yield from outcomes("options", _options(item, due, ripples))
-        yield from outcomes("key", _key(item, due, ripples))
+        yield from outcomes("key", _key(item, due))
 
 
 def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
@@ -101,11 +103,11 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "s": due.key[0],
         "p": due.key[1],
         "o": holder.item,
-        "role": "new" if due.place == 1 else "old",
-        "ordinal": due.place,
+        "role": "new" if due.position == 1 else "old",
+        "ordinal": due.position,
         "n_timeline": len(due.holders),
-        "n_changes": sum(ripples.method.began(each.start) for each in due.holders),
-        "returning": sum(each.item == holder.item for each in due.holders) > 1,
+        "n_changes": sum(ripples.method.began(other.start) for other in due.holders),
+        "returning": sum(other.item == holder.item for other in due.holders) > 1,
         "stmt_ids": list(holder.names),
         "start_lo": _date(holder.start[0]),
         "start_hi": _date(holder.start[1]),
@@ -136,16 +138,13 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
     named = zip(item["option_ids"] or (), item["options"] or (), strict=True)
     for entity, label in named:
         expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
-        if expected is not None and plain(expected) != plain(label):
-            yield f"{entity}: label {label!r} where the dump has {expected!r}"
-        elif expected is None and entity.startswith("Q"):
+        yield from other_label(entity, label, expected)
+        if expected is None:
             yield f"{entity}: label {label!r}, and the dump has none"
     if (fact := ripples.facts.get(item["fact_id"])) is None:
         return
     for side in ("s", "o"):
-        expected = ripples.graph.label(fact[side])
-        if expected is not None and plain(expected) != plain(fact[f"{side}_label"]):
-            yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"
+        yield from other_label(fact[side], fact[f"{side}_label"], ripples.graph.label(fact[side]))
 
 
 def _date_of(option: str, label: str) -> str:
@@ -176,19 +175,18 @@ def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     method, subject = ripples.method, ripples.graph.label(due.key[0]) or ""
     hops = [step.relation for step in due.chain.steps]
-    wanted = question(method, due.key[1], due.place, subject, hops)
-    if bare(item["question"]) != wanted:
-        yield f"the question is {item['question']!r}, by the phrases {wanted!r}"
     newest = ripples.graph.label(due.holders[0].item) or ""
-    wanted = context(method, due.key[1], subject, newest)
-    if bare(item["context"]) != wanted:
-        yield f"the context is {item['context']!r}, by the phrases {wanted!r}"
+    wanted = {
+        "question": question(method, due.key[1], due.position, subject, hops),
+        "context": context(method, due.key[1], subject, newest),
+    }
+    yield from differing({name: bare(item[name]) for name in wanted}, wanted, "phrases")
 
 
 def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     method = ripples.method
     wanted: dict[str, Any] = {
-        "task": (1 if due.place == 1 else 2) + 2 * bool(due.hops),
+        "task": (1 if due.position == 1 else 2) + 2 * bool(due.hops),
         "hop": due.hops,
         "s": due.key[0],
         "p": due.key[1],
@@ -202,7 +200,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     }
     yield from differing(item, wanted, "dump")
     said_there = item["context"].removeprefix(dated(method))
-    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.place > 1)
+    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.position > 1)
     returning = sum(holder.item == due.holder.item for holder in due.holders) > 1
     flags = {"answer_in_context": in_context, "returning": returning}
     date = due.chain.steps[-1].date if due.hops else None
@@ -220,26 +218,23 @@ def _has_key(item: Row) -> bool:
     return bool(item["options"]) and item["answer_index"] in range(len(item["options"]))
 
 
-def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[Finding]:
+def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[tuple[str, str]]:
     """Names are compared with names only: a code such as `is` may be a word of every question."""
-    answer = words(item["answer_label"])
-    subject = ripples.graph.label(due.key[0]) or ""
-    leaking = [(FAILED, subject)] if answer.strip() and answer in words(subject) else []
+    names = [(FAILED, ripples.graph.label(due.key[0]) or "")]
     if item["task"] != 1:
-        newest = ripples.graph.label(due.holders[0].item) or ""
         outcome = DECLARED if "answer_in_context" in item["flags"] else FAILED
-        leaking += [(outcome, newest)] if answer.strip() and answer in words(newest) else []
-    for outcome, name in leaking:
-        yield "leak", outcome, f"{item['answer_label']!r} is in {name!r}"
-    if not leaking:
-        yield "leak", PASSED, ""
+        names.append((outcome, ripples.graph.label(due.holders[0].item) or ""))
+    answer = item["answer_label"]
+    for outcome, name in names:
+        if contains(name, answer):
+            yield outcome, f"{answer!r} is in {name!r}"
 
 
 def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     options, answer = item["options"], item["answer_index"]
     if len(options) != 4 or len(item["option_ids"]) != 4:
         yield f"there are {len(options)} options"
-    if len({normal(each) for each in options}) < len(options):
+    if len({normal(option) for option in options}) < len(options):
         yield f"two options are equal: {options}"
     line = ripples.dump.get(due.asked[0])
     true = {statement_of(claim).value for claim in (line.of(due.asked[1]) if line else ())}
@@ -259,17 +254,17 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
             yield f"{name!r} ({option}) is no value of {due.asked[1]} in any other item"
 
 
-def _key(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
-    place = item["answer_index"]
+def _key(item: Row, due: Due) -> Iterator[str]:
+    position = item["answer_index"]
     if not _has_key(item):
-        yield f"no option is number {place}"
+        yield f"no option is number {position}"
         return
-    option, label = item["option_ids"][place], item["options"][place]
+    option, label = item["option_ids"][position], item["options"][position]
     cut = "year_only" in item["flags"]
     if not (option == due.answer or (cut and str(due.answer).startswith(str(option)))):
-        yield f"option {place} is {option}, the answer is {due.answer}"
+        yield f"option {position} is {option}, the answer is {due.answer}"
     elif label != item["answer_label"] and not (cut and label == _year(item["answer_label"])):
-        yield f"option {place} is {label!r}, the answer is {item['answer_label']!r}"
+        yield f"option {position} is {label!r}, the answer is {item['answer_label']!r}"
 
 
 def missing_items(

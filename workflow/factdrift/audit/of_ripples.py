@@ -1,16 +1,18 @@
 """Checks of one probe of ripples: its facts against both dumps, its answers, conditions and sentences."""
 
 import calendar
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import packed
 from factdrift.audit.kinds import FAILED
-from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Dumps, Finding, other_label, outcomes, statement_of
+from factdrift.audit.phrases import contains
 from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
-from factdrift.audit.probe_words import misworded, name_of
+from factdrift.audit.probe_words import misworded
+from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import BLANK, misread
 from factdrift.audit.values import (
     END,
@@ -21,12 +23,11 @@ from factdrift.audit.values import (
     raw_of,
     spans,
     surely_held,
-    words,
 )
 from factdrift.core.columns import Row
 
 _UNCHANGED = {"compose_object": 1, "compose_subject": 0, "specific": 0, "neighbor": 0}
-"""Criterion -> the place of the path whose value must be the only one that holds at both dates."""
+"""Criterion -> the position of the path whose value must be the only one that holds at both dates."""
 _BY_PROPERTY = ("inverse", "symmetric")
 """Kinds of conclusions that the lines of properties state."""
 _SYMMETRIC = "Q21510862"
@@ -88,8 +89,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     own = (row["subject"], row["relation"])
     asked = (row["asked_subject"], row["asked_relation"])
     criterion = row["criterion"]
-    if row["update"] != "-".join(own):
-        yield f"the update is called {row['update']}"
+    yield from differing(row, {"update": "-".join(own)}, "subject and relation")
     if not _leads(criterion, path, own, asked):
         steps = " ".join(f"{step['subject']}-{step['relation']}" for step in path)
         yield f"the steps {steps} are not those of {criterion}"
@@ -99,7 +99,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{step['statement']} is of the {step['dump']} dump"
     new = only_object(updated, "new")
     if criterion not in KEPT:
-        (step,) = [each for each in path if (each["subject"], each["relation"]) == own][:1]
+        (step,) = [step for step in path if (step["subject"], step["relation"]) == own][:1]
         if new is None or step["object"] != new["id"] or step["statement"] not in _twins(step, new, dumps):
             yield f"{step['statement']} is not what the update states"
     ends = {path[-1]["object"]}
@@ -118,7 +118,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         yield from _stated_inverse(row, dumps)
     if criterion == "neighbor":
         part = {"nearest": "neighborhood", "random": "random_neighborhood"}[row["kind"]]
-        if asked not in {(each["subject"]["id"], each["relation"]["id"]) for each in updated[part]}:
+        if asked not in {(fact["subject"]["id"], fact["relation"]["id"]) for fact in updated[part]}:
             yield f"{' '.join(asked)} is no {row['kind']} fact of the update"
 
 
@@ -136,8 +136,8 @@ def _twins(step: Row, new: Row, dumps: Dumps) -> set[str]:
     claim = statement_of(line, new["new_statement"]) if line and new["new_statement"] else None
     if line is None or claim is None:
         return set()
-    same = [each for each in line.of(step["relation"]) if identity(each.mainsnak) == identity(claim.mainsnak)]
-    return {spelling for each in same for spelling in (each.claim_id, each.claim_id.upper())}
+    same = [twin for twin in line.of(step["relation"]) if identity(twin.mainsnak) == identity(claim.mainsnak)]
+    return {spelling for twin in same for spelling in (twin.claim_id, twin.claim_id.upper())}
 
 
 def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _only(row: Row, dumps: Dumps) -> Iterator[str]:
         claim, _ = _claim(step, dumps)
         for side, day in ((dumps.new, dumps.t_new), (dumps.old, dumps.t_old)):
             holding = statements_on(side.get(step["subject"]), step["relation"], day)
-            values = {identity(each.mainsnak) for each in holding}
+            values = {identity(other.mainsnak) for other in holding}
             if claim is None or values != {identity(claim.mainsnak)}:
                 yield f"{step['subject']} {step['relation']} has {len(values)} values on {packed(day)}"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
@@ -222,8 +222,8 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{step['statement']} does not hold at T_old"
         answers = [step["object"]]
         if criterion == "preserve":
-            held = {entity_of(other.mainsnak) for other in holding}
-            answers = [answer["id"] for answer in row["answers"] if answer["id"] in held]
+            stated = {entity_of(other.mainsnak) for other in holding}
+            answers = [answer["id"] for answer in row["answers"] if answer["id"] in stated]
         if sorted(map(str, answers)) != sorted(str(answer["id"]) for answer in condition["answers"]):
             yield f"the answers to {condition['prompt']!r} are not {answers}"
         if criterion == "history_old" and step["statement"] != path[0]["statement"]:
@@ -267,30 +267,28 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Answers are called as the dumps do and none is missing; the prompt has a blank and names no answer."""
-    parts = (row["update"], row["criterion"], row["kind"] or "", row["prompt"])
-    if row["probe_id"] != hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]:
-        yield f"the id {row['probe_id']} is not that of the update and its prompt"
-    if row["scenario"] != updated["scenario"]:
-        yield f"the scenario is {row['scenario']}"
+    own = row_id(row["update"], row["criterion"], row["kind"] or "", row["prompt"])
+    due = {"probe_id": own, "scenario": updated["scenario"]}
+    yield from differing(row, due, "update and the prompt")
     if not row["prompt"].endswith(BLANK) or row["prompt"].count(BLANK) != 1:
         yield f"{row['prompt']!r} does not end with a blank"
     claim, _ = _claim(row["path"][-1], dumps)
     yield from _called(row["answers"], claim, dumps)
-    yield from _called([each for each in row["stale"] if each["id"]], None, dumps)
-    said = words(row["prompt"].replace(BLANK, ""))
+    yield from _called([answer for answer in row["stale"] if answer["id"]], None, dumps)
+    prompt = row["prompt"].replace(BLANK, "")
     for answer in row["answers"]:
         for name in (answer["label"], *answer["aliases"]):
-            if words(name).strip() and words(name) in said:
+            if contains(prompt, name):
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
-    due, was_other = right_before(row, updated, dumps)
-    stale = {each["id"] or plain(each["label"]) for each in row["stale"]}
-    if due is not None and stale != due:
-        yield f"stale are {sorted(stale)}, by the old dump {sorted(due)}"
-    must_change = None if row["criterion"] not in KEPT and not was_other else row["criterion"] not in KEPT
-    if row["must_change"] is not must_change:
-        yield f"must_change is {row['must_change']}, by the old dump {must_change}"
-    right = {answer["id"] or answer["label"] for answer in row["answers"]}
-    if row["criterion"] not in KEPT and right & {each["id"] or each["label"] for each in row["stale"]}:
+    outdated, was_other = right_before(row, updated, dumps)
+    right, stale = (
+        {answer["id"] or plain(answer["label"]) for answer in row[name]} for name in ("answers", "stale")
+    )
+    if outdated is not None and stale != outdated:
+        yield f"stale are {sorted(stale)}, by the old dump {sorted(outdated)}"
+    changes = row["criterion"] not in KEPT
+    yield from differing(row, {"must_change": None if changes and not was_other else changes}, "old dump")
+    if changes and right & stale:
         yield "the answer is right without the update, too"
 
 
@@ -298,9 +296,8 @@ def _called(answers: Sequence[Row], claim: WikidataClaim | None, dumps: Dumps) -
     """What is wrong with the names of answers; `claim`: the statement of one that is no item."""
     for answer in answers:
         if answer["id"]:
-            label, aliases = name_of(answer["id"], dumps)
-            if label and plain(answer["label"]) != label:
-                yield f"{answer['id']}: label {answer['label']!r} where the dumps have {label!r}"
+            label, aliases = dumps.name_of(answer["id"])
+            yield from other_label(answer["id"], answer["label"], label)
             if label and {*map(plain, answer["aliases"])} != aliases:
                 yield f"{answer['id']}: aliases {answer['aliases']}, in the dumps {sorted(aliases)}"
         elif answer["aliases"]:
@@ -316,5 +313,5 @@ def _literal(answer: Row, claim: WikidataClaim) -> tuple[Row, Mapping[str, objec
     main = claim.mainsnak
     value = main.datavalue.value if main.snaktype == "value" else None
     kind = main.value_datatype if main.value_datatype in ("quantity", "time") else "string"
-    seen = {"label": answer["label"], "raw": raw_of(main), "datatype": kind, "short": None}
-    return seen, value if isinstance(value, dict) else None
+    literal = {"label": answer["label"], "raw": raw_of(main), "datatype": kind, "short": None}
+    return literal, value if isinstance(value, dict) else None

@@ -9,7 +9,8 @@ from factdrift.audit.expected import is_new, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, outcomes
+from factdrift.audit.of_tables import differing
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.world import read
 from factdrift.core.columns import Row
 
@@ -45,7 +46,7 @@ def groups_of(
         by_key[f"Q{update.any.subject}", f"P{update.any.property}"].append(update)
     due = {key: [triple for triple in group if triple.dropped_by is None] for key, group in by_key.items()}
     dropped = {
-        key: "; ".join(sorted({f"{each.dropped_by} ({each.rule})" for each in by_key[key]}))
+        key: "; ".join(sorted({f"{triple.dropped_by} ({triple.rule})" for triple in by_key[key]}))
         for key, left in due.items()
         if not left
     }
@@ -131,7 +132,8 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         return (old or "").upper(), (new or "").upper()
 
     by_name = {
-        name(each.old.id if each.old else None, each.new.id if each.new else None): each for each in triples
+        name(triple.old.id if triple.old else None, triple.new.id if triple.new else None): triple
+        for triple in triples
     }
     keys: list[Key] = []
     for value in row["objects"]:
@@ -143,14 +145,9 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         if own in keys:
             yield f"{value['label']}: it occurs twice"
         keys.append(own)
-        for field, actual, due in (
-            ("decision", value["decision"], triple.label),
-            ("rule", value["rule"], triple.rule),
-            ("announced", value["announced"], triple.announced),
-            ("leaks", value["leaks"], triple.leaks),
-        ):
-            if actual != due:
-                yield f"{value['label']}: {field} is {actual}, by the rules {due}"
+        due = {name: getattr(triple, name) for name in ("rule", "announced", "leaks")}
+        due["decision"] = triple.label
+        yield from (f"{value['label']}: {reason}" for reason in differing(value, due, "rules"))
     for own in sorted(by_name.keys() - set(keys)):
         yield f"the object of {' '.join(filter(None, own))} ({by_name[own].label}) is missing"
     order = [own for own in by_name if own in keys]

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from factdrift.audit.dates import days_of_text
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_tables import Fault
-from factdrift.audit.of_updates import Dumps, Finding, outcomes
+from factdrift.audit.of_tables import Fault, differing, records
+from factdrift.audit.of_updates import Dumps
 from factdrift.audit.values import END, birth_texts, raw_of, spans
 from factdrift.core.columns import Row
 
@@ -35,24 +35,20 @@ def pairs(stream: Path, results: Path) -> Iterator[Fault]:
     of_a_pair = next(iter(sorted(results.glob("*_*/wikifactdiff.parquet"))), stream)
     columns = set(pq.read_schema(of_a_pair).names)
     own = [name for name in pq.read_schema(stream).names if name in columns]
-    of_pair: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for batch in pq.ParquetFile(stream).iter_batches(batch_size=1024):
-        for row in batch.to_pylist():
-            digest = _digest(row, own)
-            of_pair[row["old_date"], row["new_date"]].append((name_of(row), digest))
+    of_pair: dict[tuple[str, str], list[tuple[Row, str]]] = defaultdict(list)
+    for row in records(stream):
+        named = {name: row[name] for name in ("chain", "interval", "relation")}
+        of_pair[row["old_date"], row["new_date"]].append((named, _digest(row, own)))
     for (old, new), rows in sorted(of_pair.items()):
         path = results / f"{old}_{new}" / "wikifactdiff.parquet"
         if not path.is_file():
             yield Fault("", "", f"{path} is not there, so the interval {old} to {new} is not checked")
             continue
-        due = [_digest(row, own) for batch in pq.ParquetFile(path).iter_batches(batch_size=1024)
-               for row in batch.to_pylist()]  # fmt: skip
+        due = [_digest(row, own) for row in records(path)]
         wanted, digests = set(due), {digest for _, digest in rows}
-        for name, digest in rows:
+        for row, digest in rows:
             if digest not in wanted:
-                yield Fault(
-                    name, name.partition("-")[2].partition("@")[0], "the dataset of the pair has no such row"
-                )
+                yield Fault(name_of(row), row["relation"]["id"], "the dataset of the pair has no such row")
         if missing := wanted - digests:
             yield Fault("", "", f"{len(missing)} rows of {old} to {new} are missing")
         elif wanted == digests and [digest for _, digest in rows] != due:
@@ -69,12 +65,8 @@ def linked(stream: Path, most: int = 200_000) -> Iterator[list[Row]]:
     """The rows of a stream with the columns LINKED, in parts of some `most` rows; a chain is in one part."""
     parts = pq.read_metadata(stream).num_rows // most + 1
     for part in range(parts):
-        yield [
-            row
-            for batch in pq.ParquetFile(stream).iter_batches(columns=list(LINKED), batch_size=4096)
-            for row in batch.to_pylist()
-            if zlib.crc32(row["chain"].encode()) % parts == part
-        ]
+        rows = records(stream, list(LINKED))
+        yield [row for row in rows if zlib.crc32(row["chain"].encode()) % parts == part]
 
 
 def links(rows: Sequence[Row]) -> Iterator[Fault]:
@@ -82,43 +74,37 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
     chains: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         chains[row["chain"]].append(row)
-    dates = sorted({(row["interval"], row["old_date"], row["new_date"]) for row in rows})
-    for (_, _, end), (number, begin, _) in pairwise(dates):
+    intervals = sorted({(row["interval"], row["old_date"], row["new_date"]) for row in rows})
+    for (_, _, end), (number, begin, _) in pairwise(intervals):
         if end != begin:
             yield Fault("", "", f"interval {number} does not begin where the one before ends")
-    for chain, group in chains.items():
-        for index, row in enumerate(group, 1):
-            name, relation = name_of(row), row["relation"]["id"]
-            if chain != f"{row['subject']['id']}-{relation}":
-                yield Fault(name, relation, f"the chain is called {chain}")
-            if (row["link"], row["links"]) != (index, len(group)):
-                yield Fault(
-                    name, relation, f"link {row['link']} of {row['links']}, it is {index} of {len(group)}"
-                )
-            if index > 1 and group[index - 2]["interval"] >= row["interval"]:
-                yield Fault(name, relation, "two links of one interval, or out of order")
-            if len(row["changes"]) != len(row["objects"]):
-                yield Fault(name, relation, "changes and objects are not as many")
-                continue
-            for value, change in zip(row["objects"], row["changes"], strict=True):
-                due = _superseded(value, group[index:])
-                back = value["decision"] == "new" and _ended_before(value, group[: index - 1])
-                if change["reverts"] != back:
-                    yield Fault(name, relation, f"{value['label']}: reverts is not {back}")
-                if value["decision"] != "static" and change["superseded_by"] != due:
-                    reason = f"{value['label']}: superseded by {change['superseded_by']}, by the links {due}"
-                    yield Fault(name, relation, reason)
-            if row["reverts"] != any(change["reverts"] for change in row["changes"]):
-                yield Fault(name, relation, "reverts is not that of its objects")
-            deciding = _deciding(row)
-            own = [
-                change["superseded_by"]
-                for value, change in zip(row["objects"], row["changes"], strict=True)
-                if value["decision"] == deciding
-            ]
-            due = None if not own or None in own else max(own)
-            if row["superseded_by"] != due:
-                yield Fault(name, relation, f"superseded by {row['superseded_by']}, by its objects {due}")
+    for group in chains.values():
+        for index, row in enumerate(group):
+            reasons = _link(row, group[:index], group[index + 1 :])
+            yield from (Fault(name_of(row), row["relation"]["id"], reason) for reason in reasons)
+
+
+def _link(row: Row, earlier: Sequence[Row], later: Sequence[Row]) -> Iterator[str]:
+    """What is wrong with one link of a chain, beside the earlier and the later ones."""
+    number = len(earlier) + 1
+    due: Row = {"chain": f"{row['subject']['id']}-{row['relation']['id']}"}
+    due |= {"link": number, "links": number + len(later)}
+    yield from differing(row, due, "chain's rows")
+    if earlier and earlier[-1]["interval"] >= row["interval"]:
+        yield "two links of one interval, or out of order"
+    if len(row["changes"]) != len(row["objects"]):
+        yield "changes and objects are not as many"
+        return
+    changes = list(zip(row["objects"], row["changes"], strict=True))
+    for value, change in changes:
+        due = {"reverts": value["decision"] == "new" and _ended_before(value, earlier)}
+        if value["decision"] != "static":
+            due["superseded_by"] = _superseded(value, later)
+        yield from (f"{value['label']}: {reason}" for reason in differing(change, due, "links"))
+    own = [change["superseded_by"] for value, change in changes if value["decision"] == _deciding(row)]
+    due = {"reverts": any(change["reverts"] for _, change in changes)}
+    due["superseded_by"] = None if not own or None in own else max(own)
+    yield from differing(row, due, "objects")
 
 
 def _deciding(row: Row) -> str:
@@ -157,32 +143,27 @@ def _superseded(value: Row, later: Sequence[Row]) -> int | None:
     return None
 
 
-def check_row(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    """Kind `dated` of one row of a stream."""
-    yield from outcomes("dated", _dates(row, dumps))
-
-
 OF_A_CHANGE = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
 
 
-def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
+def dates(row: Row, dumps: Dumps) -> Iterator[str]:
+    """What is wrong with the dates of one row of a stream."""
     changes = list(zip(row["objects"], row["changes"], strict=False))
     for value, change in changes:
         where = f"{value['label']}: "
         if value["decision"] == "static":
-            named = [name for name in OF_A_CHANGE if change[name] is not None]
-            yield from (f"{where}{name} is {change[name]}, and it is static" for name in named)
+            reasons = differing(change, dict.fromkeys(OF_A_CHANGE), "decision static")
+            yield from (f"{where}{reason}" for reason in reasons)
         else:
             yield from _dated(where, value, change, row, dumps)
             yield from _covered(where, change, row)
     deciding = min(
         (change for value, change in changes if value["decision"] == _deciding(row)),
-        key=lambda each: (each["date"] is None, each["first_day"], each["last_day"]),
+        key=lambda change: (change["date"] is None, change["first_day"], change["last_day"]),
         default=row,
     )
-    for name in OF_A_CHANGE:
-        if row[name] != deciding[name]:
-            yield f"{name} is {row[name]}, that of its first deciding object {deciding[name]}"
+    due = {name: deciding[name] for name in OF_A_CHANGE}
+    yield from differing(row, due, "first deciding object")
 
 
 def _dated(where: str, value: Row, change: Row, row: Row, dumps: Dumps) -> Iterator[str]:

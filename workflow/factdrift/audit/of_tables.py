@@ -5,7 +5,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,6 +30,20 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
         yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {what}")
 
 
+def records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """The rows of a table, with these columns or all; it is read in batches."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1024, columns=columns and list(columns)):
+            yield from batch.to_pylist()
+
+
+def differing(row: Row, wanted: Mapping[str, Any], source: str) -> Iterator[str]:
+    """The columns of a row that do not have the wanted values, which come from `source`."""
+    for name, value in wanted.items():
+        if row.get(name) != value:
+            yield f"{name} is {row.get(name)}, by the {source} {value}"
+
+
 def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:
     """Rows of a table that share a key; `columns` name it, `subject.id` a field of a struct."""
     names = list(columns)
@@ -47,8 +61,7 @@ def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:
         splits[row["subject"]["id"]].add(row["split"])
     for row in rows:
         if len(splits[row["subject"]["id"]]) > 1:
-            name = f"{row['subject']['id']} {row['relation']['id']}"
-            yield Fault(name, row["relation"]["id"], f"{row['subject']['id']} is in both splits")
+            yield _fault(_key(row), f"{row['subject']['id']} is in both splits")
 
 
 def ambiguous(path: Path) -> Iterator[Fault]:
@@ -69,8 +82,7 @@ def ambiguous(path: Path) -> Iterator[Fault]:
     for subject, relation, flag in flags:
         if (len(named[subject["label"]]) > 1) != flag:
             others = ", ".join(sorted(named[subject["label"]] - {subject["id"]})) or "nobody else"
-            name = f"{subject['id']} {relation}"
-            yield Fault(name, relation, f"subject_is_ambiguous is {flag}; {others} has its label")
+            yield _fault((subject["id"], relation), f"subject_is_ambiguous is {flag}; {others} has its label")
 
 
 def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
@@ -81,8 +93,7 @@ def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
         ids = Counter(value["id"] for value in row["objects"] if value["id"])
         twice = [str(name) for name, number in (*ids.items(), *names.items()) if number > 1]
         if twice:
-            name = f"{row['subject']['id']} {row['relation']['id']}"
-            yield Fault(name, row["relation"]["id"], f"{twice[0]} occurs twice among the objects")
+            yield _fault(_key(row), f"{twice[0]} occurs twice among the objects")
 
 
 def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: int) -> Iterator[Fault]:
@@ -118,6 +129,11 @@ def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: 
         yield Fault("", "", "the rows are not in the order of the dataset")
 
 
+def _key(row: Row) -> tuple[str, str]:
+    """Subject and relation."""
+    return row["subject"]["id"], row["relation"]["id"]
+
+
 def _fault(key: tuple[str, str], reason: str) -> Fault:
     return Fault(" ".join(key), key[1], reason)
 
@@ -132,8 +148,7 @@ def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[st
     for batch in pq.ParquetFile(path).iter_batches(batch_size=2048):
         chosen = batch if scenario is None else batch.filter(pc.equal(batch.column("scenario"), scenario))
         for row in chosen.to_pylist():
-            digest = hashlib.sha256(repr(row).encode()).hexdigest()
-            yield (row["subject"]["id"], row["relation"]["id"]), digest
+            yield _key(row), hashlib.sha256(repr(row).encode()).hexdigest()
 
 
 class Shared:
@@ -143,11 +158,10 @@ class Shared:
         self._templates: dict[str, set[str]] = defaultdict(set)
         self._asked: dict[str, set[tuple[str, str]]] = defaultdict(set)
         columns = ["subject", "relation", "update_prompt", "generalization_prompts"]
-        for batch in pq.ParquetFile(dataset).iter_batches(columns=columns):
-            for row in batch.to_pylist():
-                for template in _templates(row):
-                    self._templates[template].add(row["relation"]["id"])
-                self._asked[row["update_prompt"]].add((row["subject"]["id"], row["relation"]["id"]))
+        for row in records(dataset, columns):
+            for template in _templates(row):
+                self._templates[template].add(row["relation"]["id"])
+            self._asked[row["update_prompt"]].add(_key(row))
 
     def templates_of(self, row: Row) -> Iterator[str]:
         """The templates of an update that another relation has too."""
@@ -158,8 +172,7 @@ class Shared:
 
     def questions_of(self, row: Row) -> Iterator[str]:
         """The other updates that the first prompt of an update asks for."""
-        own = (row["subject"]["id"], row["relation"]["id"])
-        for subject, relation in sorted(self._asked[row["update_prompt"]] - {own}):
+        for subject, relation in sorted(self._asked[row["update_prompt"]] - {_key(row)}):
             yield f"{row['update_prompt']!r} also asks for {subject} {relation}"
 
 

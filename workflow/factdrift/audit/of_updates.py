@@ -1,7 +1,8 @@
 """Checks of one update of `wikifactdiff.parquet` against both dumps."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
@@ -10,7 +11,8 @@ from qwikidata.snak import WikidataSnak
 from factdrift.audit.dates import Day, span
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_tables import Shared
+from factdrift.audit.of_tables import Shared, differing
+from factdrift.audit.phrases import contains
 from factdrift.audit.sentences import Templates, misread, prompts
 from factdrift.audit.values import (
     DATES,
@@ -26,7 +28,6 @@ from factdrift.audit.values import (
     plain,
     raw_of,
     spans,
-    words,
 )
 from factdrift.core.columns import Row
 
@@ -39,8 +40,8 @@ class Dumps(NamedTuple):
 
     `birth`: relation -> whether its oldest value counts, for the relations that date a new entity.
     `supplied`: entities whose label the user supplied. `lines`: the decoded lines of the new dump that were
-    kept. `split`: seed and share of the test split. `popular`: the popularity of an entity, None where its
-    source is not at hand.
+    kept. `split`: seed and share of the test split. `sitelinks_count`: popularity comes from them, not from
+    page views, which are not at hand.
     """
 
     old: Mapping[str, Entity]
@@ -52,11 +53,27 @@ class Dumps(NamedTuple):
     supplied: Mapping[str, str]
     templates: Templates
     split: tuple[int, float]
-    popular: Callable[[str], float | None]
+    sitelinks_count: bool
     lines: Mapping[str, Mapping[str, Any]]
 
     def side(self, name: str) -> Mapping[str, Entity]:
         return self.old if name == "old" else self.new
+
+    def lines_of(self, name: str) -> list[Entity]:
+        """The lines of an entity, that of the new dump first."""
+        return [line for side in (self.new, self.old) if (line := side.get(name))]
+
+    def popular(self, name: str) -> float | None:
+        """The popularity, ln(1 + sitelinks), of an entity; None where its source is not at hand."""
+        lines = self.lines_of(name)[:1] if self.sitelinks_count else []
+        return math.log1p(lines[0].sitelinks) if lines else None
+
+    def name_of(self, name: str) -> tuple[str, set[str]]:
+        """Label and aliases of an entity: the new dump's, else the old one's, else a supplied label."""
+        for line in self.lines_of(name):
+            if line.label:
+                return plain(line.label), {*map(plain, line.aliases)} - {""}
+        return plain(self.supplied.get(name)), set()
 
 
 def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
@@ -72,10 +89,11 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
         if values:
             failures = ((value["label"], reason) for value in values for reason in check(update, value))
             yield from outcomes(kind, (f"{label}: {reason}" for label, reason in failures))
-    yield from _static(update)
+    if any(value["decision"] == "static" for value in row["objects"]):
+        yield from judged("static", _static(update))
     if row["is_replace"]:
         yield from outcomes("single", _rivals(update))
-    yield from _leaks(row)
+    yield from judged("leak", _leaks(row))
     yield from outcomes("template", shared.templates_of(row))
     yield from outcomes("prompt", prompts(row, dumps.templates))
     yield from outcomes("drawn", _split(row, dumps))
@@ -84,19 +102,15 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     yield from outcomes("unique", shared.questions_of(row), outcome)
 
 
-def outcomes(kind: str, reasons: Iterator[str], outcome: str = FAILED) -> Iterator[Finding]:
+def outcomes(kind: str, reasons: Iterable[str], outcome: str = FAILED) -> Iterator[Finding]:
     """A finding for each reason; one that says `passed` if there is none."""
-    failures = list(reasons)
-    yield from ((kind, outcome, reason) for reason in failures)
-    if not failures:
-        yield kind, PASSED, ""
+    return judged(kind, ((outcome, reason) for reason in reasons))
 
 
-def differing(row: Row, wanted: Mapping[str, Any], source: str) -> Iterator[str]:
-    """The columns of a row that do not have the wanted values, which come from `source`."""
-    for name, value in wanted.items():
-        if row[name] != value:
-            yield f"{name} is {row[name]}, by the {source} {value}"
+def judged(kind: str, failures: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """A finding for each outcome and its reason; one that says `passed` if there is none."""
+    findings = [(kind, outcome, reason) for outcome, reason in failures]
+    yield from findings or [(kind, PASSED, "")]
 
 
 def statement_of(entity: Entity, name: str) -> WikidataClaim | None:
@@ -131,7 +145,7 @@ class _Update:
 
     def same(self, side: str, value: Row) -> list[WikidataClaim]:
         """Those of the group that have the value of an object."""
-        wanted = {identity(claim.mainsnak) for each, _, claim in self.claims if each is value}
+        wanted = {identity(claim.mainsnak) for object_, _, claim in self.claims if object_ is value}
         return [claim for claim in self.group(side) if identity(claim.mainsnak) in wanted]
 
 
@@ -164,7 +178,7 @@ def _main_snaks(update: _Update) -> Iterator[str]:
         if entity and (reason := not_main_snak(value, claim, entity)):
             # A value that both dumps state is written as the new one does.
             own = identity(claim.mainsnak)
-            news = [each for of, where, each in update.claims if of is value and where == "new"]
+            news = [later for of, where, later in update.claims if of is value and where == "new"]
             if side == "new" or not any(identity(twin.mainsnak) == own for twin in news):
                 yield f"{value['label']}: {reason} in the {side} dump"
         datatype = claim.mainsnak.snak_datatype
@@ -180,11 +194,11 @@ def not_main_snak(value: Row, claim: WikidataClaim, entity: Entity) -> str | Non
     for name, snak in others(claim):
         if raw_of(snak) == value["raw"]:
             return f"{value['raw']} is the {name} of {claim.claim_id}, whose main snak is {raw_of(main)}"
-    places = (triple for group in entity.claims.values() for triple in group)
-    for place in places:
-        if raw_of(place.mainsnak) == value["raw"]:
+    stated = (triple for group in entity.claims.values() for triple in group)
+    for other in stated:
+        if raw_of(other.mainsnak) == value["raw"]:
             return (
-                f"{value['raw']} is the main snak of {place.claim_id} ({place.property_id}), not of "
+                f"{value['raw']} is the main snak of {other.claim_id} ({other.property_id}), not of "
                 f"{claim.claim_id}"
             )
     return f"{value['raw']} is not the main snak of {claim.claim_id}, which is {raw_of(main)}"
@@ -208,8 +222,8 @@ def _dates(update: _Update) -> Iterator[str]:
             if not texts and field != "point_in_time" and is_unknown(claim, qualifier):
                 texts = {"somevalue"}
             if value[field] not in (texts or {None}):
-                said = " or ".join(sorted(filter(None, texts))) or "none"
-                yield f"{value['label']}: {field} {value[field]} where the {side} dump has {said}"
+                known = " or ".join(sorted(filter(None, texts))) or "none"
+                yield f"{value['label']}: {field} {value[field]} where the {side} dump has {known}"
 
 
 def _labels(update: _Update) -> Iterator[str]:
@@ -223,7 +237,7 @@ def _labels(update: _Update) -> Iterator[str]:
             yield f"{value['label']}: short is {value['short']!r}, only literals have one"
         if not value["id"]:
             # As the statement has it: the new dump's, else the old one's.
-            claims = {side: claim for each, side, claim in update.claims if each is value}
+            claims = {side: claim for object_, side, claim in update.claims if object_ is value}
             snaks = (claims[side].mainsnak for side in ("new", "old") if side in claims)
             stated = next((snak for snak in snaks if snak.snaktype == "value"), None)
             if reason := wrong_literal(value, stated, dumps):
@@ -237,13 +251,16 @@ def wrong_literal(value: Row, stated: WikidataSnak | None, dumps: Dumps) -> str 
     return misread(value, content, dumps.variant == "reference", dumps.new or dumps.old)
 
 
+def other_label(entity: str, label: str | None, due: str | None) -> Iterator[str]:
+    """That an entity is not called as the dumps do, if they have a label of it."""
+    if due and plain(label) != plain(due):
+        yield f"{entity}: label {label!r} where the dumps have {due!r}"
+
+
 def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) -> Iterator[str]:
     """What is wrong with the names of an entity; nothing if neither dump, nor a table of labels, has any."""
-    lines = [line for side in (dumps.new, dumps.old) if (line := side.get(entity))]
-    own = dumps.supplied.get(entity)
-    expected = next((line.label for line in lines if line.label), own)
-    if expected is not None and plain(label) != plain(expected):
-        yield f"{entity}: label {label!r} where the dumps have {expected!r}"
+    lines = dumps.lines_of(entity)
+    yield from other_label(entity, label, dumps.name_of(entity)[0])
     described = {plain(line.description) for line in lines if line.description}
     if not description and described:
         yield f"{entity}: no description, and the dumps have {min(described)!r}"
@@ -255,9 +272,7 @@ def _split(row: Row, dumps: Dumps) -> Iterator[str]:
     """The first 52 bits of a hash of the subject, as a share of all, decide."""
     seed, share = dumps.split
     digest = hashlib.sha256(f"split:{seed}:{row['subject']['id'][1:]}".encode()).hexdigest()
-    due = "test" if int(digest[:13], 16) / 16**13 < share else "train"
-    if row["split"] != due:
-        yield f"split is {row['split']}, by its hash {due}"
+    yield from differing(row, {"split": "test" if int(digest[:13], 16) / 16**13 < share else "train"}, "hash")
 
 
 def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
@@ -265,12 +280,10 @@ def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
     if due is None:
         yield "popularity", UNCHECKED, "the page views are not read here"
         return
-    reasons = []
+    reasons = list(differing(row, {"popularity_source": "sitelinks"}, "configuration"))
     if not close(row["subject_popularity"], due):
         reasons.append(f"popularity {row['subject_popularity']}, by the dumps {due:.9f}")
-    if row["popularity_source"] != "sitelinks":
-        reasons.append(f"source {row['popularity_source']}, but no page views are configured")
-    yield from outcomes("popularity", iter(reasons))
+    yield from outcomes("popularity", reasons)
 
 
 def _not_gone(update: _Update, value: Row) -> Iterator[str]:
@@ -322,8 +335,8 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
         return False
     for relation, oldest in dumps.birth.items():
         values = (claim.mainsnak for claim in line.of(relation))
-        found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
-        dates = [date for date in found if date]
+        stated = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
+        dates = [date for date in stated if date]
         if dates and oldest:
             dates = [min(dates, key=lambda date: date.first)]
         if any(date.last > dumps.t_old for date in dates):
@@ -331,24 +344,19 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
     return False
 
 
-def _static(update: _Update) -> Iterator[Finding]:
+def _static(update: _Update) -> Iterator[tuple[str, str]]:
     dumps = update.dumps
-    values = [value for value in update.row["objects"] if value["decision"] == "static"]
-    failed = False
-    for value in values:
+    for value in update.row["objects"]:
+        if value["decision"] != "static":
+            continue
         claims = update.same("new", value)
-        starts = [[each.first for each in spans(claim, START)] for claim in claims]
+        starts = [[date.first for date in spans(claim, START)] for claim in claims]
         if not any(holds(claim, dumps.t_new) or spans(claim, POINT) for claim in claims):
-            yield "static", FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
+            yield FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
         elif all(start and min(start) > dumps.t_old for start in starts):
             # The paper's rule 17 asks for the end only.
             outcome = DECLARED if value["rule"] == "end_after" else FAILED
-            yield "static", outcome, f"{value['label']}: it began after T_old"
-        else:
-            continue
-        failed = True
-    if values and not failed:
-        yield "static", PASSED, ""
+            yield outcome, f"{value['label']}: it began after T_old"
 
 
 def _rivals(update: _Update) -> Iterator[str]:
@@ -359,7 +367,7 @@ def _rivals(update: _Update) -> Iterator[str]:
         yield f"a replacement by {len(news)} objects"
     chosen = news[0] if news else None
     for own in (claim for value, side, claim in update.claims if value is chosen and side == "new"):
-        points = [each.first for each in spans(own, POINT)]
+        points = [date.first for date in spans(own, POINT)]
         for claim in update.group("new"):
             if identity(claim.mainsnak) == identity(own.mainsnak) or claim.mainsnak.snaktype != "value":
                 continue
@@ -368,25 +376,19 @@ def _rivals(update: _Update) -> Iterator[str]:
             if set(claim.qualifiers) - set(own.qualifiers) - DATES:
                 continue
             later_points = [
-                each for each in spans(claim, POINT) if points and max(points) <= each.first <= dumps.t_new
+                date for date in spans(claim, POINT) if points and max(points) <= date.first <= dumps.t_new
             ]
             if (holds(claim, dumps.t_new) and not points) or later_points:
                 yield f"{raw_of(claim.mainsnak)} ({claim.claim_id}) holds at T_new too"
 
 
-def _leaks(row: Row) -> Iterator[Finding]:
-    is_leak = False
-    for value in row["objects"]:
-        if value["decision"] == "static":
-            continue
-        for prompt in (row["update_prompt"], *row["generalization_prompts"]):
-            if words(value["label"]).strip() and words(value["label"]) in words(prompt.replace("____", " ")):
-                outcome = DECLARED if value["leaks"] else FAILED
-                yield "leak", outcome, f"{value['label']!r} is in {prompt!r}"
-                is_leak = True
-                break
-    if not is_leak:
-        yield "leak", PASSED, ""
+def _leaks(row: Row) -> Iterator[tuple[str, str]]:
+    prompts_of_row = (row["update_prompt"], *row["generalization_prompts"])
+    for value in (value for value in row["objects"] if value["decision"] != "static"):
+        naming = (text for text in prompts_of_row if contains(text.replace("____", " "), value["label"]))
+        if (prompt := next(naming, None)) is not None:
+            outcome = DECLARED if value["leaks"] else FAILED
+            yield outcome, f"{value['label']!r} is in {prompt!r}"
 
 
 def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, frozenset[str] | None]]:

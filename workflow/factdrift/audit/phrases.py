@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import number_of_day
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
@@ -63,10 +62,11 @@ class TempRippleWording(NamedTuple):
 
 def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording:
     """Reads the settings of a build and the tables of TempRIPPLE's relations."""
-    until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
-    last = min(until, datetime.date.fromisoformat(snapshot))
-    first = number_of_day(settings["immutable_from"] or settings["window_start"])
-    through = number_of_day(settings["immutable_until"] or until.isoformat())
+    day = datetime.date.fromisoformat
+    begin, end = (day(settings[name]).toordinal() for name in ("window_start", "change_end"))
+    until = datetime.date.fromordinal(end - 1)
+    first = day(settings["immutable_from"] or settings["window_start"]).toordinal()
+    through = day(settings["immutable_until"] or until.isoformat()).toordinal()
     folder = RESOURCES / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
@@ -82,9 +82,9 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
         if value
     ]
     return TempRippleWording(
-        window_start=number_of_day(settings["window_start"]),
-        change_start=number_of_day(settings["change_start"]),
-        change_end=number_of_day(settings["change_end"]),
+        window_start=begin,
+        change_start=day(settings["change_start"]).toordinal(),
+        change_end=end,
         immutable_span=(first, through),
         gap=settings["gap_days"],
         coverage=settings["coverage"],
@@ -94,7 +94,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
         require_start=settings["immutable"]["require_start"],
         leak_check=settings["leak_check"],
         depth=settings["type_depth"],
-        last_day=last,
+        last_day=min(until, day(snapshot)),
         is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
         capped=any(settings["related"].values()),
         mutable={row["property"]: row["subjects"].split() for row in read_tsv(folder / "mutable.tsv")},
@@ -112,19 +112,19 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
     )
 
 
-def ordinal(place: int) -> str:
-    """The words for a place in a timeline, from 1; `21st most recent` above twenty."""
-    if place <= len(_ORDINALS):
-        return _ORDINALS[place - 1]
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th") if place % 100 not in (11, 12, 13) else "th"
-    return f"{place}{ending} most recent"
+def ordinal(rank: int) -> str:
+    """The words for a position in a timeline, from 1; `21st most recent` above twenty."""
+    if rank <= len(_ORDINALS):
+        return _ORDINALS[rank - 1]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th") if rank % 100 not in (11, 12, 13) else "th"
+    return f"{rank}{ending} most recent"
 
 
-def question(method: TempRippleWording, relation: str, place: int, subject: str, hops: Sequence[str]) -> str:
+def question(method: TempRippleWording, relation: str, rank: int, subject: str, hops: Sequence[str]) -> str:
     """The question about a holder and what follows from it, bare of articles and of case."""
     words, phrase, with_ordinal = method.wordings[relation]
-    text = with_ordinal.replace("{ord}", ordinal(place)).replace("{x}", subject)
-    verb = "was" if place > 1 and not hops else "is"
+    text = with_ordinal.replace("{ord}", ordinal(rank)).replace("{x}", subject)
+    verb = "was" if rank > 1 and not hops else "is"
     for hop in hops:
         words, phrase, _ = method.wordings[hop]
         text = phrase.replace("{x}", text)
@@ -144,16 +144,16 @@ def dated(method: TempRippleWording) -> str:
     return f"As of {day.day} {MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""
 
 
-def bare(text: str) -> str:
-    """A text in lower case without the article `the`, to compare wordings."""
-    return " ".join(word for word in text.split() if word.lower() != "the").casefold()
+def bare(text: str, singular: Mapping[str, str] | None = None) -> str:
+    """A text in lower case without the article `the`, to compare wordings.
 
-
-def date_id(day: tuple[int, int, int], precision: int) -> str:
-    """`1776-07-04`, `1776-07`, `1776`; before Christ `-0044`."""
-    year, month, number = day
-    text = f"{'-' * (year < 0)}{abs(year):04d}"
-    return text + f"-{month:02d}" * (precision >= 10) + f"-{number:02d}" * (precision >= 11)
+    `singular`: word -> its singular or present; the endings of genitives are then words of their own.
+    """
+    words = text.split()
+    if singular is not None:
+        apart = text.replace("'s", " '").replace("'", " ' ").split()
+        words = [singular.get(word, word) for word in apart]
+    return " ".join(word for word in words if word.lower() != "the").casefold()
 
 
 def date_text(day: tuple[int, int, int], precision: int) -> str:
@@ -172,8 +172,13 @@ def words(text: str) -> tuple[str, ...]:
 
 def contains(text: str, part: str) -> bool:
     """Whether the words of `part` occur in a row in `text`."""
-    inner, outer = words(part), words(text)
-    return bool(inner) and any(outer[k : k + len(inner)] == inner for k in range(len(outer) - len(inner) + 1))
+    return has_run(words(text), words(part))
+
+
+def has_run(words: Sequence[str], run: Sequence[str]) -> bool:
+    """Whether some words occur in a row among others; no words never do."""
+    starts = range(len(words) - len(run) + 1)
+    return bool(run) and any(words[start : start + len(run)] == run for start in starts)
 
 
 def normal(text: str) -> str:

@@ -7,7 +7,6 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import Day
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Dumps
-from factdrift.audit.probe_words import name_of
 from factdrift.audit.sentences import written_date
 from factdrift.audit.values import START, ended_by, entity_of, plain, spans
 from factdrift.core.columns import Row
@@ -103,10 +102,10 @@ def right_before(row: Row, updated: Row, dumps: Dumps) -> tuple[set[str] | None,
 
 def _labelled(claims: Sequence[WikidataClaim], dumps: Dumps) -> set[str]:
     """The items of statements that have a label, and dates, as the answers name them."""
-    found = set()
+    names = set()
     for claim in claims:
         if (item := entity_of(claim.mainsnak)) is not None:
-            found |= {item} if name_of(item, dumps)[0] else set()
+            names |= {item} if dumps.name_of(item)[0] else set()
         elif claim.mainsnak.value_datatype == "time":
-            found.add(written_date(claim.mainsnak.datavalue.value) or "")
-    return found - {""}
+            names.add(written_date(claim.mainsnak.datavalue.value) or "")
+    return names - {""}

@@ -6,7 +6,6 @@ from itertools import product
 from factdrift.audit.of_updates import Dumps
 from factdrift.audit.phrases import MONTHS
 from factdrift.audit.sentences import BLANK, singular_forms
-from factdrift.audit.values import plain
 from factdrift.core.columns import Row
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
@@ -17,14 +16,6 @@ _REVERSE = {row["property"]: row for row in read_tsv(RESOURCES / "ripples" / "re
 
 Wording = tuple[str, str, str]
 """Prompt, rewording and question; empty where there is none."""
-
-
-def name_of(item: str, dumps: Dumps) -> tuple[str, set[str]]:
-    """The label and the aliases of an item: the new dump's, else the old one's, else a supplied label."""
-    for side in (dumps.new, dumps.old):
-        if (line := side.get(item)) is not None and line.label:
-            return plain(line.label), {*map(plain, line.aliases)} - {""}
-    return plain(dumps.supplied.get(item)), set()
 
 
 def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
@@ -42,7 +33,7 @@ def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{own} are not the sentences of {row['criterion']}, such as {due[:1]}"
     for condition in row["conditions"]:
         step, prompt = condition["step"], templates.bare(condition["prompt"])
-        texts = templates.filled(step["relation"], name_of(step["subject"], dumps)[0])[:1]
+        texts = templates.filled(step["relation"], dumps.name_of(step["subject"])[0])[:1]
         if row["criterion"] in ("specific", "neighbor", "history_old"):
             texts = [row["prompt"]]
         if texts and prompt != templates.bare(texts[0]):
@@ -51,8 +42,8 @@ def misworded(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
 
 
 def _of_neighbour(row: Row, dumps: Dumps) -> Iterator[str]:
-    lines = [side[row["asked_subject"]] for side in (dumps.new, dumps.old) if row["asked_subject"] in side]
-    relation = {"id": row["asked_relation"], "label": name_of(row["asked_relation"], dumps)[0]}
+    lines = dumps.lines_of(row["asked_subject"])
+    relation = {"id": row["asked_relation"], "label": dumps.name_of(row["asked_relation"])[0]}
     reasons = [
         dumps.templates.misfit(
             row["prompt"], relation, {"label": line.label, "description": line.description}
@@ -69,10 +60,10 @@ def _of_neighbour(row: Row, dumps: Dumps) -> Iterator[str]:
 def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
     """The sentences that a probe may have; none where the templates of the build are not known."""
     templates, criterion = dumps.templates, row["criterion"]
-    label = name_of(row["asked_subject"], dumps)[0]
+    label = dumps.name_of(row["asked_subject"])[0]
     if criterion.startswith("compose"):
         first, last = row["path"][0], row["path"][-1]
-        relations, start = [first["relation"], last["relation"]], name_of(first["subject"], dumps)[0]
+        relations, start = [first["relation"], last["relation"]], dumps.name_of(first["subject"])[0]
         yield f"{_phrase(relations, start)} is {BLANK}", "", _question(relations, start)
     elif row["kind"] == "reverse" and row["relation"] in _REVERSE:
         texts = [_REVERSE[row["relation"]][name] for name in ("sentence", "rewording")]
@@ -83,10 +74,12 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
     elif criterion.startswith("history") and row["date"]:
         year, month = map(int, row["date"].split("-"))
         when = f"In {MONTHS[month - 1]} {year}, "
-        said = [[when + text for text in _past(each)] for each in templates.filled(row["relation"], label)]
-        said = [each for each in said if each]
-        for index, prompts in enumerate(said):
-            others = [text for each in said[index + 1 : index + 2] for text in each]
+        dated = [
+            [when + text for text in _past(template)] for template in templates.filled(row["relation"], label)
+        ]
+        dated = [texts_of_month for texts_of_month in dated if texts_of_month]
+        for index, prompts in enumerate(dated):
+            others = [text for texts_of_month in dated[index + 1 : index + 2] for text in texts_of_month]
             yield from ((prompt, other, "") for prompt in prompts for other in (*others, ""))
     elif criterion == "preserve":
         names = [object_["label"] for object_ in updated["objects"] if object_["decision"] == "new"]
@@ -98,7 +91,7 @@ def _wordings(row: Row, updated: Row, dumps: Dumps) -> Iterator[Wording]:
             texts = texts[1:]
         yield texts[0] if texts else "", "".join(texts[1:]), ""
     else:
-        subjects = sorted(name_of(row["subject"], dumps)[1]) if criterion == "alias" else [label]
+        subjects = sorted(dumps.name_of(row["subject"])[1]) if criterion == "alias" else [label]
         for name in subjects:
             texts = [*templates.filled(row["asked_relation"], name)[:2], "", ""]
             yield texts[0], texts[1], _question([row["asked_relation"]], name)

@@ -21,12 +21,13 @@ from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
+from factdrift.audit.of_tables import records
 from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
-from factdrift.audit.visible import seen
+from factdrift.audit.visible import visible_text
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
@@ -179,10 +180,8 @@ def read(
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
-    old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
-    subjects = [
-        {name: Entity(line, None) for name, line in found.lines.items()} for found in (old_survey, new_survey)
-    ]
+    surveys = survey(source.old_dump, t_old[0], wanted_lines | drawn), new_survey
+    subjects = [{name: Entity(line, None) for name, line in of_dump.lines.items()} for of_dump in surveys]
     wanted: list[Wanted] = [{}, {}]
     for name in {object_ for side in subjects for line in side.values() for object_ in _objects(line)}:
         for side in wanted:
@@ -191,17 +190,13 @@ def read(
     birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
     _want_of_samples(wanted, samples, configuration, frozenset(birth))
     lines = [
-        read_entities(path, {name: each for name, each in side.items() if name not in known})
+        read_entities(path, {name: relations for name, relations in side.items() if name not in known})
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
     ]
     supplied = read_labels(source.labels)
-    worlds = [
-        dump_of(side, known, found, how)
-        for side, known, found in zip(lines, subjects, (old_survey, new_survey), strict=True)
-    ]
+    worlds = [dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
-    popular = of_neighbours.sitelinks(both[0], both[1], configuration["pageviews"] == "none")
     dumps = of_updates.Dumps(
         both[0],
         both[1],
@@ -212,27 +207,18 @@ def read(
         supplied,
         Templates(configuration["verbalizer"] == "bundled", configuration["verbalization"]["templates"]),
         (configuration["seed"], configuration["test_share"]),
-        popular,
+        configuration["pageviews"] == "none",
         new_survey.lines,
     )
-    small = sum(old_survey.articles.values()) <= MOST
+    small = sum(surveys[0].articles.values()) <= MOST
     facing, paths = configuration["neighbors"], (source.old_dump, source.new_dump)
     nearby = of_neighbours.Nearby(
-        Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
+        Documents(paths, surveys, how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
     )
-    return Reading(
-        source,
-        manifest,
-        dumps,
-        (old_survey, new_survey),
-        drawn,
-        subjects[1],
-        groups,
-        nearby,
-        samples.get(QUESTIONS, []),
-    )
+    items = samples.get(QUESTIONS, [])
+    return Reading(source, manifest, dumps, surveys, drawn, subjects[1], groups, nearby, items)
 
 
 def _want_of_samples(
@@ -285,12 +271,11 @@ def _pool(path: Path) -> of_neighbours.Pool | None:
     if not path.is_file():
         return None
     pool = {}
-    for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
-        for row in batch.to_pylist():
-            for fact in row["neighborhood"]:
-                (value,) = fact["objects"]
-                key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
-                pool[key] = value["object"]["id"]
+    for row in records(path, ["neighborhood"]):
+        for fact in row["neighborhood"]:
+            (value,) = fact["objects"]
+            key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
+            pool[key] = value["object"]["id"]
     return pool
 
 
@@ -305,6 +290,6 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for path in tables:
         for row in read_tsv(path):
-            if label := seen(row["label"] or ""):
+            if label := visible_text(row["label"] or ""):
                 labels.setdefault(row["id"], label)
     return labels

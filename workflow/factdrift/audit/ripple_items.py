@@ -16,11 +16,11 @@ Reader = Callable[[Mapping[str, frozenset[str] | None]], Mapping[str, Entity]]
 
 
 class Due(NamedTuple):
-    """An item that the dump gives: its timeline, the place of its holder (from 1), the chain, the ids."""
+    """An item that the dump gives: its timeline, the position of its holder (from 1), the chain, the ids."""
 
     key: Key
     holders: Sequence[Holder]
-    place: int
+    position: int
     chain: Chain
     fact_id: str
     rel_id: str | None
@@ -28,7 +28,7 @@ class Due(NamedTuple):
 
     @property
     def holder(self) -> Holder:
-        return self.holders[self.place - 1]
+        return self.holders[self.position - 1]
 
     @property
     def item_id(self) -> str:
@@ -74,18 +74,18 @@ def derive(
         elif not graph.is_a(key[0], method.mutable[key[1]]):
             reasons[key] = "no_type"
         else:
-            found = timeline(claims, method)
-            if isinstance(found, str):
-                reasons[key] = found
+            holders = timeline(claims, method)
+            if isinstance(holders, str):
+                reasons[key] = holders
             else:
-                lasting[key] = found
+                lasting[key] = holders
 
     def fetch(names: Iterable[str]) -> None:
         missing = {name: relations for name in names if name not in dump}
         if missing:
             dump.update(read(missing))
 
-    frontier = {holder.item for found in lasting.values() for holder in found}
+    frontier = {holder.item for of_key in lasting.values() for holder in of_key}
     fetch(frontier)
     for key in list(lasting):
         if not graph.label(key[0]) or not all(graph.label(claim.item) for claim in lasting[key]):
@@ -103,7 +103,7 @@ def derive(
 
 def _items(key: Key, holders: Sequence[Holder], graph: Graph) -> Iterator[Due]:
     """The items of a timeline; those along the same relations from the other role decide `discriminates`."""
-    chains = [Chain(place, ()) for place in range(len(holders))] + list(graph.chains(key[0], holders))
+    chains = [Chain(position, ()) for position in range(len(holders))] + list(graph.chains(key[0], holders))
     answers: dict[tuple[tuple[str, ...], bool], set[str]] = defaultdict(set)
     for chain in chains:
         answers[_way(chain), chain.holder == 0] |= _names(chain, holders, graph)

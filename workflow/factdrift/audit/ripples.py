@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import day_number, span
+from factdrift.audit.dates import date_id, day_number, span
 from factdrift.audit.filters import closure
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import TempRippleWording, contains, date_id, date_text
-from factdrift.audit.values import END, START, entity_of
+from factdrift.audit.phrases import TempRippleWording, contains, date_text
+from factdrift.audit.values import END, START, entity_of, times
 
 FOREVER = 10**9
 Days = tuple[int, int]
@@ -73,13 +73,13 @@ class DatedValue(NamedTuple):
 
 def statement_of(claim: WikidataClaim) -> DatedValue:
     """Reads a statement."""
-    starts, ends = _moments(claim, START), _moments(claim, END)
+    starts, ends = ([moment(value) for value in times(claim, name)] for name in (START, END))
     start = _hull(starts) or (-FOREVER, -FOREVER)
     end: Days | None = (FOREVER, FOREVER)
     if END in claim.qualifiers:
         unknown = any(qualifier.snak.snaktype != "novalue" for qualifier in claim.qualifiers[END])
         end = _hull(ends) if ends else (None if unknown else end)
-    distinct = [{(holder.days, holder.precision) for holder in found if holder} for found in (starts, ends)]
+    distinct = [{(holder.days, holder.precision) for holder in dates if holder} for dates in (starts, ends)]
     bad = max(map(len, distinct)) > 1 or end is None or end[1] < start[0]
     main = claim.mainsnak
     item = entity_of(main) if main.snaktype == "value" else None
@@ -120,16 +120,11 @@ def value_of(claim: WikidataClaim) -> str | None:
     return None
 
 
-def _moments(claim: WikidataClaim, qualifier: str) -> list[Moment | None]:
-    snaks = (each.snak for each in claim.qualifiers.get(qualifier, []))
-    return [moment(snak.datavalue.value) for snak in snaks if snak.value_datatype == "time"]
-
-
 def _hull(dates: Sequence[Moment | None]) -> Days | None:
     known = [date.days for date in dates if date]
     if not known or len(known) < len(dates):
         return None
-    return min(each[0] for each in known), max(each[1] for each in known)
+    return min(days[0] for days in known), max(days[1] for days in known)
 
 
 # --- timelines ------------------------------------------------------------------------------------------
@@ -155,7 +150,7 @@ class Holder(NamedTuple):
 def timeline(claims: Sequence[DatedValue], method: TempRippleWording) -> list[Holder] | str:
     """The holders inside the window, newest first; the reason if there is no order or no change."""
     window, last = method.window_start, method.last_day.toordinal()
-    found: list[Holder] = []
+    holders: list[Holder] = []
     for claim in claims:
         if claim.snak == "novalue" or claim.qualifiers & method.restrictive:
             continue
@@ -165,41 +160,41 @@ def timeline(claims: Sequence[DatedValue], method: TempRippleWording) -> list[Ho
             return "bad_date"
         if claim.item is None:
             return "unknown_object"
-        found.append(Holder(claim.item, claim.start, claim.end, (claim.name,)))
+        holders.append(Holder(claim.item, claim.start, claim.end, (claim.name,)))
     if method.unite:
-        found = _united(found)
-    for index, holder in enumerate(found):
-        if not all(holder.is_ordered(other) for other in found[index + 1 :]):
+        holders = _united(holders)
+    for index, holder in enumerate(holders):
+        if not all(holder.is_ordered(other) for other in holders[index + 1 :]):
             return "overlap"
-    # In a total order each holder is after as many others as its place says.
-    found.sort(key=lambda holder: sum(other.before(holder) for other in found if other is not holder))
-    if method.coverage != "off" and found:
-        first = found[0].start
+    # In a total order each holder is after as many others as its position says.
+    holders.sort(key=lambda holder: sum(other.before(holder) for other in holders if other is not holder))
+    if method.coverage != "off" and holders:
+        first = holders[0].start
         if first[0] - window >= method.gap or (method.coverage == "strict" and first[1] > window):
             return "left_gap"
-        if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
+        if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(holders)):
             return "gap"
     merged: list[Holder] = []
-    for item, same in groupby(found, key=lambda holder: holder.item):
-        held = list(same)
-        names = tuple(sorted({name for holder in held for name in holder.names}))
-        merged.append(Holder(item, held[0].start, held[-1].end, names))
+    for item, group in groupby(holders, key=lambda holder: holder.item):
+        stretch = list(group)
+        names = tuple(sorted({name for holder in stretch for name in holder.names}))
+        merged.append(Holder(item, stretch[0].start, stretch[-1].end, names))
     if not merged or not method.changed(merged[-1].start, merged[-1].end):
         return "no_change"
     return merged[::-1] if len(merged) > 1 else "no_old"
 
 
-def _united(found: list[Holder]) -> list[Holder]:
-    """Statements about one holder that overlap, or whose order is open, are one."""
-    found = sorted(found, key=lambda holder: (holder.start, holder.end, holder.names))
-    for index, one in enumerate(found):
-        for other in found[index + 1 :]:
-            if one.item == other.item and not one.is_ordered(other):
-                start = (min(one.start[0], other.start[0]), min(one.start[1], other.start[1]))
-                end = (max(one.end[0], other.end[0]), max(one.end[1], other.end[1]))
-                union = Holder(one.item, start, end, tuple(sorted({*one.names, *other.names})))
-                return _united([*(holder for holder in found if holder not in (one, other)), union])
-    return found
+def _united(holders: list[Holder]) -> list[Holder]:
+    """Statements about one holder that overlap, or whose order is open, are united."""
+    holders = sorted(holders, key=lambda holder: (holder.start, holder.end, holder.names))
+    for index, earlier in enumerate(holders):
+        for other in holders[index + 1 :]:
+            if earlier.item == other.item and not earlier.is_ordered(other):
+                start = (min(earlier.start[0], other.start[0]), min(earlier.start[1], other.start[1]))
+                end = (max(earlier.end[0], other.end[0]), max(earlier.end[1], other.end[1]))
+                union = Holder(earlier.item, start, end, tuple(sorted({*earlier.names, *other.names})))
+                return _united([*(holder for holder in holders if holder not in (earlier, other)), union])
+    return holders
 
 
 # --- what follows from a holder -------------------------------------------------------------------------
@@ -301,7 +296,7 @@ class Graph:
             if not rival.bad and rival.end and rival.start[1] <= first and rival.end[0] >= last
             and (rival.has_start or not (self._method.require_start or guard == "S"))
         ]  # fmt: skip
-        return min(lasting, key=lambda each: each.name, default=None)
+        return min(lasting, key=lambda claim: claim.name, default=None)
 
     def _guarded(self, line: Entity, name: str, chosen: DatedValue, guard: str) -> bool:
         before = self._method.immutable_span[0]
@@ -311,7 +306,7 @@ class Graph:
         elif guard == "V":
             return False
         if guard == "D":
-            deaths = [each.date.days[1] for each in _best(line, "P570") if each.date]
+            deaths = [death.date.days[1] for death in _best(line, "P570") if death.date]
             if not deaths or max(deaths) > before:
                 return False
         births = _best(line, "P569" if self.is_a(name, ["human"]) else "P571")
@@ -345,9 +340,6 @@ def _text(chosen: DatedValue) -> str | None:
     if chosen.date is not None:
         return date_text(chosen.date.written, chosen.date.precision)
     value = chosen.value or ""
-    return value.partition(":")[2] if _has_language(value) else value
-
-
-def _has_language(value: str) -> bool:
-    code, colon, _ = value.partition(":")
-    return bool(colon) and 1 < len(code) <= 12 and code == code.lower() and " " not in code
+    code, colon, text = value.partition(":")
+    has_language = colon and 1 < len(code) <= 12 and code == code.lower() and " " not in code
+    return text if has_language else value

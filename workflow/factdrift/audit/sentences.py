@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
-from factdrift.audit.phrases import MONTHS
+from factdrift.audit.phrases import MONTHS, bare
 from factdrift.audit.values import decimal, plain
 from factdrift.core.columns import Row
 from factdrift.core.files import read_tsv
@@ -31,10 +31,10 @@ class Templates:
                 self._of[row["property"]].append(row["template"])
         self._singular = singular_forms("plural", "possessive")
 
-    def misfit(self, prompt: str, relation: Row, subject: Row, place: int | None = None) -> str | None:
+    def misfit(self, prompt: str, relation: Row, subject: Row, index: int | None = None) -> str | None:
         """Why a prompt does not ask for this relation of this subject; None if it does.
 
-        `place`: which of the relation's templates it must be; None for any of them.
+        `index`: which of the relation's templates it must be; None for any of them.
         """
         if prompt.count(BLANK) != 1 + (subject["label"] or "").count(BLANK):
             return f"{prompt!r} does not have one blank"
@@ -43,10 +43,10 @@ class Templates:
         if not self.are_known:
             return None
         templates = self._of.get(relation["id"]) or [
-            each.replace("{relation}", relation["label"] or relation["id"]) for each in self._of["*"]
+            template.replace("{relation}", relation["label"] or relation["id"]) for template in self._of["*"]
         ]
-        if place is not None:
-            templates = templates[place : place + 1]
+        if index is not None:
+            templates = templates[index : index + 1]
         names = [subject["label"]]
         names += [f"{subject['label']} ({subject['description']})"] * bool(subject["description"])
         due = {
@@ -73,9 +73,7 @@ class Templates:
 
     def bare(self, text: str) -> str:
         """A sentence without articles and case, its verbs in the singular."""
-        words = text.replace("'s", " '").replace("'", " ' ").split()
-        kept = (self._singular.get(word, word) for word in words if word.lower() not in ("the",))
-        return " ".join(kept).casefold()
+        return bare(text, self._singular)
 
 
 def singular_forms(*kinds: str) -> dict[str, str]:

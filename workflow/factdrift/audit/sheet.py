@@ -25,7 +25,7 @@ VERDICTS = ("valid", "invalid", "unsure")
 
 
 def chosen(strata: Sequence[Sequence[str]], rows: int, seed: int) -> list[int]:
-    """The places of `rows` rows, or of all if there are fewer, ascending.
+    """The positions of `rows` rows, or of all if there are fewer, ascending.
 
     `strata`: the keys of each row, the coarsest first and last one that is unique. A systematic sample: the
     rows in the order of their strata, within a stratum in the order of a seeded hash, every n-th of them from
@@ -34,24 +34,24 @@ def chosen(strata: Sequence[Sequence[str]], rows: int, seed: int) -> list[int]:
     if rows >= len(strata):
         return list(range(len(strata)))
     ordered = sorted(
-        range(len(strata)), key=lambda place: (*strata[place][:-1], place_of(seed, strata[place][-1]))
+        range(len(strata)), key=lambda position: (*strata[position][:-1], rank_of(seed, strata[position][-1]))
     )
     step = len(strata) / rows
-    start = int(place_of(seed, "start")[:12], 16) / 16**12 * step
+    start = int(rank_of(seed, "start")[:12], 16) / 16**12 * step
     return sorted(ordered[int(start + step * number)] for number in range(rows))
 
 
-def place_of(seed: int, text: str) -> str:
-    """The place of a name in the order that a seed gives, as hexadecimal digits."""
+def rank_of(seed: int, text: str) -> str:
+    """The position of a name in the order that a seed gives, as hexadecimal digits."""
     return hashlib.sha256(f"{seed}|{text}".encode()).hexdigest()
 
 
-def rows_at(path: Path, places: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file at ascending places; the file is read in batches."""
-    begin, waiting = 0, list(places)
+def rows_at(path: Path, positions: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file at ascending positions; the file is read in batches."""
+    begin, waiting = 0, list(positions)
     for batch in pq.ParquetFile(path).iter_batches(batch_size=4096):
         end = begin + batch.num_rows
-        inside = [place - begin for place in waiting if place < end]
+        inside = [position - begin for position in waiting if position < end]
         waiting = waiting[len(inside) :]
         if inside:
             yield from batch.take(inside).to_pylist()
@@ -66,18 +66,18 @@ def sheet_rows(
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
     every = {(finding["dataset"], finding["row"]) for finding in findings if is_of_a_row(finding["kind"])}
-    of_people = sorted(each for each in every if each[0] in (UPDATES, QUESTIONS))
-    wanted = set(sorted(of_people, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
+    of_people = sorted(key for key in every if key[0] in (UPDATES, QUESTIONS))
+    wanted = set(sorted(of_people, key=lambda key: rank_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
     for dataset in (UPDATES, QUESTIONS):
         if (path := files.get(dataset)) is None:
             continue
         columns, describe = (["subject", "relation"], _update) if dataset == UPDATES else (["item_id"], _item)
         names = (name_of(dataset, row) for row in pq.read_table(path, columns=columns).to_pylist())
-        places = [index for index, name in enumerate(names) if (dataset, name) in wanted]
-        for row in rows_at(path, places):
+        positions = [index for index, name in enumerate(names) if (dataset, name) in wanted]
+        for row in rows_at(path, positions):
             audited.append({"dataset": dataset, "row": name_of(dataset, row), **describe(row)})
-    yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
+    yield from sorted(audited, key=lambda row: rank_of(seed, f"sheet|{row['row']}"))
 
 
 def name_of(dataset: str, row: Row) -> str:
@@ -123,20 +123,12 @@ def _item(row: Row) -> dict[str, Any]:
     }
 
 
-def is_blank(sheet: Path) -> bool:
-    """Whether a file is a sheet into which nobody has written a judgement or a comment."""
+def has_words(sheet: Path, *columns: str) -> bool | None:
+    """Whether somebody has written into one of these columns of a sheet; None if the file is no sheet."""
     try:
-        return not any((row["judgement"] or row.get("comment") or "").strip() for _, row in _lines(sheet))
+        return any((row.get(name) or "").strip() for _, row in _lines(sheet) for name in columns)
     except InputError:
-        return False
-
-
-def has_judgements(sheet: Path) -> bool:
-    """Whether a file is a sheet into which somebody has written a judgement."""
-    try:
-        return any((row["judgement"] or "").strip() for _, row in _lines(sheet))
-    except InputError:
-        return False
+        return None
 
 
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
@@ -175,7 +167,7 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
         "agree": sum(person == other for person, other in zip(people, audit, strict=True)),
         "kappa": float(cohen_kappa_score(people, audit)) if sure and varied else None,
         "disagreements": [
-            key[1] for key, one, other in zip(sure, people, audit, strict=True) if one != other
+            key[1] for key, person, other in zip(sure, people, audit, strict=True) if person != other
         ],
     }
 

@@ -20,7 +20,7 @@ LEAST = 50
 
 
 class Question(NamedTuple):
-    """The options of a question as they are shown, the place of the answer, and what is asked about.
+    """The options of a question as they are shown, the position of the answer, and what is asked about.
 
     `kinds`: the kind of each option. Questions of one `group` are never on both sides of a fold.
     """
@@ -71,10 +71,10 @@ def questions_of_updates(rows: Sequence[Mapping[str, Any]]) -> list[Question]:
     for row in rows:
         if row["is_replace"]:
             values = sorted(row["objects"], key=lambda object_: object_["label"])
-            places = [index for index, value in enumerate(values) if value["decision"] == "new"]
-            if len(values) == 2 and len(places) == 1:
+            positions = [index for index, value in enumerate(values) if value["decision"] == "new"]
+            if len(values) == 2 and len(positions) == 1:
                 labels, kinds = [value["label"] for value in values], [value["datatype"] for value in values]
-                questions.append(Question(labels, kinds, places[0], row["subject"]["id"]))
+                questions.append(Question(labels, kinds, positions[0], row["subject"]["id"]))
     return questions
 
 
@@ -82,7 +82,7 @@ def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
     """Accuracy of a logistic regression over the options, cross-validated by group; None if there are few.
 
     Features of an option: its length and how it compares with the others', its kind and whether others have
-    it, about how many different things it is an option, and its place. None depends on any answer.
+    it, about how many different things it is an option, and its position. None depends on any answer.
     """
     groups = [question.group for question in questions]
     if len(questions) < LEAST or len(set(groups)) < FOLDS:
@@ -95,13 +95,15 @@ def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
     right = np.zeros(len(questions))
     for train, test in GroupKFold(FOLDS, shuffle=True, random_state=seed).split(groups, groups=groups):
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-        rows, answers = ([each[place] for place in train] for each in (features, wanted))
+        rows, answers = ([of_all[position] for position in train] for of_all in (features, wanted))
         model.fit(np.vstack(rows), np.concatenate(answers))
-        for place in test:
-            right[place] = wanted[place][np.argmax(model.decision_function(features[place]))]
+        for position in test:
+            right[position] = wanted[position][np.argmax(model.decision_function(features[position]))]
     order = np.argsort(groups, kind="stable")
     # Questions of a group are alike.
-    low, high = bootstrap(right[order].astype(bool).tolist(), [groups[place] for place in order], seed, DRAWS)
+    low, high = bootstrap(
+        right[order].astype(bool).tolist(), [groups[position] for position in order], seed, DRAWS
+    )
     chance = float(np.mean([1 / len(question.options) for question in questions]))
     return Guessed(len(questions), float(right.mean()), low, high, chance)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from factdrift.audit.filters import Relation
 from factdrift.audit.lines import (
+    Entity,
     best_items,
     decoded_line,
     id_at_the_beginning,
@@ -23,7 +24,6 @@ from factdrift.audit.lines import (
     lines_of,
     stated,
 )
-from factdrift.audit.visible import seen
 
 SINGLE = {19474404, 52060874}
 """Single-value and single-best-value constraint."""
@@ -138,9 +138,9 @@ def _rank(seed: int, name: bytes) -> int:
 
 def _relation(line: dict[str, Any]) -> Relation:
     """What the rules ask of a property; all constraints but deprecated ones count, separators united."""
-    claims = line["claims"] if isinstance(line.get("claims"), dict) else {}
+    entity = Entity(line, frozenset())
     single, separators = False, set()
-    for claim in claims.get("P2302", []):
+    for claim in line["claims"].get("P2302", []):
         value = claim.get("mainsnak", {}).get("datavalue", {}).get("value")
         if stated(claim) and item_number(value) in SINGLE:
             single = True
@@ -148,10 +148,7 @@ def _relation(line: dict[str, Any]) -> Relation:
             snaks = qualifiers.get("P4155", []) if isinstance(qualifiers, dict) else []
             numbers = (item_number(snak.get("datavalue", {}).get("value")) for snak in snaks)
             separators |= {-number for number in numbers if number is not None}
-    labels = line["labels"] if isinstance(line.get("labels"), dict) else {}
-    names = (seen(labels[name]["value"]) for name in ("en", "mul") if labels.get(name))
-    label = next(filter(None, names), None)
-    aliases = line["aliases"] if isinstance(line.get("aliases"), dict) else {}
-    others = (seen(alias["value"]) for name in ("en", "mul") for alias in aliases.get(name) or [])
-    classes = tuple(items_of(line, "P31"))
-    return Relation(single, frozenset(separators), classes, label, line.get("datatype"), tuple(others))
+    aliases = tuple(entity.aliases)
+    return Relation(
+        single, frozenset(separators), entity.classes, entity.label, line.get("datatype"), aliases
+    )

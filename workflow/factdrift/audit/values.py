@@ -2,9 +2,7 @@
 
 import json
 import math
-import re
-import unicodedata
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -13,7 +11,7 @@ from qwikidata.snak import WikidataSnak
 
 from factdrift.audit.dates import Day, Span, packed, span
 from factdrift.audit.lines import Entity
-from factdrift.audit.visible import seen
+from factdrift.audit.visible import visible_text
 
 START, END, POINT = "P580", "P582", "P585"
 DATES = frozenset({START, END, POINT})
@@ -38,16 +36,16 @@ def raw_of(snak: WikidataSnak) -> str | None:
         return None
     value = snak.datavalue.value
     if isinstance(value, str):
-        return seen(value)
+        return visible_text(value)
     if entity := entity_of(snak):
         return entity
     raw = next((value[name] for name in ("time", "amount", "text", "id") if name in value), None)
-    return seen(raw) if isinstance(raw, str) else raw
+    return visible_text(raw) if isinstance(raw, str) else raw
 
 
 def identity(snak: WikidataSnak) -> Hashable:
     """Equal for equal values: amounts as decimals without bounds, dates by the days that they cover, texts by
-    what is seen of them."""
+    what a reader sees of them."""
     if snak.snaktype != "value":
         return str(snak.snaktype)
     value: Any = snak.datavalue.value
@@ -55,7 +53,7 @@ def identity(snak: WikidataSnak) -> Hashable:
     if entity := entity_of(snak):
         return kind, entity
     if isinstance(value, str):
-        return kind, seen(value)
+        return kind, visible_text(value)
     if kind == "quantity":
         amount = decimal(value.get("amount"))
         if amount is not None:
@@ -63,7 +61,7 @@ def identity(snak: WikidataSnak) -> Hashable:
     if kind == "time" and (covered := span(value)):
         return kind, covered.first, covered.last, value.get("precision"), value.get("calendarmodel")
     if kind == "monolingualtext":
-        return kind, value.get("language"), seen(str(value.get("text")))
+        return kind, value.get("language"), visible_text(str(value.get("text")))
     return kind, json.dumps(value, sort_keys=True)
 
 
@@ -79,11 +77,15 @@ def close(value: float | None, due: float) -> bool:
     return value is not None and math.isclose(value, due, rel_tol=0, abs_tol=TOLERANCE)
 
 
+def times(claim: WikidataClaim, qualifier: str) -> Iterator[Mapping[str, Any]]:
+    """The `time` values of a qualifier, those that cannot be read included."""
+    snaks = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
+    return (snak.datavalue.value for snak in snaks if snak.value_datatype == "time")
+
+
 def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
     """The dates of a qualifier that can be read."""
-    values = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
-    dates = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
-    return [date for date in dates if date]
+    return [date for value in times(claim, qualifier) if (date := span(value))]
 
 
 def birth_texts(entity: Entity) -> set[str]:
@@ -94,7 +96,7 @@ def birth_texts(entity: Entity) -> set[str]:
 
 def is_unknown(claim: WikidataClaim, qualifier: str) -> bool:
     """Whether a qualifier says `unknown value` and gives no date."""
-    snaks = [each.snak for each in claim.qualifiers.get(qualifier, [])]
+    snaks = [entry.snak for entry in claim.qualifiers.get(qualifier, [])]
     return any(snak.snaktype == "somevalue" for snak in snaks) and not spans(claim, qualifier)
 
 
@@ -150,10 +152,4 @@ def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
 
 def plain(text: str | None) -> str:
     """What a reader sees of a text, with single blanks."""
-    return " ".join(seen(text or "").split())
-
-
-def words(text: str) -> str:
-    """The case-folded words of a text, between blanks, for the search for whole words."""
-    parts = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
-    return f" {' '.join(parts)} "
+    return " ".join(visible_text(text or "").split())

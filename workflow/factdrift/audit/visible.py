@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 
-def seen(text: str) -> str:
+def visible_text(text: str) -> str:
     """What a reader sees of a text, in NFC: joiners, selectors and tags count between letters of scripts that
     need them and in emoji only, all other format characters never; a control character is a blank."""
     if text.isascii() and text.isprintable():
@@ -15,7 +15,7 @@ def seen(text: str) -> str:
     kept = [sign for sign in text if sign in _SHAPING or not _is_hidden(sign)]
     signs = [sign for index, sign in enumerate(kept) if sign not in _SHAPING or _shapes(kept, index)]
     visible = unicodedata.normalize("NFC", "".join(signs)).strip()
-    return visible if visible == text else seen(visible)
+    return visible if visible == text else visible_text(visible)
 
 
 _SHAPING = frozenset(map(chr, (0x180B, 0x180C, 0x180D, 0x180F, 0x200C, 0x200D))) | frozenset(
@@ -49,22 +49,24 @@ def _joins(sign: str) -> bool:
     return 0x590 <= code < 0x1D00 or 0xA800 <= code < 0xAC00 or 0x10A00 <= code < 0x12000
 
 
-def _shapes(signs: list[str], place: int) -> bool:
+def _shapes(signs: list[str], index: int) -> bool:
     """Whether a joiner, selector or tag is needed where it is."""
-    sign, before = signs[place], signs[place - 1] if place else ""
+    sign, before = signs[index], signs[index - 1] if index else ""
     if not before:
         return False
     if sign in "\u200c\u200d":
-        picture = before == "\ufe0f" and place > 1 and _is_picture(signs[place - 2])
-        after = next((each for each in signs[place + 1 :] if each not in "\u200c\u200d"), " ")
+        picture = before == "\ufe0f" and index > 1 and _is_picture(signs[index - 2])
+        after = next(
+            (sign_after for sign_after in signs[index + 1 :] if sign_after not in "\u200c\u200d"), " "
+        )
         needed = sign == "\u200d" and unicodedata.combining(before) == 9
         return needed or ((picture or _is_picture(before) or _joins(before)) and not after.isspace())
     if sign in "\ufe0e\ufe0f":
-        keycap = before in "#*0123456789" and sign == "\ufe0f" and signs[place + 1 : place + 2] == ["\u20e3"]
+        keycap = before in "#*0123456789" and sign == "\ufe0f" and signs[index + 1 : index + 2] == ["\u20e3"]
         return keycap or _is_picture(before)
     if "\u180b" <= sign <= "\u180f":
         return "\u1820" <= before <= "\u18aa"
-    run = place
+    run = index
     while run and "\U000e0020" <= signs[run] <= "\U000e007f":
         run -= 1
-    return run < place and signs[run] == "\U0001f3f4"
+    return run < index and signs[run] == "\U0001f3f4"

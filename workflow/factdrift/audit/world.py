@@ -12,7 +12,7 @@ from factdrift.audit.dates import Day, packed, span
 from factdrift.audit.filters import Dump, How, Relation, Span, Statement
 from factdrift.audit.lines import Entity, item_number
 from factdrift.audit.survey import Survey
-from factdrift.audit.values import END, POINT, START, identity, plain
+from factdrift.audit.values import END, POINT, START, identity, is_unknown, plain, times
 from factdrift.core.switches import switches
 
 
@@ -76,7 +76,9 @@ def _statement(subject: int, claim: WikidataClaim, relations: Mapping[int, Relat
     value: Any = main.datavalue.value if has_value else None
     is_time = has_value and main.value_datatype == "time"
     object_ = item_number(value)
-    start, end, pit = (_dates(claim, name, how) for name in (START, END, POINT))
+    start, end, pit = (
+        [date for value in times(claim, name) if (date := read(value, how))] for name in (START, END, POINT)
+    )
     return Statement(
         subject=subject,
         property=property_,
@@ -90,21 +92,14 @@ def _statement(subject: int, claim: WikidataClaim, relations: Mapping[int, Relat
         time=read(value, how) if is_time else None,
         precision=value.get("precision") if is_time else None,
         start=min(start, default=None),
-        start_unknown=not start and unknown(claim, START),
+        start_unknown=not start and _unknown(claim, START),
         end=max(end, default=None),
-        end_unknown=not end and unknown(claim, END),
+        end_unknown=not end and _unknown(claim, END),
         pit=max(pit, default=None),
         qualifiers=frozenset(int(name[1:]) for name in claim.qualifiers),
     )
 
 
-def _dates(claim: WikidataClaim, qualifier: str, how: How) -> list[Span]:
-    snaks = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
-    dates = (read(snak.datavalue.value, how) for snak in snaks if snak.value_datatype == "time")
-    return [date for date in dates if date]
-
-
-def unknown(claim: WikidataClaim, qualifier: str) -> bool:
-    """Whether a qualifier says something that is no date: `somevalue`, or a date that cannot be read."""
-    snaks = [each.snak for each in claim.qualifiers.get(qualifier, [])]
-    return any(snak.snaktype == "somevalue" or snak.value_datatype == "time" for snak in snaks)
+def _unknown(claim: WikidataClaim, qualifier: str) -> bool:
+    """Whether a qualifier without a readable date says `unknown value`, or a date that cannot be read."""
+    return is_unknown(claim, qualifier) or any(times(claim, qualifier))

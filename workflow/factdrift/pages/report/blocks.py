@@ -1,7 +1,7 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,7 @@ Parts = tuple[str, list[Block]]
 
 def table(
     title: str,
-    columns: Mapping[str, str],
+    columns: str,
     rows: Iterable[Iterable[Any]],
     source: Provenance,
     note: str = "",
@@ -66,12 +66,17 @@ def table(
 ) -> Block:
     """A table that can be sorted, and filtered where it is long.
 
-    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes`, `seconds`, or `interval` (a
-    mean and half of its interval). `folded`: shown once it is asked for.
+    `columns`: headings, as `subject; updates: number`, each with the kind of its cells: `number`, `share`,
+    `bytes`, `seconds`, `interval` (a mean and half of its interval), or, where none is named, `text`.
+    `folded`: shown once it is asked for.
     """
+    kinds = {}
+    for column in columns.split("; "):
+        heading, _, kind = column.partition(": ")
+        kinds[heading] = kind or "text"
     # What is missing in a frame of pandas is the number that does not equal itself.
     cells = [[cell if cell == cell else None for cell in row] for row in rows]
-    return Block("table", title, {"columns": columns, "rows": cells, "folded": folded}, source, note)
+    return Block("table", title, {"columns": kinds, "rows": cells, "folded": folded}, source, note)
 
 
 def picture(title: str, path: Path, source: Provenance) -> Block:

@@ -40,8 +40,7 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))
         GROUP BY 1 ORDER BY popularity DESC, min(place)"""
     ).fetchall()
-    columns = {"id": "text", "subject": "text", "description": "text", "popularity": "share"}
-    columns |= {"from": "text", "updates": "number"}
+    columns = "id; subject; description; popularity: share; from; updates: number"
     blocks = [table("The most popular subjects", columns, subjects[:100], source)]
     values = np.array([subject[3] for subject in subjects if subject[3] is not None])
     if len(values):
@@ -72,8 +71,7 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             avg(list_avg(list_transform(neighborhood, lambda fact: 1 - fact.dist)))
         FROM read_parquet({sql(build.dataset)}) GROUP BY 1 ORDER BY 3 DESC, 1"""
     ).fetchall()
-    columns = {"id": "text", "relation": "text", "updates": "number"}
-    columns |= {"nearest facts of an update": "share", "mean similarity": "share"}
+    columns = "id; relation; updates: number; nearest facts of an update: share; mean similarity: share"
     blocks.append(table("Neighbours by relation", columns, relations, source))
     lead = (
         "An edit must not change the facts of other subjects. Each update has the nearest of them, by the "
@@ -94,8 +92,7 @@ def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             FROM read_parquet({sql(build.dataset)}) GROUP BY 1) USING (property)
         GROUP BY property ORDER BY 5 DESC, property"""
     ).fetchall()
-    columns = {"id": "text", "first template": "text", "templates": "number", "source": "text"}
-    columns["updates"] = "number"
+    columns = "id; first template; templates: number; source; updates: number"
     lead = "The first template of a relation words the update; the others test whether an edit generalises."
     return lead, [table("Templates by relation", columns, rows, build.source(path))]
 
@@ -107,26 +104,22 @@ def origin(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     for day, dump in manifest["dumps"].items():
         snapshot = manifest["snapshots"].get(day, {})
         checksum = next((f"{name} {dump[name]}" for name in ("sha1", "sha256") if name in dump), "")
-        counts = (
-            snapshot.get("items"),
-            snapshot.get("statements", {}).get("total"),
-            snapshot.get("bad_lines"),
-        )
+        statements = snapshot.get("statements", {}).get("total")
+        counts = snapshot.get("items"), statements, snapshot.get("bad_lines")
         dumps.append((day, dump["file"], dump["bytes"], *counts, checksum))
     keys = [
         (key, str(value))
         for key, value in manifest["configuration"].items()
         if isinstance(value, str | int | float) and value != ""
     ]
-    columns = {"date": "text", "file": "text", "size": "bytes", "items": "number", "statements": "number"}
-    columns |= {"bad lines": "number", "checksum": "text"}
+    columns = "date; file; size: bytes; items: number; statements: number; bad lines: number; checksum"
     versions = manifest["versions"].items()
     note = "Keys with a single value; the file has all."
     lead = "Two snapshots, one configuration, and the versions of everything that can change a result."
     return lead, [
         table("Dumps", columns, dumps, source),
-        table("Versions", {"package": "text", "version": "text"}, versions, source, folded=True),
-        table("Configuration", {"key": "text", "value": "text"}, keys, source, note, folded=True),
+        table("Versions", "package; version", versions, source, folded=True),
+        table("Configuration", "key; value", keys, source, note, folded=True),
     ]
 
 
@@ -150,8 +143,7 @@ def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         seconds, memories = zip(*jobs, strict=True)
         rows.append((stage, len(jobs), sum(seconds), max(seconds), max(memories)))
     rows.sort(key=lambda row: (-row[2], row[0]))
-    columns = {"stage": "text", "jobs": "number", "seconds": "seconds", "longest job": "seconds"}
-    columns["most memory, MB"] = "number"
+    columns = "stage; jobs: number; seconds: seconds; longest job: seconds; most memory, MB: number"
     source = Provenance(f"../{build.logs.name}/", "snakemake --cores all")
     note = "Measured by Snakemake when each file was last made; on another machine they differ."
     whole = sum(row[2] for row in rows)

@@ -86,7 +86,8 @@ def _table6(frame: pd.DataFrame, source: Provenance) -> Block:
     )
     if any(derived):
         note += " * The values of its hyper-parameters are derived, not tuned for this model."
-    return table("What was written, and Table 6, all edits", dict(columns.values()), rows, source, note)
+    headings = "; ".join(map(": ".join, columns.values()))
+    return table("What was written, and Table 6, all edits", headings, rows, source, note)
 
 
 def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
@@ -100,8 +101,7 @@ def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             FROM read_parquet({sql(path)}) GROUP BY criterion, must_change
             ORDER BY criterion, must_change DESC"""
         ).fetchall()
-        kinds = {"criterion": "text", "probes": "number", "updates": "number"}
-        kinds["an edit must change it"] = "text"
+        kinds = "criterion; probes: number; updates: number; an edit must change it"
         blocks.append(table("Probes by criterion", kinds, counts, build.source(path)))
     shares = [(f"ripples.{suffix}", "Shares right by criterion") for suffix in ("svg", "txt")]
     blocks += _results(build, "answer", "ripple_scores.parquet", *shares)
@@ -137,8 +137,7 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
                 for sentence in sentences or ()
             ]
     if source is not None:
-        columns = dict.fromkeys(("subtask", "which", "sentence", "answer"), "text")
-        blocks.append(table("Sentences of KLoB", columns, rows, source))
+        blocks.append(table("Sentences of KLoB", "subtask; which; sentence; answer", rows, source))
     path = build.product("klob_meta.json")
     if path is not None:
         meta = json.loads(path.read_text(encoding="utf-8"))
@@ -146,7 +145,7 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         for title, name in (("Sizes (Table 1)", "table1"), ("Candidates that were dropped", "dropped")):
             blocks += _counts(title, meta[name], source)
         relations = [[row[name] for name in ("pid", "label", "quota", "examples")] for row in meta["table2"]]
-        columns = {"id": "text", "relation": "text", "wanted": "number", "examples": "number"}
+        columns = "id; relation; wanted: number; examples: number"
         title = "Examples of KLoB-c by relation (Table 2)"
         blocks.append(table(title, columns, relations, source, folded=True))
     for kind in ("figure_{}.svg", "table_{}.txt"):
@@ -171,7 +170,7 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
                 ORDER BY substr(s, 2)::INTEGER, file_row_number) = 1
             ORDER BY task, hop"""
         ).fetchall()
-        kinds = {"task": "text", "hop": "number", "question": "text", "options": "text", "right": "text"}
+        kinds = "task; hop: number; question; options; right"
         source = build.source(path, "tempripple.parquet")
         blocks.append(table("Questions of TempRIPPLE", kinds, rows, source))
     path = build.product("tr_stats.json", "tempripple")
@@ -212,7 +211,7 @@ def _counts(title: str, value: Any, source: Provenance) -> Iterator[Block]:
     ]
     if rows:
         cells = pd.DataFrame(rows).itertuples(index=False)
-        yield table(title, {"what": "text", "number": "number"}, cells, source, folded=True)
+        yield table(title, "what; number: number", cells, source, folded=True)
 
 
 def cutoff(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
@@ -226,12 +225,10 @@ def cutoff(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             low, high, latest, tau, eps, p
         FROM read_parquet({sql(build.cutoff)}) WHERE subset IN ('all', 'relation', 'popularity', 'deaths')"""
     ).fetchall()
-    columns = {
-        **dict.fromkeys(("model", "way", "reading", "of"), "text"),
-        "chains": "number",
-        **dict.fromkeys(("answers as of", "not before", "not after", "latest knowledge"), "text"),
-        **{"spread, days": "number", "says nothing": "share", "p": "share"},
-    }
+    columns = (
+        "model; way; reading; of; chains: number; answers as of; not before; not after; latest knowledge; "
+        "spread, days: number; says nothing: share; p: share"
+    )
     note = (
         "Without a bound the interval reaches an end of the stream. Spread: how far the knowledge of single "
         "facts is from the date. Says nothing: the share of answers that do not depend on time."
@@ -256,8 +253,8 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     summary = json.loads(account.read_text(encoding="utf-8"))
     source = build.source(account, "audit.json")
     blocks: list[Block] = []
-    interval = {"from": "share", "to": "share"}
-    columns = {"kind": "text", "rows": "number", "failed": "number", "declared": "number", "rate": "share"}
+    interval = "from: share; to: share"
+    columns = f"kind; rows: number; failed: number; declared: number; rate: share; {interval}"
     for dataset, sampled in summary["sampled"].items():
         kinds = [row for row in summary["kinds"] if row["dataset"] == dataset]
         note = f"{sampled['rows']:,} of {sampled['of']:,} rows sampled; 95 % intervals by Wilson's method."
@@ -267,26 +264,29 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         note += " A declared failure is one that the row itself reports."
         names = ("kind", "rows", "failed", "declared", "rate", "low", "high")
         rows = [[row[name] for name in names] for row in kinds]
-        blocks.append(table(f"Error rates of {dataset}", columns | interval, rows, source, note))
+        blocks.append(table(f"Error rates of {dataset}", columns, rows, source, note))
     guessed = [
         (dataset, *(row[name] for name in ("questions", "accuracy", "low", "high", "chance")))
         for dataset, row in summary["surface"].items()
     ]
     if guessed:
-        columns = {"dataset": "text", "questions": "number", "right": "share", **interval, "chance": "share"}
+        columns = f"dataset; questions: number; right: share; {interval}; chance: share"
         blocks.append(table("Answers guessed from the form of the options", columns, guessed, source))
     failed = pq.read_table(findings, filters=[("outcome", "=", "failed")]).to_pylist()
     if failed:
         note = f"The first {MOST_FAILURES:,} of {len(failed):,}." if len(failed) > MOST_FAILURES else ""
-        columns = dict.fromkeys(("row", "kind", "reason"), "text")
-        rows = [[row[name] for name in columns] for row in failed[:MOST_FAILURES]]
-        blocks.append(table("Failures", columns, rows, build.source(findings, "audit.parquet"), note))
+        rows = [[row[name] for name in ("row", "kind", "reason")] for row in failed[:MOST_FAILURES]]
+        blocks.append(
+            table("Failures", "row; kind; reason", rows, build.source(findings, "audit.parquet"), note)
+        )
     judged = build.product("judged.json", "audit")
     if judged is not None:
         judgements = json.loads(judged.read_text(encoding="utf-8"))
         keys = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
-        columns = dict.fromkeys(("rows", "unsure", "invalid"), "number") | {"share": "share"} | interval
-        columns |= {"invalid by the audit": "number", "agree": "number", "Cohen's kappa": "share"}
+        columns = (
+            f"rows: number; unsure: number; invalid: number; share: share; {interval}; "
+            "invalid by the audit: number; agree: number; Cohen's kappa: share"
+        )
         of_people = [[judgements[key] for key in keys]]
         blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."

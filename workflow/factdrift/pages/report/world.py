@@ -83,12 +83,13 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         (f"{name}: {SCENARIOS[name]}", count, tones.get(name, "plain"))
         for name, count in both[0]["scenarios"].items()
     ]
-    datasets = {"count": "text", "wikifactdiff": "number", "wfd_repl": "number"}
-    columns = {"id": "text", "relation": "text", "updates": "number", "triples": "number"}
-    columns |= dict.fromkeys(("new", "obsolete", "static", "replacements"), "number")
+    columns = (
+        "id; relation; updates: number; triples: number; new: number; obsolete: number; static: number; "
+        "replacements: number"
+    )
     return "What became of a subject and relation, counted as in the paper's Table 2.", [
         Block("bars", "Updates by scenario", bars, counted),
-        table("Both datasets", datasets, rows, counted),
+        table("Both datasets", "count; wikifactdiff: number; wfd_repl: number", rows, counted),
         table("Relations", columns, relations, build.source(build.dataset)),
     ]
 
@@ -120,7 +121,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     filters = pd.DataFrame({stage: counts.get(stage, {}) for stage in dumps}).fillna(0).astype(int)
     filters = filters.sort_values(dumps, ascending=False, kind="stable").reset_index()
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
-    columns = {"filter": "text", "meaning": "text", "old dump": "number", "new dump": "number"}
+    columns = "filter; meaning; old dump: number; new dump: number"
     first = "Each statement counts at the first filter that drops it."
     whole_groups = (
         "A group goes as a whole, so that triples with a known label count as unknown where "
@@ -137,8 +138,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     ):
         ordered = sorted(counts.get(stage, {}).items(), key=lambda pair: (-pair[1], pair[0]))
         rows = [(name, means.get(f"{kind} {name}", ""), n) for name, n in ordered if name != "kept"]
-        columns = {kind: "text", "meaning": "text", "triples": "number"}
-        blocks.append(table(title, columns, rows, source, remark, folded=True))
+        blocks.append(table(title, f"{kind}; meaning; triples: number", rows, source, remark, folded=True))
     lead = (
         "Filters drop statements of each dump; rules label what is left; a group (the triples of a subject "
         "and relation) is dropped if it holds nothing that changed, or something that cannot be decided."
@@ -212,9 +212,9 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     ).fetchall()
     if not intervals:
         return "", []
-    kinds = {"from": "text", "to": "text"} | dict.fromkeys(
-        ("updates", "first of a chain", "come back", "superseded later", "dated", "median lag at most, days"),
-        "number",
+    kinds = (
+        "from; to; updates: number; first of a chain: number; come back: number; superseded later: number; "
+        "dated: number; median lag at most, days: number"
     )
     blocks = [table("Updates by interval", kinds, intervals, source)]
     by_month = dict(

@@ -90,29 +90,17 @@ def _dated(relation: int, period: Period, scope: str) -> str:
     # read all statements of the relation, and half of the range would be no less work. In the RDF each date
     # is midnight of a day. The branches are complete, because some engines join what is beside a UNION with
     # all of its rows.
-    first, until = _dates(period)
-    days = " ".join(_midnight(first + datetime.timedelta(day)) for day in range((until - first).days))
+    first, until = (datetime.date(*unpack(packed)) for packed in period)
+    dates = (first + datetime.timedelta(day) for day in range((until - first).days))
+    days = " ".join(f'"{date.isoformat()}T00:00:00Z"^^xsd:dateTime' for date in dates)
     nodes = [f"pqv:P{qualifier}" for qualifier in QUALIFIERS] + [f"psv:P{relation}"]
     statement = f"?s p:P{relation} ?st . ?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
+    about = f"\n    ?article <{SCHEMA}about> ?s ; <{SCHEMA}isPartOf> <{_ENGLISH}> ."
+    article = about if scope == "enwiki" else ""
     branches = "\n  UNION ".join(
         f"{{ VALUES ?t {{ {days} }}\n    ?n wikibase:timeValue ?t . ?st {node} ?n . "
         f"{statement}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR})"
-        f"{_article(scope)} }}"
+        f"{article} }}"
         for node in nodes
     )
     return f"{PROLOGUE}SELECT DISTINCT ?s WHERE {{\n  {branches}\n}}"
-
-
-def _article(scope: str) -> str:
-    """For the scope `enwiki`: the item has an article in the English Wikipedia."""
-    if scope != "enwiki":
-        return ""
-    return f"\n    ?article <{SCHEMA}about> ?s ; <{SCHEMA}isPartOf> <{_ENGLISH}> ."
-
-
-def _dates(period: Period) -> list[datetime.date]:
-    return [datetime.date(*unpack(packed)) for packed in period]
-
-
-def _midnight(day: datetime.date) -> str:
-    return f'"{day.isoformat()}T00:00:00Z"^^xsd:dateTime'
