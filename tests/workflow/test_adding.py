@@ -313,6 +313,30 @@ FILTER = [
 ]
 """What the page's section about a filter adds."""
 
+COLUMN = [
+    Place(
+        "workflow/factdrift/updates/filters.py",
+        ', "is_kept: bool"',
+        'FILTERED = schema_of(*STATEMENTS, "dropped_by: string"',
+    ),
+    Place(
+        "workflow/factdrift/updates/filters.py",
+        ", dropped.is_null()",
+        "                yield pa.table([*table.columns, dropped",
+    ),
+]
+"""What the page's section about a column adds, besides its line on the page of the table."""
+
+HAS_COLUMN = """
+import tempfile
+from pathlib import Path
+from support.worlds import Fact, World
+
+facts = [Fact(1, 1000, 7, id="a"), Fact(1, 1000, 8, id="b", rank="deprecated")]
+built = World(new=facts).filtered(Path(tempfile.mkdtemp()), "new")
+assert {row["statement"]: row["is_kept"] for row in built} == {"a": True, "b": False}, built
+"""
+
 AGREE = """
 import tempfile
 from pathlib import Path
@@ -334,11 +358,14 @@ assert meanings()["filter itself"] == "statements whose subject is their object"
 """
 
 
-def test_a_filter_takes_three_places(tmp_path: Path) -> None:
-    """Its row, its condition and the audit's; whoever reads dropped statements goes by the row."""
-    copy = copied(tmp_path / "checkout", FILTER)
-    assert len(FILTER) == 3
+@pytest.mark.parametrize(
+    ("places", "number", "code"), [(FILTER, 3, AGREE), (COLUMN, 2, HAS_COLUMN)], ids=["filter", "column"]
+)
+def test_a_filter_takes_three_places_and_a_column_two(
+    places: list[Place], number: int, code: str, tmp_path: Path
+) -> None:
+    """A filter: its row, its condition and the audit's. A column: the schema, and the rows that fill it."""
+    copy = copied(tmp_path / "checkout", places)
+    assert len(places) == number
     paths = os.pathsep.join([str(copy / "workflow"), str(ROOT / "tests")])
-    subprocess.run(
-        [sys.executable, "-c", AGREE], cwd=tmp_path, env=forked.quiet(PYTHONPATH=paths), check=True
-    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=forked.quiet(PYTHONPATH=paths), check=True)
