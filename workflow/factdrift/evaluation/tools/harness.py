@@ -115,31 +115,6 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), how)
 
 
-def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
-    """One task, `cutoff`, of rows of CHAINS: the holders of each chain after each of its wordings, without
-    dates of death and chains that nobody holds today. Of the present, which it asks for, the newest holder is
-    right."""
-    docs = []
-    for row in chains:
-        holders = row["holders"] if row["died"] is None else ()
-        present = [
-            index
-            for index, holder in enumerate(holders)
-            if any(tenure["last"] is None for tenure in holder["tenures"])
-        ]
-        docs += [
-            {
-                "id": f"{row['chain']} {number}",
-                "prompt": prompt,
-                "choices": [holder["label"] for holder in holders],
-                "answer": present[0],
-            }
-            for number, prompt in enumerate(row["prompts"], start=1)
-            if present
-        ]
-    yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
-
-
 def written_tasks(written: Iterable[WrittenQuestions], tokens: int) -> Iterator[Task]:
     """Two tasks for each table of questions that are answered in writing: a text that a model goes on with up
     to the end of its line (`written`), and a turn of a user that it answers (`chat`).
@@ -169,7 +144,7 @@ def write_tasks(tasks: Sequence[Task], output: Path) -> None:
     Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
     """
     if not tasks:
-        raise InputError("no task to write; give --questions, --edits or --chains")
+        raise InputError("no task to write; give --questions or --edits")
     names = Counter(task.name for task in tasks)
     if twice := sorted(name for name, number in names.items() if number > 1):
         raise InputError(f"two tasks are called {twice[0]}; give the tables different names")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,7 @@ from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
+from factdrift.models.names import folder_of
 from factdrift.models.running import Computing, RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
@@ -57,19 +60,38 @@ class TriesMethod(RunsMethod):
         from factdrift.core.owned import scratch
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import check_layers
-        from factdrift.evaluation.tools.artefacts import Options, find_files, making
+        from factdrift.evaluation.tools.artefacts import find_files
 
         hyper = self.hyper_of(model, method)
         check_layers(model, hyper)
         lacking = [option for option in needs(hyper) if not getattr(self, option)]
-        computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
-        named = {name: getattr(self, name) for name in Options._fields if hasattr(self, name)}
-        options = Options(**named, computing=computing, values=self.set)
         with scratch() as folder:
-            command = partial(making, model, hyper, options)
+            command = partial(self._making, model, hyper)
             files = find_files(model, hyper, lacking, self.results, folder, command)
             with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
             return Prepared(hyper, with_files.artefacts(hyper, model))
+
+    def _making(self, model: Loaded, hyper: Hyper) -> str:
+        """The command that makes what a method needs, with the user's own hyper-parameters.
+
+        Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
+        """
+        if "editor" not in needs(hyper):
+            line = ["--model", self.model, "--revision", self.revision, "--models", str(self.models)]
+            line += ["--trust-remote-code"] if self.trust_remote_code else []
+            computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
+            line += ["--settings", json.dumps(computing), "--sampled"]
+            line += ["--layers", *map(str, hyper.layers), "-o", f"moments/{folder_of(model.name)}"]
+            return shlex.join(["factdrift", "models", "moments", *line])
+        name = model.name if self.revision == "main" else f"{model.name}@{self.revision}"
+        method = hyper.own.given if hyper.own else hyper.method
+        config: dict[str, Any] = {"models": [name], "methods": [method]}
+        if self.template != "none":
+            config["edit"] = {"template": self.template}
+        if self.set:
+            config[hyper.method] = self.set
+        settings = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
+        return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
@@ -319,12 +341,7 @@ class _Exported(Job):
 class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
     """Write tasks for EleutherAI's lm-evaluation-harness."""
 
-    chains: Annotated[
-        Path | None, "of `answer chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
-    ] = None
-
     def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import read_chains
         from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools import harness
 
@@ -332,8 +349,6 @@ class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
         tasks = list(harness.question_tasks(written, self.prompt))
         if self.edits is not None:
             tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
-        if self.chains is not None:
-            tasks += harness.chain_tasks(read_chains(self.chains))
         tasks += harness.written_tasks(written, self.tokens)
         harness.write_tasks(tasks, self.output)
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)

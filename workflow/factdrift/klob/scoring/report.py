@@ -17,6 +17,8 @@ TITLES = {
 CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "same_relation", "permuted")}
 """Populations that are printed beside `all`."""
 
+HEADLINE = 1
+"""The k of the tables, in percent."""
 HIGH = 0.1
 """RSim among permuted sentences above which a locator chooses the same units whatever the sentence says."""
 
@@ -32,7 +34,7 @@ class Group(NamedTuple):
     references: Sequence[Evaluation]
 
 
-def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[str]:
+def lines(groups: Sequence[Group], subtask: str, k: float = HEADLINE) -> Iterator[str]:
     """The table of one subtask; intervals are 95 %. Below each part: what its numbers do not say."""
     yield TITLES[subtask]
     for group in groups:
@@ -42,8 +44,8 @@ def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[st
         if subtask == "u":
             yield from _rsd_table(every)
         else:
-            yield from _rsim_table([(found.locator, found, headline) for found in every], subtask)
-        yield from _warnings(group, subtask, headline)
+            yield from _rsim_table([(found.locator, found, k) for found in every], subtask)
+        yield from _warnings(group, subtask, k)
 
 
 def _heading(group: Group, subtask: str) -> str:
@@ -53,7 +55,7 @@ def _heading(group: Group, subtask: str) -> str:
     return group.title
 
 
-def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
+def _warnings(group: Group, subtask: str, k: float) -> Iterator[str]:
     """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
     high = []
     asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
@@ -67,7 +69,7 @@ def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
                 )
         if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
             yield f"{found.locator}: not scored"
-        permuted = _at(found, subtask, headline).get(("rsim", "permuted"))
+        permuted = _at(found, subtask, k).get(("rsim", "permuted"))
         if permuted and (permuted["value"] or 0) > HIGH:
             high.append(found.locator)
     if high:
