@@ -35,8 +35,8 @@ class Sentences(Job, command="locate sentences", implied_inputs="examples"):
     def run(self) -> str:
         from factdrift.evaluation.locators.sentences import write_examples
 
-        found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
-        return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
+        numbers = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
+        return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in numbers.items())
 
 
 class Run(OfModel, command="locate run", implied_inputs="values"):

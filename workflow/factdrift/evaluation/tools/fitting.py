@@ -5,7 +5,7 @@ through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and 
 Imports torch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,10 +126,6 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     return weights, in_all
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
-
-
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
     loaded = Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
@@ -149,12 +145,12 @@ def family_table() -> str:
     """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
     torch.set_num_threads(1)
     methods = [name for name, record in records().items() if record.changes != "nothing"]
-    rows = []
+    rows = [["family", *methods], ["---"] * (len(methods) + 1)]
     for family, entry in read_families().items():
         spec = tiny_model(family).spec
         able = ["yes" if editable(spec, method) else "no" for method in methods]
         rows.append([f"{entry['title']} (`{family}`)", *able])
-    return _markdown(["family", *methods], rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def editable(spec: ModelSpec, method: str) -> list[int]:

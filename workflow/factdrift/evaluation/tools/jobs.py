@@ -213,8 +213,7 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
     ] = None
     new_object: Annotated[str | None, Flag(positional=True)] = None
     subject: Annotated[str | None, "as written in the prompt"] = None
-    edit: Annotated[tuple[str, ...], "edits of the workflow, instead of a prompt", Flag("ID")] = ()
-    edits: Annotated[Path | None, "their table (default: the newest of the results)", Flag("PARQUET")] = None
+    edit: Annotated[tuple[str, ...], "edits of the newest results, instead of a prompt", Flag("ID")] = ()
     regime: Annotated[
         Literal["independent", "sequential", "batch"],
         "several edits: a folder for each, or one change for all",
@@ -238,11 +237,9 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
                 raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
             edits = [Edit("edit", self.prompt or "", self.subject or "", self.new_object or "")]
             if self.edit:
-                path = self.edits or self.newest(BUILT_EDITS)
+                path = self.newest(BUILT_EDITS)
                 if path is None:
-                    raise InputError(
-                        f"--edits: no {self.results}/*/edit/edits.parquet; name a table of edits"
-                    )
+                    raise InputError(f"--results: no {self.pattern(BUILT_EDITS)}; name another folder")
                 edits = chosen_edits(path, self.edit)
             prepared = self.prepared(model, self.method)
             count = export(model, edits, prepared, self.output, self.regime, self.full)
@@ -289,7 +286,6 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     edits: Annotated[int, "number of updates, of the split train; 0 for all"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
-    moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
@@ -326,10 +322,10 @@ class _Exported(Job):
         except ValueError as error:
             raise InputError(f"--prompt: {error}") from None
         names = set()
-        for given in self.questions:
-            name, _, path = given.partition("=")
+        for text in self.questions:
+            name, _, path = text.partition("=")
             if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
-                raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+                raise InputError(f"--questions: {text!r} is not of the form tempripple=FILE.parquet")
             if name in names:
                 raise InputError(f"--questions: {name} names two tables; give one of them another name")
             names.add(name)
@@ -360,8 +356,8 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
     def run(self) -> str:
         from factdrift.evaluation.tools.inspect_tasks import write_inspect
 
-        found = write_inspect(self.written(), self.tokens, self.output)
-        return "\n".join(f"{name}: {number:,}" for name, number in found.items())
+        numbers = write_inspect(self.written(), self.tokens, self.output)
+        return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
 class Compare(Job, command="compare"):
@@ -381,6 +377,6 @@ class Compare(Job, command="compare"):
         from factdrift.evaluation.tools.compare import compare, lines, write
 
         answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
-        found = compare(self.methods, self.scores, answers)
-        written = write(found, self.output)
-        return "\n".join([*lines(found), "", *map(str, written)])
+        differences = compare(self.methods, self.scores, answers)
+        written = write(differences, self.output)
+        return "\n".join([*lines(differences), "", *map(str, written)])
