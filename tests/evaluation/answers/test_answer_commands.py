@@ -29,7 +29,7 @@ def test_from_a_model_to_the_tables(tmp_path: Path, capsys: pytest.CaptureFixtur
             (vision, "lost", "none"),
         )
     ]
-    line = ["answer", "scores", f"--items={items}", f"--facts={facts}", "--draws=50"]
+    line = ["answer", "scores", str(items), f"--facts={facts}", "--draws=50"]
     line += ["--skipped", json.dumps([[str(model), "magic", "it has no values"]])]
     line += ["--answers", *(str(job.path("answers.parquet")) for job in jobs)]
     line += ["--runs", *(str(job.path("json")) for job in jobs)]
