@@ -27,6 +27,8 @@ _CALCULATED: dict[type[ast.operator], tuple[str, str]] = {
 }
 _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
+_SHOWS_PROGRESS = "Progress", "tracked", ".advance"
+
 LARGEST = 31
 """Larger numbers are sizes of batches and the like, on which no result depends."""
 
@@ -53,7 +55,8 @@ _SQL: list[tuple[str, str]] = [
     (rf"(?<=ORDER BY )({_NAME}(?: DESC)?), ", ""),
     (rf"(?<=PARTITION BY )({_NAME}), ", ""),
     (r"((?:ORDER|PARTITION) BY [^()\n]*), [\w.]+(?=[\s)\"])", r"\1"),
-    (r"(?<![\w.'{])(\d+)(?![\w.'}])", "+1"),
+    # Whether a row exists: `SELECT 1 FROM ... LIMIT 1`.
+    (r"(?<![\w.'{])(?<!SELECT )(?<!LIMIT )(\d+)(?![\w.'}])", "+1"),
     (r" \+ (?=\w)", " - "),
     (r" - (?=\w)", " + "),
     (rf"\bcoalesce\(({_NAME}), {_NAME}\)", r"\1"),
@@ -75,6 +78,8 @@ class Change(NamedTuple):
     line: int
     text: tuple[str, str]
     """The lines of the change before and after it, without the blanks around them."""
+    function: int
+    """The number of the first line of the innermost function around it; 0 outside of any."""
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.end :]
@@ -82,17 +87,28 @@ class Change(NamedTuple):
 
 def changes_of(source: str) -> list[Change]:
     """All changes of a module, in the order of their places."""
-    whole = source.encode()
+    whole, tree = source.encode(), ast.parse(source)
+    functions = _functions(tree)
     changes = set()
-    for start, end, new in _Finder(source).all():
+    for start, end, new in _Finder(source, tree).all():
         changed = whole[:start] + new.encode() + whole[end:]
         first, last = whole.rfind(b"\n", 0, start) + 1, whole.find(b"\n", end)
         lines = whole[first:last], changed[first : last + len(changed) - len(whole)]
         before, after = (text.decode().strip() for text in lines)
         if changed != whole:
             old, number = whole[start:end].decode(), whole.count(b"\n", 0, start) + 1
-            changes.add(Change(start, end, old, new, number, (before, after)))
+            around = [first for first, last in functions if first <= number <= last]
+            changes.add(Change(start, end, old, new, number, (before, after), max(around, default=0)))
     return sorted(changes)
+
+
+def _functions(tree: ast.Module) -> list[tuple[int, int]]:
+    """The numbers of the first and the last line of each function, with its decorators."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [
+        (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or node.lineno)
+        for node in nodes
+    ]
 
 
 def can_be_compiled(source: bytes) -> bool:
@@ -107,12 +123,12 @@ def can_be_compiled(source: bytes) -> bool:
 class _Finder:
     """The places of a module at which its logic can be changed: (first byte, last byte, new text)."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, tree: ast.Module) -> None:
         self._source = source.encode()
         self._starts = [0]
         for line in self._source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
-        self._tree = ast.parse(source)
+        self._tree = tree
 
     def all(self) -> Iterator[tuple[int, int, str]]:
         yield from self._within(self._tree)
@@ -124,6 +140,13 @@ class _Finder:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return
+        # What a person sees while a command runs, and a check that lengths are equal.
+        if isinstance(node, ast.Call) and (called := ast.unparse(node.func)).endswith(_SHOWS_PROGRESS):
+            if called == "tracked":
+                yield from self._within(node.args[0])
+            return
+        if isinstance(node, ast.keyword) and node.arg == "strict":
             return
         if isinstance(node, ast.JoinedStr) or (
             isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -77,7 +77,7 @@ def _round(loaded: Loaded, state: Beside, facts: Sequence[Edit]) -> tuple[float,
     """Seconds, operations of an edit, megabytes beyond what was in use before, and bytes that are kept."""
 
     def put() -> dict[int, str]:
-        with state.put(facts) as placed:
+        with state.apply(facts) as placed:
             return placed.made.failed
 
     with FlopCounterMode(display=False) as counter:

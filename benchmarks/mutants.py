@@ -5,11 +5,11 @@
 
 Changes are drawn from all modules that decide results, as many from each room as from another: operators
 over the syntax tree of Python and over SQL in strings (`changes.py`). Each is made in a temporary copy of the
-checkout. The quick tests of its room run until the first one fails, those of the files that bear the module's
-name first; then the quick tests of digests. A change that fails no test has survived: a result could become
-wrong in this way, and nobody would notice. `mutants.tsv` names the changes that leave all results as they
-are, with the reason; they do not count. At the end the tests that failed run on the unchanged copy, where all
-must pass.
+checkout. The quick tests of its room run until the first one fails: those first that enter the changed
+function, the fastest before others, which a run on the unchanged copy has shown, where all must pass; then
+the others of the room. A change that fails no test has survived: a result could become wrong in this way,
+and nobody would notice. `mutants.tsv` names the changes that leave all results as they are, with the reason;
+they do not count.
 
 With `--outcomes FILE` the outcomes are kept there, and a later run tries only what survived or is new.
 """
@@ -17,12 +17,12 @@ With `--outcomes FILE` the outcomes are kept there, and a later run tries only w
 import argparse
 import csv
 import json
-import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, zip_longest
@@ -31,24 +31,27 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from changes import Change, can_be_compiled, changes_of
+from mutants_tests import PACKAGE, KnownTest, WarmTests
 from record import add_record, record
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".tsv")
-PACKAGE = Path("workflow", "factdrift")
 SURVIVED, ENDLESS = "survived", "did not end"
 """The outcome of a change if no test failed; one with which tests do not end in time is caught, too."""
 
+DIGESTS = "workflow/test_digests.py"
+"""Tests of all rooms that make products: these, of two small dumps, are what they were."""
+
 ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "statements": (("statements", "wikidata"), ("statements", "wikidata")),
-    "updates": (("updates",), ("updates",)),
-    "neighbors": (("neighbors",), ("neighbors",)),
-    "verbalize": (("verbalize", "words"), ("verbalize", "words")),
-    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff",)),
-    "streams": (("streams",), ("streams",)),
-    "ripples": (("ripples",), ("ripples",)),
-    "klob": (("klob",), ("klob",)),
-    "tempripple": (("tempripple",), ("tempripple",)),
+    "statements": (("statements", "wikidata"), ("statements", "wikidata", DIGESTS)),
+    "updates": (("updates",), ("updates", DIGESTS)),
+    "neighbors": (("neighbors",), ("neighbors", DIGESTS)),
+    "verbalize": (("verbalize", "words"), ("verbalize", "words", DIGESTS)),
+    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff", DIGESTS)),
+    "streams": (("streams",), ("streams", DIGESTS)),
+    "ripples": (("ripples",), ("ripples", DIGESTS)),
+    "klob": (("klob",), ("klob", DIGESTS)),
+    "tempripple": (("tempripple",), ("tempripple", DIGESTS)),
     "verdict": (("verdict",), ("verdict",)),
     "questions": (
         ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
@@ -62,11 +65,11 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("evaluation/scores",),
         ("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
     ),
-    "audit": (("audit",), ("audit",)),
+    "audit": (("audit",), ("audit", "updates/test_against_oracle.py", DIGESTS)),
 }
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
-NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py"}
-"""Modules of these names hold commands, and pictures of results."""
+NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py", "show.py", "sizes.py"}
+"""Modules of these names hold commands, pictures and prints of results, and estimates before a run."""
 
 Outcomes = dict[str, list[str]]
 """Key of a change -> the tests that failed, or SURVIVED or ENDLESS alone."""
@@ -87,13 +90,23 @@ class Mutant(NamedTuple):
     def can_be_made(self) -> bool:
         return can_be_compiled(self.change.applied((ROOT / PACKAGE / self.module).read_bytes()))
 
-    @property
-    def tests(self) -> list[str]:
-        """The files of the room's tests, those first whose name ends with the module's."""
-        files = [file for name in ROOMS[self.room][1] for file in _test_files(ROOT / "tests" / name)]
-        stem = Path(self.module).stem
-        files.sort(key=lambda file: not file.stem.endswith(stem))
-        return [file.relative_to(ROOT).as_posix() for file in files]
+    def in_order(self, tests: Sequence[KnownTest], caught: Mapping[str, int]) -> tuple[list[str], list[str]]:
+        """The tests that may enter the changed function and all others, each the fastest first.
+
+        A test that has caught other changes counts as faster by their number.
+        """
+        module = self.module
+        of_module = {line for test in tests for name, line in test.entered if name == module}
+        within = {self.change.function} if self.change.function else of_module
+        places = {(module, line) for line in within}
+
+        def cost(test: KnownTest) -> float:
+            return test.seconds / (1 + caught.get(test.name, 0))
+
+        near = [test for test in tests if test.starts_programs or not places.isdisjoint(test.entered)]
+        near.sort(key=lambda test: (places.isdisjoint(test.entered), cost(test)))
+        others = [test.name for test in sorted(tests, key=cost) if test not in near]
+        return [test.name for test in near], others
 
 
 def main() -> None:
@@ -106,7 +119,6 @@ def main() -> None:
     parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
     parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
-    parser.add_argument("--digests", action="store_true", help="run the quick tests of digests, too")
     add_record(parser)
     options = parser.parse_args()
     mutants = [each for each in drawn(options.seed, options.number) if options.only in ("", each.room)]
@@ -116,21 +128,22 @@ def main() -> None:
     if options.outcomes and options.outcomes.exists():
         known = json.loads(options.outcomes.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
+        copies: SimpleQueue[Checkout] = SimpleQueue()
         for number in range(options.workers):
-            copies.put(copied(Path(folder, f"checkout-{number}")))
+            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout))
         with ThreadPoolExecutor(options.workers) as pool:
             missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
-            outcomes = pool.map(
-                lambda mutant: tried(copies, mutant, options.timeout, options.digests), missing
-            )
+            outcomes = pool.map(lambda mutant: tried(copies, mutant), missing)
+            begun = time.monotonic()
             for number, (mutant, outcome) in enumerate(zip(missing, outcomes, strict=True), start=1):
                 known[mutant.key] = outcome
                 if options.outcomes:
                     options.outcomes.write_text(json.dumps(known, indent=1), encoding="utf-8")
-                print(f"{number} of {len(missing)}: {mutant.key}: {', '.join(outcome)}", flush=True)
-        tests = [test for mutant in mutants for test in known[mutant.key]]
-        confirm(copies.get(), tests, options.timeout)
+                spent = (time.monotonic() - begun) / number
+                said = f"{number} of {len(missing)}, {spent:.1f} s each: {mutant.key}: {', '.join(outcome)}"
+                print(said, flush=True)
+        while not copies.empty():
+            copies.get().tests.close()
     report(mutants, known, options)
 
 
@@ -154,10 +167,6 @@ def mutants_of(room: str) -> Iterator[Mutant]:
                 module = file.relative_to(ROOT / PACKAGE).as_posix()
                 for change in changes_of(file.read_text(encoding="utf-8")):
                     yield Mutant(room, module, change)
-
-
-def _test_files(path: Path) -> list[Path]:
-    return sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
 
 
 def read_equivalent(path: Path) -> set[tuple[str, str, str]]:
@@ -198,30 +207,42 @@ def copied(to: Path) -> Path:
     return to
 
 
-def tried(copies: "SimpleQueue[Path]", mutant: Mutant, timeout: float, digests: bool) -> list[str]:
-    """The outcome of a change, as in Outcomes; the copy that it takes is as before afterwards."""
-    copy = copies.get()
-    path = copy / PACKAGE / mutant.module
-    text = path.read_bytes()
-    # Examples that failed one change would be tried first on the next.
-    shutil.rmtree(copy / ".hypothesis", ignore_errors=True)
+def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant) -> list[str]:
+    checkout = copies.get()
     try:
-        _write(path, mutant.change.applied(text))
-        outcome = outcome_of(copy, mutant.tests, timeout)
-        if outcome == [SURVIVED] and digests:
-            outcome = outcome_of(copy, ["tests", "-m", "digests and not slow"], timeout)
-        return outcome
+        return checkout.outcome(mutant)
     finally:
-        _write(path, text)
-        copies.put(copy)
+        copies.put(checkout)
 
 
-def confirm(copy: Path, tests: Sequence[str], timeout: float) -> None:
-    """Ends the program if a test that caught a change fails without any; with all its parameters."""
-    paths = sorted({name.partition("[")[0] for name in tests} - {SURVIVED, ENDLESS})
-    outcome = outcome_of(copy, paths, timeout * 10) if paths else [SURVIVED]
-    if outcome != [SURVIVED]:
-        raise SystemExit(f"fails without any change, so that it catches none: {', '.join(outcome)}")
+class Checkout:
+    """A copy of the checkout with its tests."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self._folder, self._timeout = copied(folder), timeout
+        self.tests = WarmTests(folder)
+        self._surveys: dict[str, list[KnownTest]] = {}
+        self._caught: Counter[str] = Counter()
+
+    def outcome(self, mutant: Mutant) -> list[str]:
+        """The outcome of a change, as in Outcomes; the copy is as before afterwards."""
+        if mutant.room not in self._surveys:
+            paths = [f"tests/{name}" for name in ROOMS[mutant.room][1]]
+            self._surveys[mutant.room] = self.tests.survey(paths, 10 * self._timeout)
+        path = self._folder / PACKAGE / mutant.module
+        text = path.read_bytes()
+        # Examples that failed one change would be tried first on the next.
+        shutil.rmtree(self._folder / ".hypothesis", ignore_errors=True)
+        try:
+            _write(path, mutant.change.applied(text))
+            for names in mutant.in_order(self._surveys[mutant.room], self._caught):
+                failed = self.tests.failed(names, self._timeout) if names else []
+                if failed != []:
+                    self._caught.update(failed or ())
+                    return [ENDLESS] if failed is None else failed
+            return [SURVIVED]
+        finally:
+            _write(path, text)
 
 
 def _write(path: Path, text: bytes) -> None:
@@ -229,22 +250,6 @@ def _write(path: Path, text: bytes) -> None:
     path.write_bytes(text)
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
         compiled.unlink()
-
-
-def outcome_of(copy: Path, tests: Sequence[str], timeout: float) -> list[str]:
-    """The outcome of a run of some tests, as in Outcomes."""
-    line = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--hypothesis-seed", "0"]
-    line += ["--cache-clear", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy / PACKAGE.parent)}
-    try:
-        done = subprocess.run(line, cwd=copy, env=environment, capture_output=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return [ENDLESS]
-    if done.returncode == 0:
-        return [SURVIVED]
-    if done.returncode not in (1, 2):  # failed, not importable
-        raise SystemExit(f"{' '.join(line)}\n{done.stdout.decode()[-2000:]}{done.stderr.decode()[-2000:]}")
-    return list(json.loads((copy / ".pytest_cache/v/cache/lastfailed").read_text(encoding="utf-8")))
 
 
 def report(mutants: Sequence[Mutant], known: Outcomes, options: argparse.Namespace) -> None:

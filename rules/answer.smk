@@ -19,8 +19,6 @@ rule answer_requests:
         words=WRITTEN,
     output:
         "results/{pair}/evaluation/chat/{benchmark}/requests.parquet",
-    log:
-        "logs/{pair}/evaluation/chat/{benchmark}.requests.txt",
     params:
         **CHAT_PARAMS,
     shell:
@@ -36,8 +34,6 @@ rule answer_read:
     output:
         output="results/{pair}/evaluation/chat/{benchmark}/read.parquet",
         out_run="results/{pair}/evaluation/chat/{benchmark}/read.json",
-    log:
-        "logs/{pair}/evaluation/chat/{benchmark}.read.txt",
     params:
         **CHAT_PARAMS,
     shell:
@@ -58,8 +54,6 @@ rule answer_cloze_table:
     output:
         output="results/{pair}/answer_clozes.parquet",
         out_text="results/{pair}/answer/clozes.txt",
-    log:
-        "logs/{pair}/answer/cloze_table.txt",
     shell:
         job("answer cloze-table")
 
@@ -77,8 +71,6 @@ rule answer_scores:
         out_predictions="results/{pair}/answer/predictions.parquet",
         out_runs="results/{pair}/answer/runs.json",
         out_tests="results/{pair}/answer/tests.json",
-    log:
-        "logs/{pair}/answer/scores.txt",
     params:
         cutoffs=answer_cutoffs(),
         skipped=answer_skipped(),
@@ -98,8 +90,6 @@ rule answer_report:
         table="results/{pair}/answer/table2.txt",
         tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
         out_figures=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
-    log:
-        "logs/{pair}/answer/report.txt",
     params:
         output=subpath(output.table, parent=True),
     shell:
@@ -116,8 +106,6 @@ rule answer_dated_scores:
         ],
     output:
         output=f"{STREAM}/asof_scores.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/asof_scores.txt",
     params:
         benchmark="asof",
     shell:
@@ -134,8 +122,6 @@ rule ripple_scores:
         output="results/{pair}/ripple_scores.parquet",
         out_text="results/{pair}/answer/ripples.txt",
         out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "pdf"]),
-    log:
-        "logs/{pair}/answer/ripples.txt",
     params:
         benchmark="ripples",
     shell:
@@ -150,8 +136,6 @@ rule judge_requests:
         answers=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
     output:
         "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
-    log:
-        "logs/{pair}/evaluation/judge/{benchmark}.requests.txt",
     params:
         **CHAT_PARAMS,
     shell:
@@ -167,8 +151,6 @@ rule judged_answers:
     output:
         output="results/{pair}/judged.parquet",
         out_text="results/{pair}/answer/judged.txt",
-    log:
-        "logs/{pair}/answer/judged.txt",
     shell:
         job("answer judged")
 
@@ -180,8 +162,6 @@ rule answer_lm_eval:
         edits=f"{PAIR}/edit/edits.parquet",
     output:
         directory("results/lm_eval"),
-    log:
-        "logs/lm_eval.txt",
     params:
         questions=named_questions,
     shell:
@@ -195,8 +175,6 @@ rule answer_inspect:
         edits=f"{PAIR}/edit/edits.parquet",
     output:
         directory("results/inspect"),
-    log:
-        "logs/inspect.txt",
     params:
         questions=named_questions,
     shell:

@@ -15,8 +15,6 @@ rule edit_prefixes:
         values=lambda wildcards: PLAN.files(wildcards.method),
     output:
         "results/{pair}/edit/{edited}/prefixes.{method}.json",
-    log:
-        "logs/{pair}/edit/{edited}/prefixes.{method}.txt",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
@@ -36,8 +34,6 @@ rule edit_moments:
         model=edited_model,
     output:
         directory("results/{pair}/edit/{edited}/moments"),
-    log:
-        "logs/{pair}/edit/{edited}/moments.txt",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
@@ -59,8 +55,6 @@ rule trained_editor:
     output:
         output="results/{pair}/edit/{edited}/{method}.safetensors",
         out_split="results/{pair}/edit/{edited}/{method}_split.json",
-    log:
-        "logs/{pair}/edit/{edited}/{method}.txt",
     wildcard_constraints:
         method="|".join(trained_editors()),
     threads: config["edit"]["threads"]

@@ -22,8 +22,6 @@ rule audit:
     output:
         findings="results/{pair}/audit/audit.parquet",
         texts=multiext("results/{pair}/audit/audit", ".json", ".txt"),
-    log:
-        "logs/{pair}/audit.txt",
     params:
         pair=subpath(input.manifest, parent=True),
         output=subpath(output.findings, parent=True),

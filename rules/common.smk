@@ -58,14 +58,18 @@ def complete(info, defined):
 
     Parameters: the values of the configuration, wildcards by their names, and `code` and `given`, a fingerprint of the
     code and the `stamps` of files, by which a job with others runs again; with `code=None` there is neither. Resources:
-    what `request` says of the first command, unless the rule says how much memory its jobs ask for. The benchmark
-    stands beside the log.
+    what `request` says of the first command, unless the rule says how much memory its jobs ask for. The log of
+    results/NAME is logs/NAME.txt, the benchmark logs/NAME.tsv; of several outputs the first one counts.
     """
     line = info.shellcmd
-    if info.log is None:
-        raise WorkflowError(f"{line.jobs[0].command} is run without a log; name one for its messages")
-    log = info.log.paths[0]
-    wildcards = get_wildcard_names(log)  # a log has those of the outputs
+    changes = workflow.modifier.ruleinfo_overwrite  # of `use rule`
+    output = changes.output if changes and changes.output else info.output
+    made, *_ = [*output.paths, *output.kwpaths.values()]
+    made = made if isinstance(made, str) else made[0]
+    log = "logs/" + made.removeprefix("results/").removesuffix("/")
+    wildcards = get_wildcard_names(log)
+    info.log = output._replace(paths=(f"{log}.txt",), kwpaths={})
+    info.benchmark = output._replace(paths=f"{log}.tsv", kwpaths={})
 
     def value(field):
         # By a function, since Snakemake takes braces in a text for wildcards.
@@ -85,8 +89,6 @@ def complete(info, defined):
     resources = info.resources[1] if info.resources else {}
     if "mem_mb" not in resources:
         info.resources = ((), request(line.jobs[0].command) | resources)
-    if info.benchmark is None:
-        info.benchmark = info.log._replace(paths=log.removesuffix(".txt") + ".tsv")
 
 
 def completing(define):

@@ -13,8 +13,6 @@ rule edit_dataset:
         entities=edit_entities,
     output:
         "results/{pair}/edit/edits.parquet",
-    log:
-        "logs/{pair}/edit/dataset.txt",
     params:
         limit=EDIT_LIMIT,
         new_date=DATES["new_date"],
@@ -30,8 +28,6 @@ rule edit_ability:
         files=ability_files(),
     output:
         "results/{pair}/edit/{edited}/ability.json",
-    log:
-        "logs/{pair}/edit/{edited}/ability.txt",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
@@ -54,8 +50,6 @@ rule edit_scores:
         out_probes="results/{pair}/edit/probes.parquet",
         out_written="results/{pair}/edit/written.parquet",
         out_costs="results/{pair}/edit/costs.json",
-    log:
-        "logs/{pair}/edit/scores.txt",
     params:
         models=MODEL_NAMES,
         methods=PLAN.names(),
@@ -78,8 +72,6 @@ rule edit_report:
         tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
         out_bleedover=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "pdf"]),
         out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "pdf"]),
-    log:
-        "logs/{pair}/edit/report.txt",
     params:
         output=subpath(output[0], parent=True),
     shell:

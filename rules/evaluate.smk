@@ -18,32 +18,40 @@ wildcard_constraints:
 rule evaluate:
     """Asks a model in one state; a killed job continues where it was."""
     input:
+        # What the method needs besides the model, by its record: results/OLD_NEW/edit/MODEL/...
         **by_field(["prefixes", "moments", "editor"], method_needs),
+        # The tables of config/benchmarks/NAME.yaml; of an edited model also the edits that the questions are about.
         **by_field(["questions", "edits", "facts"], benchmark_tables),
+        # results/models/MODEL, or the user's folder; none of a model that is fetched from a hub.
         model=edited_model,
+        # config/methods/METHOD.yaml, or the user's own function.
         values=lambda wildcards: PLAN.files(wildcards.method),
+        # results/OLD_NEW/edit/MODEL/ability.json, where perplexity or tasks are measured beside the questions.
         ability=ability_file,
+        # Tables of resources/ by which questions are worded and written answers judged.
         words=WRITTEN,
     output:
         out_answers="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.answers.parquet",
         out_edits="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.edits.parquet",
         out_states="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.states.parquet",
         out_run="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.json",
-        out_adapters=kept_adapters(),
-    log:
-        "logs/{pair}/evaluation/{edited}/{benchmark}.{method}.{shard}.txt",
+        out_adapters=(
+            directory("results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.adapters")
+            if config["edit"]["keep"] == "adapters"
+            else []
+        ),
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
         strict=config["strict"],
     params:
-        **MODEL_PARAMS,
-        reads=asked_code,
+        **MODEL_PARAMS,  # model and revision, as the configuration names them
+        reads=lambda wildcards: method_code(wildcards) + benchmark_code(wildcards),
         method=lambda wildcards: PLAN.given(wildcards.method),
-        set=method_values(),
+        set=method_values(),  # the user's hyper-parameters
         benchmark=benchmark_name,
-        settings=asking_settings,
-        limit=benchmark_limit,
+        settings=asking_settings,  # the keys of `edit`, `answer` and `written` on which the answers depend
+        limit=benchmark_limit,  # answer.limit, where questions have options
         stream=by_interval,
         blocks=lambda wildcards: wildcards.benchmark == "blocks",
         parts=subpath(output.out_run, strip_suffix=".json"),
@@ -59,10 +67,6 @@ use rule evaluate as evaluate_stream with:
         out_states=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.states.parquet",
         out_run=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.json",
         out_adapters=[],
-    log:
-        f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.tsv"
     wildcard_constraints:
         benchmark="|".join(records()),
 
@@ -79,8 +83,6 @@ rule answer_grid:
         output="results/{pair}/answer_grid.parquet",
         out_written="results/{pair}/written_scores.parquet",
         out_text="results/{pair}/answer/grid.txt",
-    log:
-        "logs/{pair}/answer/grid.txt",
     params:
         skipped=SKIPPED,
     shell:

@@ -20,8 +20,6 @@ rule klob_facts:
         resources=resources("klob", "words"),
     output:
         "results/snapshots/{date}/klob/{bucket}.parquet",
-    log:
-        "logs/snapshots/{date}/klob/{bucket}.txt",
     shell:
         job("klob facts", without="memory_mb")
 
@@ -34,8 +32,6 @@ rule klob_candidates:
     output:
         out_facts="results/{pair}/klob/facts.parquet",
         out_chains="results/{pair}/klob/chains.parquet",
-    log:
-        "logs/{pair}/klob/candidates.txt",
     shell:
         job("klob candidates", without="memory_mb")
 
@@ -49,8 +45,6 @@ rule klob_recall:
     output:
         out_recall="results/{pair}/klob/klob_recall.parquet",
         out_passes="results/{pair}/klob/passes.parquet",
-    log:
-        "logs/{pair}/klob/recall.txt",
     threads: config["klob"]["recall"]["threads"]
     resources:
         **growing(32000, config["klob"]["recall"]["runtime"]),
@@ -72,8 +66,6 @@ rule klob_examples:
         out_examples="results/{pair}/klob/klob_examples.parquet",
         out_sentences="results/{pair}/klob/klob_sentences.parquet",
         out_meta="results/{pair}/klob_meta.json",
-    log:
-        "logs/{pair}/klob/examples.txt",
     group:
         together("klob")
     params:
@@ -89,8 +81,6 @@ rule klob_subtask:
         sentences="results/{pair}/klob/klob_sentences.parquet",
     output:
         "results/{pair}/klob_{subtask}.parquet",
-    log:
-        "logs/{pair}/klob/klob_{subtask}.txt",
     group:
         together("klob")
     shell:
@@ -103,8 +93,6 @@ rule klob_export:
         dataset="results/{pair}/klob_{subtask}.parquet",
     output:
         "results/{pair}/KLoB-{subtask}.jsonl",
-    log:
-        "logs/{pair}/klob/KLoB-{subtask}.txt",
     group:
         together("klob")
     shell:

@@ -16,7 +16,11 @@ def layout_tables(wildcards):
 
 def layout_words(wildcards):
     """The tables that ship with the project by which a layout is written."""
-    return resource("ripples/rippleedits.tsv") if LAYOUTS[wildcards.layout].write else resources("tempripple", "words")
+    return (
+        resource("ripples/rippleedits.tsv")
+        if LAYOUTS[wildcards.layout].write
+        else resources("tempripple", "words")
+    )
 
 
 rule layout:
@@ -26,8 +30,6 @@ rule layout:
         words=layout_words,
     output:
         "results/layouts/{layout}.json",
-    log:
-        "logs/layouts/{layout}.txt",
     wildcard_constraints:
         layout="|".join(LAYOUTS),
     params:

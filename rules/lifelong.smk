@@ -11,8 +11,6 @@ rule stream_edits:
         entities=stream_entities(),
     output:
         f"{STREAM}/edit/edits.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/edit/edits.txt",
     params:
         limit=EDIT_LIMIT,
     shell:
@@ -26,20 +24,12 @@ use rule edit_ability as stream_ability with:
         files=ability_files(),
     output:
         f"{STREAM}/edit/{{edited}}/ability.json",
-    log:
-        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/ability.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/ability.tsv"
 
 
 use rule trained_editor as stream_trained_editor with:
     output:
         output=f"{STREAM}/edit/{{edited}}/{{method}}.safetensors",
         out_split=f"{STREAM}/edit/{{edited}}/{{method}}_split.json",
-    log:
-        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.tsv"
 
 
 rule stream_scores:
@@ -54,8 +44,6 @@ rule stream_scores:
         out_intervals=f"{STREAM}/edit/intervals.parquet",
         out_written=f"{STREAM}/edit/written.parquet",
         out_costs=f"{STREAM}/edit/costs.json",
-    log:
-        f"logs/streams/{STREAM_NAME}/edit/scores.txt",
     params:
         models=MODEL_NAMES,
         methods=PLAN.names(),
@@ -76,8 +64,6 @@ rule stream_report:
     output:
         tables=[f"{STREAM}/edit/lifelong.txt", f"{STREAM}/edit/lifelong.csv"],
         out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
-    log:
-        f"logs/streams/{STREAM_NAME}/edit/report.txt",
     params:
         output=subpath(output[0], parent=True),
     shell:

@@ -24,8 +24,6 @@ rule locate_sentences:
     output:
         examples=expand("results/{{pair}}/locate/klob_{name}.parquet", name=[*"cru"]),
         out_sentences="results/{pair}/locate/klob.sentences.parquet",
-    log:
-        "logs/{pair}/locate/sentences.txt",
     params:
         examples=subpath(input[0], parent=True),
         out_examples=subpath(output.out_sentences, parent=True),
@@ -43,8 +41,6 @@ rule locate_run:
     output:
         output="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
         out_about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
-    log:
-        "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.txt",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model() | {"gpu": min(gpus(), 1)},
@@ -70,8 +66,6 @@ rule locate_gather:
             "results/{pair}/locate/{edited}/{locator}/scores/",
             *("sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"),
         ),
-    log:
-        "logs/{pair}/locate/{edited}/{locator}.gather.txt",
     params:
         output=subpath(output.scores, parent=True),
     shell:
@@ -92,8 +86,6 @@ rule locate_scores:
         table="results/{pair}/locate/table_c.txt",
         tables=expand("results/{{pair}}/locate/table_{name}.txt", name=["r", "u"]),
         figures=expand("results/{{pair}}/locate/figure_{name}.{form}", name=[*"cru"], form=["svg", "pdf"]),
-    log:
-        "logs/{pair}/locate/scores.txt",
     params:
         examples=subpath(input[0], parent=True),
         folders=lambda wildcards, input: [
@@ -112,8 +104,6 @@ rule locate_edit_facts:
     output:
         out_edits="results/{pair}/locate/edits.parquet",
         out_sentences="results/{pair}/locate/edits.sentences.parquet",
-    log:
-        "logs/{pair}/locate/edit_facts.txt",
     params:
         limit=limit_of(config["locate"]["edits"], 32),
     shell:
@@ -124,10 +114,6 @@ use rule edit_moments as locate_moments with:
     # Of all blocks, for ROME and MEMIT at each of them.
     output:
         directory("results/{pair}/locate/{edited}/moments"),
-    log:
-        "logs/{pair}/locate/{edited}/moments.txt",
-    benchmark:
-        "logs/{pair}/locate/{edited}/moments.tsv"
     params:
         layers=[],
 
@@ -143,8 +129,6 @@ rule locate_vs_edit:
         out_table="results/{pair}/locate_vs_edit.parquet",
         out_text="results/{pair}/locate/vs_edit.txt",
         out_figures=multiext("results/{pair}/locate/vs_edit", ".svg", ".pdf"),
-    log:
-        "logs/{pair}/locate/vs_edit.txt",
     params:
         models=MODEL_NAMES,
         folders=[f"results/{{pair}}/locate/{folder}" for folder in MODELS],

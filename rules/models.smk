@@ -40,8 +40,6 @@ rule model_sentences:
         words=resources("words"),
     output:
         "results/{pair}/models/sentences.parquet",
-    log:
-        "logs/{pair}/models/sentences.txt",
     params:
         old=DATES["old_date"],
         limit=BUNDLED_EXAMPLES,
@@ -57,8 +55,6 @@ rule sample_model:
         shipped=str(SHIPPED_MODELS / "{model}" / MADE),
     output:
         directory("results/models/{model}"),
-    log:
-        "logs/models/{model}.txt",
     wildcard_constraints:
         model="sample-llama|sample-gpt2",
     threads: 2

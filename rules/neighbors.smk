@@ -13,8 +13,6 @@ rule neighbor_space:
         filters=resource("filters.tsv"),
     output:
         directory("results/{pair}/neighbors/space"),
-    log:
-        "logs/{pair}/neighbors/space.txt",
     group:
         together("holding")
     shell:
@@ -30,8 +28,6 @@ rule neighbor_holding:
         labels=config["labels"],
     output:
         "results/{pair}/neighbors/holding/{bucket}.parquet",
-    log:
-        "logs/{pair}/neighbors/holding/{bucket}.txt",
     group:
         together("holding")
     params:
@@ -49,8 +45,6 @@ rule nearest_facts:
         holding=every("results/{pair}/neighbors/holding/{bucket}.parquet"),
     output:
         "results/{pair}/neighbors/{part}.parquet",
-    log:
-        "logs/{pair}/neighbors/{part}.txt",
     shell:
         job("neighbors search", without="memory_mb")
 
@@ -65,8 +59,6 @@ rule gather_neighbors:
         ),
     output:
         "results/{pair}/neighbors.parquet",
-    log:
-        "logs/{pair}/neighbors.txt",
     group:
         together("dataset")
     shell:
@@ -82,8 +74,6 @@ rule random_facts:
         space="results/{pair}/neighbors/space",
     output:
         "results/{pair}/random_neighbors.parquet",
-    log:
-        "logs/{pair}/random_neighbors.txt",
     group:
         together("dataset")
     shell:
@@ -102,8 +92,6 @@ rule shared_objects:
     output:
         output="results/{pair}/neighbors/obsolete_objects.parquet",
         out_new="results/{pair}/neighbors/new_objects.parquet",
-    log:
-        "logs/{pair}/neighbors/shared_objects.txt",
     params:
         **DATES,
     shell:

@@ -24,8 +24,6 @@ rule report_page:
             category=product_of("report.html").category,
             labels={"file": "report.html"},
         ),
-    log:
-        "logs/report.txt",
     params:
         caption=product_of("report.html").what,
         pair=subpath(input.manifest, parent=True),
@@ -58,8 +56,6 @@ rule explorer:
         layout=page_layout("browse"),
     output:
         directory("results/explorer"),
-    log:
-        "logs/explorer.txt",
     params:
         pair=subpath(input.manifest, parent=True),
     shell:

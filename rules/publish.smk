@@ -18,8 +18,6 @@ rule publish:
             category=lambda wildcards: product_of(wildcards.name).category,
             labels={"file": "{name}"},
         ),
-    log:
-        "logs/publish/{name}.txt",
     localrule: True
     params:
         code=None,
@@ -38,8 +36,6 @@ rule publish_folders:
         words=sorted(map(str, (*CARDS.iterdir(), *DICTIONARY.iterdir(), CITATION, PRODUCTS))),
     output:
         directory("results/publish"),
-    log:
-        "logs/publish_folders.txt",
     params:
         store="results/fetched/chat" if used_answers() else [],
     shell:

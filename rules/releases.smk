@@ -12,8 +12,6 @@ rule release:
         files=[made(name) for name in RELEASED],
     output:
         directory(f"results/releases/{STREAM_DATES[-1]}"),
-    log:
-        f"logs/releases/{STREAM_DATES[-1]}.txt",
     params:
         code=None,
         dates=STREAM_DATES,

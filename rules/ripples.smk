@@ -16,8 +16,6 @@ rule ripple_facts:
         output="results/{pair}/ripples/facts/{bucket}.parquet",
         out_stated="results/{pair}/ripples/stated/{bucket}.parquet",
         out_gone="results/{pair}/ripples/gone/{bucket}.parquet",
-    log:
-        "logs/{pair}/ripples/facts-{bucket}.txt",
     group:
         together("ripple_facts")
     params:
@@ -38,8 +36,6 @@ rule ripple_names:
     output:
         output="results/{pair}/ripples/names.parquet",
         out_shared="results/{pair}/ripples/shared.parquet",
-    log:
-        "logs/{pair}/ripples/names.txt",
     shell:
         job("ripples names", without="memory_mb")
 
@@ -60,8 +56,6 @@ rule ripple_probes:
     output:
         output="results/{pair}/ripples/probes/{bucket}.parquet",
         out_dropped="results/{pair}/ripples/dropped/{bucket}.parquet",
-    log:
-        "logs/{pair}/ripples/probes-{bucket}.txt",
     group:
         together("ripple_probes")
     params:
@@ -78,7 +72,5 @@ rule ripples:
     output:
         output="results/{pair}/ripples.parquet",
         out_dropped="results/{pair}/ripples/dropped.parquet",
-    log:
-        "logs/{pair}/ripples/ripples.txt",
     shell:
         job("ripples choose", without="memory_mb")

@@ -17,8 +17,6 @@ rule download_dump:
     """A dump from its server. What has arrived lies in OUTPUT.part and survives a failed job."""
     output:
         "results/snapshots/{date}/wikidata.{suffix}",
-    log:
-        "logs/snapshots/{date}/wikidata.{suffix}.txt",
     wildcard_constraints:
         suffix=r"jsonl?(\.(gz|bz2|zst))?",
         # A server may have lost the dump of a released date, so it is not fetched in the place of the one here.
@@ -37,8 +35,6 @@ rule download_pageviews:
     """A month of page views of the English Wikipedia, filtered while it streams and never stored whole."""
     output:
         "results/fetched/pageviews/{month}.parquet",
-    log:
-        "logs/pageviews/{month}.txt",
     wildcard_constraints:
         month=r"\d{4}-\d{2}",
     localrule: True
@@ -58,8 +54,6 @@ rule render_sample:
     output:
         output="results/snapshots/{date}/sample.json.gz",
         account="results/snapshots/{date}/sample.account.json",
-    log:
-        "logs/snapshots/{date}/sample.txt",
     shell:
         job("sample render", without="tables")
 
@@ -71,8 +65,6 @@ rule checksum_dump:
         dump=lambda wildcards: dump_file(wildcards.date),
     output:
         "results/snapshots/{date}/checksum.json",
-    log:
-        "logs/snapshots/{date}/checksum.txt",
     shell:
         job("snapshots checksum", without="kind")
 
@@ -83,8 +75,6 @@ rule derive_dump:
         dump=lambda wildcards: dump_file(derived_from(config, wildcards.date)),
     output:
         "results/snapshots/{date}/derived.json.gz",
-    log:
-        "logs/snapshots/{date}/derived.txt",
     shell:
         job("snapshots derive")
 
@@ -97,8 +87,6 @@ rule fetch_entities:
     output:
         output="results/snapshots/{date}/entities.json.gz",
         fetched="results/snapshots/{date}/fetched.parquet",
-    log:
-        "logs/snapshots/{date}/entities.txt",
     localrule: True
     params:
         date="{date}",

@@ -21,8 +21,6 @@ rule extract_shard:
         dump=lambda wildcards: dump_file(wildcards.date),
     output:
         temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
-    log:
-        "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
     group:
         together("shards")
     params:
@@ -46,8 +44,6 @@ rule gather_snapshot:
         json="results/snapshots/{date}/snapshot.json",
         # A job of a bucket that named each shard would make a graph of shards times buckets.
         together=temp(directory("results/snapshots/{date}/shards-together")),
-    log:
-        "logs/snapshots/{date}/snapshot.txt",
     resources:
         max_bad_lines=str(config["max_bad_lines"]),
     shell:
@@ -63,8 +59,6 @@ rule gather_statements:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         entities="results/snapshots/{date}/entities/{bucket}.parquet",
         translations="results/snapshots/{date}/translations/{bucket}.parquet",
-    log:
-        "logs/snapshots/{date}/statements/{bucket}.txt",
     group:
         together("gathered")
     params:
@@ -82,10 +76,6 @@ rule every_bucket:
         lambda wildcards: buckets(f"results/{wildcards.table}/{{bucket}}.parquet"),
     output:
         f"results/{{table}}/every{LIST_OF_FILES}",
-    log:
-        "logs/{table}/every.txt",
-    benchmark:
-        "logs/{table}/every.tsv"
     localrule: True
     shell:
         "(date '+# made %s' > {output} && printf '%s\n' {input} | sed 's#.*/##' >> {output}) 2> >(tee {log:q} >&2)"

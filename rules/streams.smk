@@ -21,8 +21,6 @@ rule stream_chains:
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",
     params:
         dates=STREAM_DATES,
     shell:
@@ -36,8 +34,6 @@ rule stream:
         chains=buckets(f"{STREAM}/chains/{{bucket}}.parquet"),
     output:
         f"{STREAM}/stream.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/stream.txt",
     params:
         dates=STREAM_DATES,
     shell:
@@ -56,8 +52,6 @@ rule stream_questions:
         words=resources("words"),
     output:
         f"{STREAM}/asof.parquet",
-    log:
-        f"logs/streams/{STREAM_NAME}/asof.txt",
     params:
         dates=STREAM_DATES,
     shell:
@@ -70,8 +64,6 @@ rule stream_figure:
         stream=f"{STREAM}/stream.parquet",
     output:
         f"{STREAM}/stream.svg",
-    log:
-        f"logs/streams/{STREAM_NAME}/figure.txt",
     params:
         dates=STREAM_DATES,
     shell:

@@ -16,8 +16,6 @@ rule tempripple_rows:
     output:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
-    log:
-        "logs/snapshots/{date}/tempripple/{bucket}.txt",
     shell:
         job("tempripple rows", without="resources memory_mb")
 
@@ -31,8 +29,6 @@ rule tempripple_rdf:
         resources=resources("tempripple", "words"),
     output:
         "results/snapshots/{date}/tempripple/rdf.nt.gz",
-    log:
-        "logs/snapshots/{date}/tempripple/rdf.txt",
     threads: 2
     shell:
         job("tempripple rdf", without="resources memory_mb")
@@ -44,8 +40,6 @@ rule tempripple_database:
         rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
     output:
         directory("results/snapshots/{date}/tempripple/database"),
-    log:
-        "logs/snapshots/{date}/tempripple/database.txt",
     threads: 2
     shell:
         job("tempripple load")
@@ -59,8 +53,6 @@ rule tempripple_facts:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         dropped="results/{pair}/tempripple/facts_dropped.parquet",
         account="results/{pair}/tempripple/facts.json",
-    log:
-        "logs/{pair}/tempripple/facts.txt",
     threads: 2
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
@@ -77,8 +69,6 @@ rule tempripple_related:
         related="results/{pair}/tempripple/tr_related.parquet",
         dropped="results/{pair}/tempripple/related_dropped.parquet",
         account="results/{pair}/tempripple/related.json",
-    log:
-        "logs/{pair}/tempripple/related.txt",
     threads: 2
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
@@ -93,8 +83,6 @@ rule tempripple_items:
         related="results/{pair}/tempripple/tr_related.parquet",
     output:
         "results/{pair}/tempripple/tr_items.parquet",
-    log:
-        "logs/{pair}/tempripple/items.txt",
     group:
         together("tempripple")
     shell:
@@ -114,8 +102,6 @@ rule tempripple_account:
     output:
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",
-    log:
-        "logs/{pair}/tempripple/account.txt",
     group:
         together("tempripple")
     params:

@@ -20,8 +20,6 @@ rule filter_context:
     output:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
-    log:
-        "logs/{pair}/context/{which}.txt",
     shell:
         job("updates context")
 
@@ -36,8 +34,6 @@ rule preprocess:
     output:
         output="results/{pair}/filtered/{which}/{bucket}.parquet",
         kept="results/{pair}/kept/{which}/{bucket}.parquet",
-    log:
-        "logs/{pair}/filtered/{which}/{bucket}.txt",
     group:
         together("differences")
     params:
@@ -53,8 +49,6 @@ rule preprocess_report:
         new=every("results/{pair}/filtered/new/{bucket}.parquet"),
     output:
         "results/{pair}/preprocess_report.parquet",
-    log:
-        "logs/{pair}/preprocess_report.txt",
     group:
         together("dataset")
     shell:
@@ -68,8 +62,6 @@ rule difference:
         new=expand(rules.preprocess.output, which="new", allow_missing=True),
     output:
         "results/{pair}/triples/{bucket}.parquet",
-    log:
-        "logs/{pair}/triples/{bucket}.txt",
     group:
         together("differences")
     shell:
@@ -84,8 +76,6 @@ rule new_entities:
         old_entities=side("entities/{bucket}.parquet", "old"),
     output:
         "results/{pair}/new_entities/{bucket}.parquet",
-    log:
-        "logs/{pair}/new_entities/{bucket}.txt",
     group:
         together("differences")
     shell:
@@ -110,8 +100,6 @@ rule classify:
     output:
         output="results/{pair}/updates/{bucket}.parquet",
         untouched="results/{pair}/untouched/{bucket}.parquet",
-    log:
-        "logs/{pair}/updates/{bucket}.txt",
     group:
         together("labels")
     shell:

@@ -27,8 +27,6 @@ rule sample_triples:
         prompts=resource("prompts"),
     output:
         "results/{pair}/verbalize/sample.parquet",
-    log:
-        "logs/{pair}/verbalize/sample.txt",
     shell:
         job("verbalize sample", without="memory_mb")
 
@@ -40,8 +38,6 @@ rule write_requests:
         prompts=resource("prompts"),
     output:
         "results/{pair}/verbalize/requests.parquet",
-    log:
-        "logs/{pair}/verbalize/requests.txt",
     shell:
         job("verbalize requests")
 
@@ -52,10 +48,8 @@ rule ask_chat_model:
         requests="results/{pair}/{asking}/requests.parquet",
     output:
         "results/{pair}/{asking}/answers.parquet",
-    log:
-        "logs/{pair}/{asking}/answers.txt",
     wildcard_constraints:
-        asking="verbalize|(evaluation/(chat|judge)|cutoff)/[^/]+",
+        asking="verbalize|evaluation/(chat|judge)/[^/]+",
     localrule: True
     resources:
         chat=1,
@@ -76,8 +70,6 @@ rule filter_sentences:
         output="results/{pair}/verbalizations.parquet",
         report="results/{pair}/verbalization_report.parquet",
         text="results/{pair}/verbalization_report.txt",
-    log:
-        "logs/{pair}/verbalize/sentences.txt",
     shell:
         job("verbalize sentences")
 
@@ -90,8 +82,6 @@ rule count_templates:
         prompts=resource("prompts"),
     output:
         "results/{pair}/verbalize/candidates.{language}.parquet",
-    log:
-        "logs/{pair}/verbalize/candidates.{language}.txt",
     shell:
         job("verbalize count")
 
@@ -104,8 +94,6 @@ rule published_templates:
         words=resources("words"),
     output:
         "results/{pair}/verbalize/published.parquet",
-    log:
-        "logs/{pair}/verbalize/published.txt",
     shell:
         job("verbalize published")
 
@@ -122,8 +110,6 @@ rule templates:
         candidates=CANDIDATES.get(config["verbalizer"], []),
     output:
         "results/{pair}/templates.parquet",
-    log:
-        "logs/{pair}/templates.txt",
     group:
         together("dataset")
     params:
@@ -142,8 +128,6 @@ rule translated_templates:
         candidates="results/{pair}/verbalize/candidates.{language}.parquet",
     output:
         "results/{pair}/templates.{language}.parquet",
-    log:
-        "logs/{pair}/templates.{language}.txt",
     params:
         no_fallback=True,
     shell:
@@ -161,8 +145,6 @@ rule literals:
         labels=config["labels"],
     output:
         "results/{pair}/literals.parquet",
-    log:
-        "logs/{pair}/literals.txt",
     group:
         together("dataset")
     shell:

@@ -15,8 +15,6 @@ rule popularity:
         pageviews=lambda wildcards: pageview_months(date_of(wildcards, "new")),
     output:
         "results/{pair}/popularity.parquet",
-    log:
-        "logs/{pair}/popularity.txt",
     group:
         together("dataset")
     params:
@@ -33,8 +31,6 @@ rule snapshot_popularity:
         pageviews=lambda wildcards: pageview_months(wildcards.date),
     output:
         "results/snapshots/{date}/popularity.parquet",
-    log:
-        "logs/snapshots/{date}/popularity.txt",
     params:
         pageviews=pageview_folder,
     shell:
@@ -47,8 +43,6 @@ rule select_replacements:
         updates=every("results/{pair}/updates/{bucket}.parquet"),
     output:
         "results/{pair}/replacements.parquet",
-    log:
-        "logs/{pair}/replacements.txt",
     group:
         together("dataset")
     shell:
@@ -64,8 +58,6 @@ rule funnel:
         groups="results/{pair}/replacements.parquet",
     output:
         "results/{pair}/funnel.parquet",
-    log:
-        "logs/{pair}/funnel.txt",
     group:
         together("dataset")
     shell:
@@ -90,8 +82,6 @@ rule assemble:
         words=resources("words"),
     output:
         "results/{pair}/wikifactdiff.parquet",
-    log:
-        "logs/{pair}/wikifactdiff.txt",
     group:
         together("dataset")
     resources:
@@ -115,10 +105,6 @@ use rule assemble as assemble_shared_objects with:
         },
     output:
         "results/{pair}/shared_objects.parquet",
-    log:
-        "logs/{pair}/shared_objects.txt",
-    benchmark:
-        "logs/{pair}/shared_objects.tsv"
     group:
         None
 
@@ -130,8 +116,6 @@ rule replacements:
         groups="results/{pair}/replacements.parquet",
     output:
         "results/{pair}/wfd_repl.parquet",
-    log:
-        "logs/{pair}/wfd_repl.txt",
     group:
         together("dataset")
     shell:
@@ -145,8 +129,6 @@ rule statistics:
         groups="results/{pair}/replacements.parquet",
     output:
         "results/{pair}/wikifactdiff.stats.json",
-    log:
-        "logs/{pair}/stats.txt",
     group:
         together("dataset")
     shell:
@@ -159,8 +141,6 @@ rule export_jsonl:
         dataset="results/{pair}/{dataset}.parquet",
     output:
         "results/{pair}/{dataset}.jsonl",
-    log:
-        "logs/{pair}/{dataset}.jsonl.txt",
     wildcard_constraints:
         dataset="wikifactdiff|wfd_repl",
     group:
@@ -206,8 +186,6 @@ rule manifest:
         ],
     output:
         "results/{pair}/manifest.json",
-    log:
-        "logs/{pair}/manifest.txt",
     group:
         together("dataset")
     params:

@@ -57,11 +57,3 @@ def answer_cutoffs():
     bundled = {name: OLD for name in MODEL_NAMES if name in BUNDLED}
     given = {split_name(name)[0]: day for name, day in config["answer"]["model_cutoff"].items()}
     return json.dumps(bundled | given, sort_keys=True)
-
-
-def cutoff_files():
-    """A table of each model and way: likelihoods, letters of the chat model, and names if they are asked for."""
-    written = ["written"] if "written" in config["answer"]["scoring"] else []
-    own = [f"{STREAM}/cutoff/{way}/{folder}.parquet" for folder in MODELS for way in ["likelihood", *written]]
-    chat = [f"{PAIR}/cutoff/{way}/read.parquet" for way in ["letter", *written]]
-    return own + (chat if config["answer"]["chat"] else [])

@@ -75,22 +75,10 @@ def benchmark_code(wildcards):
     return of_module(records()[benchmark_name(wildcards)].module())
 
 
-def asked_code(wildcards):
-    """A fingerprint of the code of a method and of a benchmark."""
-    return method_code(wildcards) + benchmark_code(wildcards)
-
-
 def asking_settings(wildcards):
     """The settings on which the answers to a benchmark depend."""
     fields = fields_of(benchmark_name(wildcards), wildcards.method not in UNEDITED)
     return settings_of(config, Settings, "edit", fields)
-
-
-def kept_adapters():
-    """The folder with the adapters of a job, if they are kept."""
-    kept = config["edit"]["keep"] == "adapters"
-    folder = "results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.adapters"
-    return directory(folder) if kept else []
 
 
 def ability_measured(stream=False):

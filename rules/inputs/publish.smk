@@ -72,4 +72,6 @@ def shown_products(wildcards):
 def page_layout(pages):
     """The templates, styles, scripts and explanations of pages, which no fingerprint covers."""
     files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
-    return sorted(map(str, (*files, *map(resource, ("filters.tsv", "rules.tsv", "steps.tsv", "glossary.tsv")))))
+    return sorted(
+        map(str, (*files, *map(resource, ("filters.tsv", "rules.tsv", "steps.tsv", "glossary.tsv"))))
+    )

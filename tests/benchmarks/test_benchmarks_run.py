@@ -87,11 +87,12 @@ def number(cell: str) -> float:
 def test_every_command_is_run_here() -> None:
     commands = {path.stem for path in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
     source = Path(__file__).read_text("utf-8")
+    # mutants_tests.py is a process of mutants.py.
     # labels.py is run on the labels of a whole build, in test_synthesize.py, structure.py in
     # tests/core/test_layout.py. What screenshots.py drives Chromium with is run in tests/pages/report/,
     # wrong_inputs.py in test_wrong_inputs.py.
     given = set(re.findall(r'"(\w+)\.py[" ]', source))
-    assert commands - given == {"labels", "screenshots", "structure", "wrong_inputs"}
+    assert commands - given == {"labels", "mutants_tests", "screenshots", "structure", "wrong_inputs"}
 
 
 MODULE = '''"""A module: 1 < 2."""
@@ -118,6 +119,7 @@ def test_changes_are_of_logic_in_python_and_in_sql() -> None:
     assert all(changes.can_be_compiled(change.applied(source)) for change in changes.changes_of(MODULE))
 
 
+@pytest.mark.slow
 def test_mutants(tmp_path: Path) -> None:
     """A change that tests see; which they are is drawn by the seed."""
     drawn = mutants.drawn(3, 28)

@@ -45,14 +45,14 @@ def test_an_error_with_a_lone_surrogate_is_stored(bench: Any, server: ChatServer
 def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
     bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = Store.put
+    keep = Store.keep
 
     def faulty(self: Store, request: Any, *others: Any) -> None:
         if request.name == "r0":
             raise OverflowError("a bug")
-        put(self, request, *others)
+        keep(self, request, *others)
 
-    monkeypatch.setattr(Store, "put", faulty)
+    monkeypatch.setattr(Store, "keep", faulty)
     # All others are answered after r0.
     server.fault = lambda path, body, attempt: Fault(delay=0 if "r0" in str(body) else 1)
     bench.write(5)

@@ -30,7 +30,7 @@ def reply(text: str, tokens: int = 7) -> Any:
 def filled(folder: Path, names: str) -> Path:
     with Store(folder) as store:
         for name in names:
-            store.put(request(name), MODEL, reply(f"answer {name}"), 1)
+            store.keep(request(name), MODEL, reply(f"answer {name}"), 1)
     return folder
 
 
@@ -40,10 +40,10 @@ def test_a_failure_is_replaced_and_an_answer_never(tmp_path: Path) -> None:
         store.fail(one, MODEL, "too slow", 6)
         assert store.rows([one.key])[one.key]["error"] == "too slow"
         assert store.answered([one.key]) == set()
-        store.put(one, MODEL, reply("yes"), 2)
+        store.keep(one, MODEL, reply("yes"), 2)
         row = store.rows([one.key])[one.key]
         assert (row["status"], row["content"], row["error"]) == ("answered", "yes", None)
-        store.put(one, MODEL, reply("no"), 1)
+        store.keep(one, MODEL, reply("no"), 1)
         store.fail(one, MODEL, "too slow", 6)
         assert store.rows([one.key])[one.key] == row
         assert store.usage(MODEL)[0] == 1
@@ -58,7 +58,7 @@ def test_a_store_is_one_file_with_one_writer_and_many_readers(tmp_path: Path) ->
         keys = [request("a").key]
         assert one.answered(keys) == other.answered(keys) == set(keys)
         with pytest.raises(InputError, match="readonly"):
-            one.put(request("c"), MODEL, reply("c"), 1)
+            one.keep(request("c"), MODEL, reply("c"), 1)
     with Store(folder), pytest.raises(InputError, match="another process"):
         Store(folder)
     with Store(folder):
@@ -92,7 +92,7 @@ def test_a_truncated_store_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     with Store(folder) as store:
         for number in range(200):
-            store.put(request(f"n{number}"), MODEL, reply("x" * 500), 1)
+            store.keep(request(f"n{number}"), MODEL, reply("x" * 500), 1)
     data = (folder / "answers.sqlite").read_bytes()
     (folder / "answers.sqlite").write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match="damaged"):
@@ -104,9 +104,9 @@ def test_a_copy_has_the_answers_without_what_differs_between_runs(tmp_path: Path
     keys = {request(name).key for name in names}
     with Store(tmp_path / "s") as store:
         # As an earlier version kept it.
-        store.put_all([{"key": "0", "status": "answered"}])
+        store.keep_all([{"key": "0", "status": "answered"}])
         for name in names[1:]:
-            store.put(request(name), MODEL, reply(f"answer {name}"), 1)
+            store.keep(request(name), MODEL, reply(f"answer {name}"), 1)
         store.fail(request(names[0]), MODEL, "too slow", 6)
     for copy in ("a", "b"):
         copy_store(tmp_path / "s", keys, tmp_path / copy)
@@ -126,5 +126,5 @@ def test_a_store_that_has_more_columns_is_used(tmp_path: Path) -> None:
         for table in ("answers", "charges"):
             connection.execute(f"ALTER TABLE {table} ADD COLUMN source TEXT")
     with Store(tmp_path) as store:
-        store.put(request("b"), MODEL, reply("b"), 1, (request("b").key, "t", 3, 4))
+        store.keep(request("b"), MODEL, reply("b"), 1, (request("b").key, "t", 3, 4))
         assert store.charged([request("b").key, request("a").key]) == (3, 4)

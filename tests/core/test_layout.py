@@ -20,8 +20,8 @@ from factdrift.core.paths import PACKAGE
 ROOMS = 24
 FLOORS = 7
 """The longest chain of rooms that import each other, in rooms."""
-CIRCLES = 12
-GLUE_WORDS = 8_987
+CIRCLES = 0
+GLUE_WORDS = 3_228
 """What there is today, at most: both numbers may only fall."""
 
 

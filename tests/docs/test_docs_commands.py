@@ -103,7 +103,7 @@ def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration_and_
     run_snakemake(tmp_path, *sorted(targets), "--dry-run", "--quiet", "all", **config)
 
 
-BY_RULE = {"answer chains": "cutoff.parquet"}
+BY_RULE = {"cutoff chains": "cutoff.parquet"}
 """Commands that only a rule calls, and a product that needs it and that a test builds."""
 TESTS = "\n".join(
     path.read_text(encoding="utf-8")

@@ -310,10 +310,13 @@ def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None
         ("Edited(deltas={name: read})", "is Tensor, neither LowRank nor Dense"),
         ("Edited(contexts=['a'])", "1 contexts for 2 edits"),
         ("Edited(failed={3: 'no'})", "failed has keys other than 0 to 1"),
-        ("Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])", "owner has the entry 1; give"),
+        (
+            "Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])",
+            "owner has the entry 1; give",
+        ),
         (
             "Edited(deltas={name: LowRank(read, write)}, owner=[0, -2])",
-            "owner has the entry -2; give the index",
+            "owner has the entry -2; give",
         ),
     ],
 )

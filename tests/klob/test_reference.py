@@ -48,6 +48,7 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     # Values that are all equal have no interval.
     assert {(row["value"], row["low"], row["high"]) for row in mine} == {(0, None, None)}
     assert overall(constant)["degenerate", "all"]["value"] == 60
+    assert overall(constant)["rsim_of_means", "all"]["value"] is None
     random = measured(reference("random", parts, 400), population)
     assert abs(random["c", "rsim_raw", "all"]) < 0.02
     assert random["c", "sim_all", "all"] == APPROX(0.05, abs=0.005)

@@ -122,6 +122,8 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
     for path in (dense, short):
         table = compared(examples, Choices((Fraction(1), Fraction(20))), path)
         assert {line["locator"] for line in table} == {"dense", *REFERENCES, "lexical"}
+        ties = [line for line in table if line["kind"] == "method" and "tie" in line["measure"]]
+        assert bool(ties) == (path == dense)
         tables.append([line for line in table if not re.search("tie|entropy", line["measure"])])
     assert tables[0] == tables[1]
     refused(short, examples, "k = 50 % of 200 units are 100, but units.npy lists 40", "--k", "50")

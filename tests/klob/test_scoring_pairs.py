@@ -179,8 +179,8 @@ def test_large_and_small_labels_count_alike(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("subtask", "kinds"), [("c", "eee"), ("r", "eeec")])
 def test_measures_are_sums_over_the_examples(subtask: str, kinds: str) -> None:
-    """Two examples are of one fact; one is alone in its relation, and without usable scores."""
-    rows = [row(n, kinds, s=f"Q{n // 2}", p1=f"P{n % 3}" if n else "P9") for n in range(12)]
+    """Most facts have two examples; one is alone in its relation, and without usable scores."""
+    rows = [row(n, kinds, s=f"Q{n // 2}", p1=f"P{n // 2 % 3}" if n else "P9") for n in range(12)]
     examples = of_rows(rows, subtask)
     table = np.random.default_rng(3).random((len(examples.sentences), 30))
     table[0, 4] = np.inf

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -15,7 +14,7 @@ from support.examples import examples
 
 from factdrift.neighbors.nearest import Neighbors, Sizes
 from factdrift.neighbors.nearest import nearest as nearest_of
-from factdrift.neighbors.vectors import Counts, Space
+from factdrift.neighbors.vectors import Counts
 
 BAGS = st.lists(st.lists(st.integers(-30, 30), min_size=1, max_size=12), min_size=2, max_size=25)
 
@@ -35,9 +34,9 @@ def fitted(bags: list[list[int]]) -> Counts:
     )
 
 
-def nearest(queries, corpus, number, **sizes) -> list[Neighbors]:
+def nearest(queries, corpus, number, *sizes: int) -> list[Neighbors]:
     having = np.bincount(corpus.indices, minlength=corpus.shape[1]).astype(np.int32)
-    return list(nearest_of(queries, corpus, having, number, Sizes(**sizes)))
+    return list(nearest_of(queries, corpus, having, number, Sizes(*sizes)))
 
 
 @settings(max_examples=examples(60))
@@ -65,20 +64,10 @@ def test_equals_scikit_learn(bags, others):
 def test_does_not_depend_on_blocks(bags, blocks):
     corpus = vectors(fitted(bags), bags)
     whole = nearest(corpus, corpus, 4)
-    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "in_memory": blocks}
-    single = nearest(corpus, corpus, 4, **small)
+    single = nearest(corpus, corpus, 4, blocks, 1 + blocks % 3, blocks - 1, blocks)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()
-
-
-def test_ties_go_to_the_smaller_id_also_at_the_cut():
-    bags = [[1, 2], [1, 3], [1, 4], [1, 5], [9]]
-    weights = fitted(bags)
-    query = vectors(weights, [[1]])
-    (found,) = nearest(query, vectors(weights, bags), 3)
-    assert found.documents.tolist() == [0, 1, 2]
-    assert len(set(found.similarities.tolist())) == 1
 
 
 def test_what_rounds_to_no_similarity_is_no_neighbor():
@@ -86,12 +75,3 @@ def test_what_rounds_to_no_similarity_is_no_neighbor():
     corpus = sparse.csr_array(np.array([[0.0, 1e-6], [0.0, 1e-2]]))
     (found,) = nearest(query, corpus, 5)
     assert (found.documents.tolist(), found.similarities.tolist()) == ([1], [1e-8])
-
-
-def test_pairs():
-    bags = [[1, 2], [1, 3]]
-    corpus, ids = vectors(fitted(bags), bags), np.array([4, 7], np.int32)
-    space = Space(np.ones(3, np.int32), ids, corpus, ids[:0], corpus[[]])
-    similarity = space.similarities(ids, ids[[1, 1]])
-    assert similarity[1] == pytest.approx(1)
-    assert similarity[0] == pytest.approx(float((corpus[[0]] @ corpus[[1]].T).toarray()[0, 0]))

@@ -319,7 +319,7 @@ def answers(folder: Path, names: str) -> Path:
 def store(tmp_path: Path) -> Path:
     with Store(tmp_path / "chat") as opened:
         for name in "abc":
-            opened.put(request(name), "tiny", read_reply(ANSWER), 1)
+            opened.keep(request(name), "tiny", read_reply(ANSWER), 1)
     return tmp_path / "chat"
 
 

@@ -22,7 +22,7 @@ from factdrift.ripples.jobs import Facts, Named, Probes
 from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
-T_OLD, T_NEW = 20210104, 20230227
+T_OLD, T_NEW = ("2021-01-04", "2021-01-31", "2021-02-01"), "2023-02-27"
 SUBJECTS = range(1, 31)
 RELATIONS = (6, 17, 26, 36, 54, 108, 118, 169, 488, 102, 569, 1376)
 UPDATED = (6, 26, 36, 54, 169, 488)
@@ -32,11 +32,11 @@ DAYS = (
     "2010",
     "2018-05",
     "2020-11-17",
-    "2021-01-04",
+    *T_OLD,
     "2021-02",
     "2021",
     "2022-03-01",
-    "2023-02-27",
+    T_NEW,
     "2023",
 )
 MONTHS = list(calendar.month_name)
@@ -77,6 +77,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
+        self.t_old = T_OLD[seed % len(T_OLD)]
         self.labels = {item: dice.choice(SYLLABLES) + dice.choice(SYLLABLES[:5]).lower() for item in SUBJECTS}
         self.labels[7278] = "Parties"
         self.aliases = {item: [f"{label}sson"] for item, label in self.labels.items()}
@@ -217,7 +218,7 @@ class Drawn:
                 for row in tables["entities"]
             ]
             write_parquet(pa.Table.from_pylist(entities, ENTITIES), folder / f"{side}-entities.parquet")
-        days = {"old_date": "2021-01-04", "new_date": "2023-02-27"}
+        days = {"old_date": self.t_old, "new_date": T_NEW}
         made = {
             name: folder / f"made-{name}"
             for name in ("facts", "stated", "gone", "names", "shared", "probes", "left")
@@ -267,6 +268,7 @@ class Oracle:
     def __init__(self, drawn: Drawn) -> None:
         self.drawn = drawn
         self.sides = {"old": drawn.old, "new": drawn.new}
+        self.t_old, self.t_new = (time_of(day)["first"] for day in (drawn.t_old, T_NEW))
         self.dead = {fact.s for fact in drawn.new if fact.p == 570}
         self.groups: dict[tuple[str, int, int], list[Fact]] = defaultdict(list)
         for side, facts in self.sides.items():
@@ -275,7 +277,7 @@ class Oracle:
 
     def held(self, side: str, subject: int, relation: int) -> dict[str, list[Fact]]:
         """Value -> the statements of best rank that hold at the date of a dump."""
-        day = T_OLD if side == "old" else T_NEW
+        day = self.t_old if side == "old" else self.t_new
         group = [f for f in self.groups[side, subject, relation] if f.rank != "deprecated"]
         best = [f for f in group if f.rank == "preferred"] or group
         found = defaultdict(list)
@@ -496,22 +498,23 @@ class Oracle:
                for side, facts in self.sides.items()}  # fmt: skip
         known = [("new", f) for f in own["new"]]
         known += [("old", f) for f in own["old"] if f.id not in {g.id for g in own["new"]}]
-        handover = min((days(f.start)[1] for _, f in known if f.o == new and days(f.start)), default=T_NEW)
+        begun = [days(f.start)[1] for _, f in known if f.o == new and days(f.start)]
+        handover = min(begun, default=self.t_new)
         said = []
         for year in range(2009, 2024):
             for month in range(1, 13):
                 first = year * 10_000 + month * 100 + 1
                 last = first - 1 + calendar.monthrange(year, month)[1]
-                if not (last < T_OLD if held == old else first > T_OLD and last <= T_NEW):
+                if not (last < self.t_old if held == old else first > self.t_old and last <= self.t_new):
                     continue
                 certain = possible = False
                 for side, fact in known:
                     start, end = days(fact.start), days(fact.end)
                     if fact.o == held:
                         sound = self.drawn.dropped.get((side, fact.id)) in (None, "keep_latest")
-                        until = end[0] if end else T_NEW
+                        until = end[0] if end else self.t_new
                         if not end and (held == old or side == "old"):
-                            until = T_OLD if fact.id in {f.id for f in own["old"]} else 0
+                            until = self.t_old if fact.id in {f.id for f in own["old"]} else 0
                         fits = start is not None and UNKNOWN not in (fact.start, fact.end) and sound
                         certain |= fits and only in (None, fact.id) and start[1] <= first and last <= until
                     else:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.cutoff import CHAINS
 from factdrift.evaluation.questions.question import Benchmark, Tables, read, records
 from factdrift.ripples.tables import PROBES
 from support.questions import write_asof, write_tables
@@ -42,6 +43,7 @@ def write_benchmarks(folder: Path) -> dict[str, Given]:
         "asof": Given((write_asof(folder / "asof.parquet", "Q1-P6"),), stream),
         "klob": Given((_klob(folder / "klob_c.parquet"),), updates),
         "ripples": Given((_ripples(folder / "ripples.parquet", updates), updates)),
+        "cutoff": Given((_chains(folder / "chains.parquet"),)),
     }
     assert found.keys() == records().keys()
     return found
@@ -51,6 +53,25 @@ def _klob(path: Path) -> Path:
     sentences = [{"role": "single", "text": "Marta Kowalska lives in", "target_label": "Atlantis"}]
     example = {"example_id": "c1", "subtask": "c", "sentences": sentences}
     pq.write_table(pa.Table.from_pylist([example]), path)
+    return path
+
+
+def _chains(path: Path) -> Path:
+    """Two chains of one relation, of which the first holder of each has one change."""
+
+    def holder(label: str, first: int | None, last: int | None) -> dict[str, Any]:
+        tenures = [{"first": first, "last": last, "share": 1.0}]
+        return {"id": None, "label": label, "aliases": [], "tenures": tenures}
+
+    rows = [
+        {
+            **{"chain": f"{subject}-P6", "subject": subject, "relation": "P6", "subject_label": subject},
+            **{"relation_label": "head of government", "popularity": 1.0, "prompts": prompts},
+            "holders": [holder("Joe", None, 20160101), holder("a baker", 20160102, None)],
+        }
+        for subject, prompts in (("Q1", ["The sea is", "America is"]), ("Q2", ["Marta Kowalska lives in"]))
+    ]
+    write_parquet(pa.Table.from_pylist(rows, schema=CHAINS), path)
     return path
 
 

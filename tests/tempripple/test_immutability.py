@@ -67,6 +67,8 @@ def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any)
         ([spouse("1", "Q7", "1990", "1999")], "outside_window"),
         ([spouse("1", "Q7", "1990", "2015-01-01"), spouse("2", "Q8", "2015-01-01")], "Q8"),
         ([spouse("1", "Q7", "1990", "2015-01-02"), spouse("2", "Q8", "2015-01-01")], "several_values"),
+        ([spouse("1", "Q7", "2005"), spouse("2", "Q8", "2025-12-31")], "several_values"),
+        ([spouse("1", "Q7", "2005"), spouse("2", "Q8", "2026-01-01")], "Q7"),
         ([spouse("1", "Q7", "2005", "2020")], "not_immutable"),
         ([spouse("1", "Q7", "1990|1994")], "bad_date"),
         ([spouse("1", "Q7", "1990", "?")], "bad_date"),

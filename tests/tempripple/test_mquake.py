@@ -91,7 +91,7 @@ def test_each_hop_is_asked_with_its_own_word(tmp_path):
     ]
     other = [fact | {"p": "P1"} for fact in made.facts]
     write_rows(other, TR_FACTS, facts)
-    with pytest.raises(InputError, match=r"tr_facts\.parquet: P1 is not in resources/tempripple/"):
+    with pytest.raises(InputError, match=r"tr_facts\.parquet: P1 is not in the tables of properties"):
         write_mquake(facts, related, tmp_path / "none.json")
 
 

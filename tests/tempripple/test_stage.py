@@ -194,8 +194,9 @@ def test_caps_and_durations(tmp_path: Path) -> None:
             Fact(10, BIRTHPLACE, 14),
         ]
     )
-    capped = ripple(two, tmp_path / "a", cap_per_property=2)
-    assert {fact["s"] for fact in capped.facts} == {"Q1"}
+    for cap in (1, 2):
+        capped = ripple(two, tmp_path / f"{cap}", cap_per_property=cap)
+        assert {fact["s"] for fact in capped.facts} == {"Q1"}
     whole = ripple(two, tmp_path / "b")
     # From 2010-01-01 to 2025-01-01, and from 2025-03-01 to the day of the snapshot, 2026-01-05.
     days = [(fact["role"], fact["duration_days"]) for fact in whole.facts]

@@ -155,7 +155,11 @@ def decided_history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]
     return [anchor(subject), *old], [anchor(subject), *new]
 
 
-SERIES = ["2010", "2019-05-01", "2020-06-01", "2021", "2021-01-05", "2022-06-01", "2022", "2024-06-01", None]
+SERIES = [
+    *("2010", "2019-05-01", "2020-06-01", "2020-12", "2020-12-10", "2021", "2021-01-04", "2021-01-04"),
+    *("2021-01-05", "2022-06-01", "2022-12", "2022-12-22", "2022", "2023-02-27", "2024-06-01", None),
+]
+"""With the days of the dumps, and months beside a day in them."""
 
 
 def series(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:

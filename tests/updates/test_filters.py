@@ -54,6 +54,19 @@ def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(
     assert reported == [("old", PLAIN, "kept", 1), *(("new", *key, counts[key]) for key in sorted(counts))]
 
 
+@pytest.mark.parametrize("ids", ["bac", "cab"])
+def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_that_with_the_smallest_id(
+    ids, tmp_path
+):
+    facts = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
+    facts += [
+        Fact(2, MEASURED, number, pit="2022", id=f"2{name}", rank="preferred" if name == "c" else "normal")
+        for number, name in enumerate(ids, 7)
+    ]
+    filtered = World([], facts, CONSTRAINTS).filtered(tmp_path, "new")
+    assert {row["statement"] for row in filtered if row["dropped_by"] is None} == {"a", "2c"}
+
+
 def test_a_dump_without_any_item(tmp_path):
     world = World(new=[Fact(1, PLAIN, 7)], absent_old=frozenset({1, 7}))
     assert [row["dropped_by"] for row in world.filtered(tmp_path, "new")] == [None]

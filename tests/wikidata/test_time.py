@@ -38,6 +38,8 @@ def test_days_of_both_calendars():
         ((2021, 4, 0), 10, (2021, 4, 1), (2021, 4, 30)),
         *(((year, 2, 0), 10, (year, 2, 1), (year, 2, last)) for year, last in ((1900, 28), (2000, 29))),
         *(((year, 2, 0), 10, (year, 2, 1), (year, 2, last)) for year, last in ((2023, 28), (2024, 29))),
+        # A month that no calendar has ends with a day after all of the months before it.
+        ((2021, 13, 0), 10, (2021, 13, 1), (2021, 13, 31)),
         # There is no year 0: 1 BC was a leap year.
         ((-1, 2, 0), 10, (-1, 2, 1), (-1, 2, 29)),
         *(((year, 0, 0), 8, (1990, 1, 1), (1999, 12, 31)) for year in (1990, 1999)),

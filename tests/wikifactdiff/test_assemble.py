@@ -14,7 +14,6 @@ from .conftest import (
     BIDEN,
     FRANCE,
     P6,
-    P36,
     P1082,
     TRUMP,
     UPDATED,
@@ -24,7 +23,6 @@ from .conftest import (
     entity,
     near,
     number,
-    template,
     time,
     triple,
 )
@@ -107,41 +105,6 @@ def test_every_field_of_the_records(build):
     assert new["point_in_time"] == "2022"
 
 
-def test_a_name_and_its_description_are_of_one_dump(build):
-    """A description alone is taken from the other dump, so that it is not missing."""
-    old = [
-        entity(USA, "USA", "old country"),
-        entity(TRUMP, "Trump", "45th"),
-        entity(FRANCE, "France", "land"),
-    ]
-    new = [
-        entity(USA, "United States", "country"),
-        entity(TRUMP, None, "former"),
-        entity(FRANCE, "la France"),
-    ]
-    new += [entity(BIDEN, "Joe Biden"), entity(90, "Paris"), entity(900_000_001, "New Land")]
-    record = by_ids(build(old_entities=old, new_entities=new).records())["Q30", "P6"]
-    assert (record["subject"]["label"], record["subject"]["description"]) == ("United States", "country")
-    assert (record["objects"][0]["label"], record["objects"][0]["description"]) == ("Trump", "45th")
-    france = next(fact["subject"] for fact in record["random_neighborhood"])
-    assert (france["label"], france["description"]) == ("la France", "land")
-
-
-def test_the_source_of_the_templates_is_that_of_the_first(build):
-    """The others may be of another source."""
-    texts = [
-        (2, "Who leads {subject} is {object}", "chat"),
-        (1, "The head of {subject} is {object}", "bundled"),
-    ]
-    others = [template(number, 1, "{subject} has {object}") for number in (P36, P1082)]
-    templates = [*(template(P6, *each) for each in texts), *others]
-    record = by_ids(build(templates=templates).records())["Q30", "P6"]
-    assert (record["update_prompt"], record["template_source"]) == (
-        "The head of the United States is ____",
-        "bundled",
-    )
-
-
 def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     """A currency is called with its article: the euro."""
     currency, town = [8142], [515]
@@ -200,54 +163,9 @@ def test_dates_are_shown_as_precise_as_stated(build):
     assert [each["start"] for each in record["objects"]] == list(shown)
 
 
-def test_order_of_objects_and_the_mark_of_those_that_the_subject_names(build):
-    rows = [
-        triple(USA, P6, "F+", "new", BIDEN, new_position=0, leaks=True),
-        triple(USA, P6, "F-", "obsolete", FRANCE, old_position=7),
-        triple(USA, P6, "F0", "static", 90, old_position=3, new_position=1),
-    ]
-    (record,) = build(updates=rows).records()
-    assert [(value["id"], value["leaks"]) for value in record["objects"]] == [
-        *(("Q90", False), ("Q142", False), ("Q6279", True))
-    ]
-
-
 def test_same_bytes_for_any_order_of_rows_and_threads(build):
     first = build().assemble("first").read_bytes()
     assert build(updates=UPDATED[::-1]).assemble("second", threads=2).read_bytes() == first
-
-
-def test_split_is_by_subject_and_seed(build):
-    subjects = range(1000, 1400)
-    rows = [number(subject, "F+", "new", "68") for subject in subjects] + [
-        triple(subject, P6, "F+", "new", USA) for subject in subjects
-    ]
-    entities = [entity(subject, f"Q{subject}") for subject in subjects] + [entity(USA, "US")]
-    files = build(updates=rows, new_entities=entities, neighbors=[], random_neighbors=[])
-    records = files.records()
-    splits: dict[str, set[str]] = {}
-    for record in records:
-        splits.setdefault(record["subject"]["id"], set()).add(record["split"])
-    assert all(len(found) == 1 for found in splits.values())
-    tests = sum(found == {"test"} for found in splits.values())
-    assert 50 < tests < 110  # 80 expected, standard deviation 8
-    other = {record["subject"]["id"]: record["split"] for record in files.records(seed=1)}
-    assert any(splits[subject] != {split} for subject, split in other.items())
-    assert {record["split"] for record in files.records(test_share=0.0)} == {"train"}
-
-
-def test_neighbor_template_is_seeded(build):
-    facts = [near(USA, P6, rank, FRANCE, BIDEN) for rank in range(1, 101)]
-    files = build(neighbors=facts)
-
-    def prompts(**options: int) -> list[str]:
-        record = by_ids(files.records(**options))["Q30", "P6"]
-        return [fact["objects"][0]["prompt"] for fact in record["neighborhood"]]
-
-    first = prompts()
-    assert 17 < sum(prompt.startswith("The head") for prompt in first) < 50
-    assert first == prompts()
-    assert first != prompts(seed=1)
 
 
 def test_labels_from_a_file(build):

@@ -55,62 +55,6 @@ def line(title: str, count: int | str, access: str = "desktop") -> str:
     return f"en.wikipedia {title} 12345 {access} {count} A1B2"
 
 
-def test_sitelinks(tmp_path):
-    new = [item(2, sitelinks=9), item(1)]
-    found = run(tmp_path, new, [item(2, sitelinks=500), item(3, sitelinks=1)], None)
-    assert found == {
-        1: (0.0, "sitelinks"),
-        2: (round(math.log(10), 9), "sitelinks"),
-        3: (round(math.log(2), 9), "sitelinks"),
-    }
-
-
-def test_median_of_months_summed_over_access(tmp_path):
-    months = {
-        # From the third month of the twelve on: 10 months, of which 4 have views, median (0 + 0) / 2.
-        "202204": [line("Sparse", 7)],
-        "202205": [line("Sparse", 7)],
-        "202206": [line("Sparse", 7)],
-        "202207": [line("Sparse", 7)],
-        # Two months only, in both of which there are views.
-        "202212": [line("Late_comer", 10), line("Late_comer", 5, "mobile-web")],
-        "202301": [line("Late_comer", 20), line("late_comer", 1000), line("Caf\u00e9", 3)],
-    }
-    found = run(
-        tmp_path,
-        [item(1, "Sparse"), item(2, "Late comer")],
-        [item(3, "Café"), item(2, "Sparse")],
-        views(tmp_path, months),
-    )
-    assert found == {
-        1: (0.0, "pageviews"),
-        2: (round(math.log(1 + 17.5), 9), "pageviews"),
-        3: (round(math.log(4), 9), "pageviews"),
-    }
-
-
-def test_without_a_record(tmp_path):
-    months = {"202301": [line("A", 9), line("B", 99), line("C", 999), line("D", "0")]}
-    a, b, c = (math.log(10), math.log(100), math.log(1000))
-    found = run(
-        tmp_path,
-        [
-            item(1, "A", (50,)),
-            item(2, "B", (50, 50, 51)),
-            item(3, "C", (52,)),
-            item(4, None, (50, 51)),
-            item(5, "D", (50, 99)),
-            item(6, "Unseen", (99,)),
-        ],
-        [item(7, None, (52, 50))],
-        views(tmp_path, months),
-    )
-    assert found[4] == (pytest.approx(b, abs=1e-8), "class_mean")
-    assert found[5] == (pytest.approx((a + b) / 2, abs=1e-8), "class_mean")
-    assert found[6] == (pytest.approx(b, abs=1e-8), "global_median")
-    assert found[7] == (pytest.approx(c, abs=1e-8), "class_mean")
-
-
 def test_malformed_lines_are_counted(tmp_path, capsys):
     broken = [
         "en.wikipedia A null desktop 5",

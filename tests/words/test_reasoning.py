@@ -9,8 +9,8 @@ from factdrift.core.files import read_tsv
 from factdrift.core.paths import PACKAGE, PROMPTS, REASONING
 from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.scores.cutoff_answers import holder_named
 from factdrift.evaluation.ways.asked import verdict
-from factdrift.evaluation.ways.cutoff_rows import holder_named
 from factdrift.verbalize.language import read_language
 from factdrift.verbalize.sentences import parse
 from factdrift.verdict.by_model import word_of

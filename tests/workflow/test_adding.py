@@ -125,6 +125,8 @@ ADDED = [
         "config/benchmarks/capitals2.yaml",
         "read: capitals.read\n"
         "questions: ['results/{pair}/capitals.parquet']\n"
+        "options: true\n"
+        "always: [loglik]\n"
         "target: results/capitals.parquet\n",
     ),
     Place(
@@ -133,7 +135,10 @@ ADDED = [
         "from factdrift.evaluation.questions.question import Benchmark, Question\n\n\n"
         "def read(tables):\n"
         "    rows = pq.read_table(tables.questions[0]).to_pylist()\n"
-        "    asked = [Question(row['id'], prompt=row['prompt'], targets=(row['city'],)) for row in rows]\n"
+        "    own = {'form': '{context} Name the letter. {question} {options}', 'exact': False}\n"
+        "    own |= {'ways': ('loglik', 'letter'), 'unedited': True}\n"
+        "    of = ('id', 'prompt', 'targets')\n"
+        "    asked = [Question(**{name: row[name] for name in of}, **own) for row in rows]\n"
         "    return Benchmark('capitals2', asked)\n",
     ),
     # A product.
@@ -146,8 +151,6 @@ rule far_neighbors:
         parts=["results/{pair}/neighbors.parquet"],
     output:
         "results/{pair}/far_neighbors.parquet",
-    log:
-        "logs/{pair}/far_neighbors.txt",
     shell:
         job("neighbors gather")
 """,
@@ -241,7 +244,7 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
         assert status == 0, errors
 
     given = ["--model", saved(tmp_path / "model"), "--parts", tmp_path / "parts"]
-    cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "city": ["Poseidonis"]}
+    cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "targets": [["Poseidonis", "Bo"]]}
     pq.write_table(pa.table(cities), tmp_path / "capitals.parquet")
     table = edits(tmp_path)
     templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
@@ -267,6 +270,11 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
         rows = pq.read_table(tmp_path / f"{method}.answers.parquet").to_pylist()
         assert rows
         assert all(row["logprobs"] for row in rows if row["way"] == "loglik")
+        if method == "none":  # a question of a form of its own, in both of its ways
+            assert [(row["way"], row["exact"], row["output"] is None) for row in rows] == [
+                ("loglik", None, True),
+                ("letter", None, False),
+            ]
     pq.write_table(
         pa.Table.from_pylist([row(*fact) for fact in FACTS], SENTENCES), tmp_path / "sentences.parquet"
     )

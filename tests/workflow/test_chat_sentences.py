@@ -150,7 +150,9 @@ def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
     heads = [row for row in rows(directory / ASKED[2]) if row["relation"]["id"] == "P6"]
     assert {row["template_source"] for row in heads} == {"file"}
     assert all(row["update_prompt"].endswith(" is run by ____") for row in heads)
-    log = (directory / "logs/2021-01-04_2023-02-27/verbalize/published.txt").read_text(encoding="utf-8")
+    log = (directory / "logs/2021-01-04_2023-02-27/verbalize/published.parquet.txt").read_text(
+        encoding="utf-8"
+    )
     assert "1 not used: object_not_last" in log
 
 

@@ -53,7 +53,7 @@ def test_a_list_of_entities_as_of_two_dates(tmp_path):
         assert max(wiki.asked().values()) == 2
         assert "progress: fetch_entities: 2 of 2 jobs" in said
         for date in (OLD, NEW):
-            log = (tmp_path / f"logs/snapshots/{date}/entities.txt").read_text(encoding="utf-8")
+            log = (tmp_path / f"logs/snapshots/{date}/entities.json.gz.txt").read_text(encoding="utf-8")
             assert re.search(rf"fetching entities as of {date}: \d+ of \d+ requests \(100%\)", log)
             assert '"written"' in log
         asked = len(wiki.requests)

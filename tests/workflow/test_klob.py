@@ -59,7 +59,7 @@ def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path,
     asked = rows(results / PAIR / "klob" / "klob_recall.parquet")
     assert len(asked) >= 3 * 20 + 4
     assert not any(row["matched"] for row in asked)
-    (chain,) = rows(results / PAIR / "klob" / "mquake.parquet")
+    (chain,) = rows(results / PAIR / "klob" / "chains.parquet")
     assert (chain["p1"], chain["p2"], chain["dropped_by"]) == (36, 17, None)
 
 

@@ -138,12 +138,3 @@ def test_what_is_published_has_a_card_and_what_is_shown_a_section() -> None:
     assert {(place.folder, place.table) for place in places() if place.table} == tables
     assert {place.folder for place in places()} == folders
     assert {product.section for product in products()} <= {"", *(name for name, _, _ in SECTIONS)}
-
-
-def test_a_rule_that_runs_a_job_without_a_log_is_named(tmp_path: Path) -> None:
-    rule = 'rule mine:\n    output:\n        "results/x.parquet",\n    shell:\n        job("updates report")'
-    (tmp_path / "Snakefile").write_text(f'include: "{ROOT}/Snakefile"\n{rule}', encoding="utf-8")
-    line = [sys.executable, "-m", "snakemake", "--cores", "1", "--nocolor", "--dry-run", "results/x.parquet"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "updates report is run without a log" in done.stdout + done.stderr

@@ -21,7 +21,7 @@ from support.workflow import snakemake
 
 from factdrift.audit.build import audit
 from factdrift.audit.kinds import KINDS
-from factdrift.audit.reading import Source
+from factdrift.audit.reading import AuditedBuild
 
 Row = dict[str, Any]
 Update = tuple[str, int, set[str]]
@@ -161,7 +161,7 @@ def test_hand_checked_updates(made: Build) -> None:
 def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
     old, new = made.dumps
     pair = made.directory / "results" / f"{old}_{new}"
-    source = Source(pair, *made.dumps.values(), [Path(path) for path in LABELS])
+    source = AuditedBuild(pair, *made.dumps.values(), [Path(path) for path in LABELS])
     findings, summary = audit(source, 1000, 0)
     assert summary["sampled"]["wikifactdiff"]["rows"] == len(made.rows())
     checked = {each["kind"] for each in findings}

@@ -137,7 +137,7 @@ def test_dates_of_models(stream: Path, tmp_path: Path, monkeypatch: pytest.Monke
         asked = {"answer": {"chat": True, "scoring": ["written"]}}
         asked |= {"chat": {"model": "loopback", "base_url": server.url}}
         made = jobs(snakemake(stream, *CUTOFF, **config, **asked))
-    assert made["ask_chat_model"] == made["cutoff_requests"] == made["cutoff_read"] == 2
+    assert made["ask_chat_model"] == made["answer_requests"] == made["answer_read"] == 1
     found, answers = (pq.read_table(stream / target).to_pylist() for target in CUTOFF[:2])
     assert {row["model"] for row in found} == {row["model"] for row in answers} == {tiny, "loopback"}
     of_tiny = [row for row in found if row["model"] == tiny]

@@ -13,8 +13,9 @@ import select
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 import factdrift
@@ -52,7 +53,7 @@ COMMANDS = {
         "locating methods on language models: run and compare them",
     ),
     "answer": (
-        "evaluation.scores.jobs evaluation.jobs evaluation.tools.jobs evaluation.cutoff_jobs",
+        "evaluation.scores.jobs evaluation.jobs evaluation.tools.jobs",
         "answers of models to questions: requests, scores, tables",
     ),
     "evaluate": ("evaluation.jobs", ""),
@@ -118,7 +119,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     for name in chosen:
         about = COMMANDS[name][1]
         alone = JOBS.get(name)
-        own = (
+        own: Any = (
             add_job(commands, name, alone)
             if alone
             else commands.add_parser(name, help=about, description=about)
@@ -128,9 +129,10 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         }
         if verbs:
             metavar = "[VERB]" if alone else "VERB"
-            below = own.add_subparsers(dest="verb", required=not alone, metavar=metavar)
-            for verb, job in verbs.items():
-                add_job(below, verb, job)
+            below = own.add_subparsers(
+                dest="verb", required=not alone, metavar=metavar, prog=f"factdrift {name}"
+            )
+            own.verbs = {verb: add_job(below, verb, job) for verb, job in verbs.items()}
     return top
 
 
@@ -161,7 +163,17 @@ def _help() -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose message about an unknown command or verb suggests the most similar one."""
+    """A parser whose message about an unknown command or verb suggests the most similar one.
+
+    The first word is a verb if there is one of that name, also of a command that takes a word without verb.
+    """
+
+    verbs: Mapping[str, argparse.ArgumentParser] = MappingProxyType({})
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if args and args[0] in self.verbs:
+            return self.verbs[args[0]].parse_known_args(args[1:], namespace)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         unknown = re.fullmatch(

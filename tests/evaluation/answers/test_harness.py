@@ -19,6 +19,8 @@ from support.questions import items, write_tables
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
 from factdrift.evaluation.questions.items import read_tempripple
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
@@ -37,6 +39,7 @@ Samples = dict[str, dict[str, dict[str, Any]]]
 """Task -> id of the document -> what the harness logged of it."""
 
 PROMPT, INSTRUCTION = "{context} {cloze}", "Be short."
+ASKED = read_chains(CUTOFF_CHAINS)[::80]
 CLOZES = [
     {"benchmark": "wikifactdiff", "fact": fact, "role": role, "prompt": prompt, "object": name}
     for fact, prompt in (("Q1-P6", "The head of government of Atlantis is"), ("Q2-P6", "America is led by"))
@@ -69,16 +72,19 @@ def asked_edits(folder: Path) -> Path:
 
 def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
+    chains = tmp_path / "chains.parquet"
+    pq.write_table(pa.Table.from_pylist(ASKED, CHAINS), chains)
     code = (
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
     line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
-    line += [f"--edits={edits}", f"--prompt={PROMPT}", "--tokens=16"]
+    line += [f"--edits={edits}", f"--chains={chains}", f"--prompt={PROMPT}", "--tokens=16"]
     done = subprocess.run(
         [*line, f"--instruction={INSTRUCTION}"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
+    assert "cutoff: " in done.stdout
     # The harness puts no blank before what is continued.
     docs = pq.read_table(out / "wikifactdiff_update_old.parquet").to_pylist()
     assert docs == [{"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}]
@@ -142,6 +148,20 @@ def completed(loaded: Any) -> dict[str, Any]:
     return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
 
 
+WORDINGS = [question for _, own in questions_of(ASKED, 0) for question in own if question.role == "wording"]
+
+
+def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
+    chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+    tenures = {row["chain"]: [each for one in row["holders"] for each in one["tenures"]] for row in chains}
+    ended = {chain for chain, own in tenures.items() if all(each["last"] for each in own)}
+    questions = [question for _, own in questions_of(chains, 0) for question in own]
+    (task,) = question_tasks([("cutoff", "", questions)], PROMPT)
+    asked = {name.rpartition("#")[0] for name in task.table["id"].to_pylist()}
+    assert ended
+    assert asked == tenures.keys() - ended
+
+
 @pytest.fixture(scope="module")
 def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Samples]]:
     """An untrained model, and what lm-evaluation-harness got of it on tasks of all kinds."""
@@ -153,7 +173,7 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, S
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
     asked = list(written_items("tempripple", questions, PROMPT, ""))
-    tasks = [*question_tasks(asked, PROMPT), *cloze_tasks(clozes)]
+    tasks = [*question_tasks([*asked, ("cutoff", "", WORDINGS)], PROMPT), *cloze_tasks(clozes)]
     tasks += written_tasks(asked, 12)
     write_tasks(tasks, folder / "tasks")
     with pytest.MonkeyPatch.context() as patch:
@@ -241,6 +261,23 @@ def test_the_harness_completes_the_same_clozes(harnessed: tuple[Any, Samples], t
         ((logprob, exact),) = theirs[answer["question"]]["filtered_resps"]
         whole = answer["logprobs"][0] * answer["tokens"][0]
         assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
+
+
+def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples], tmp_path: Path) -> None:
+    """After prompts that run once for all holders."""
+    from support.asking import ask
+
+    (loaded, found), compared = harnessed, 0
+    for row in ask(loaded, Benchmark("cutoff", WORDINGS), tmp_path).answers:
+        theirs = found["cutoff"].get(row["question"])
+        if theirs is None or row["reason"] is not None:
+            continue
+        assert row["correct"] == (row["parsed"] == theirs["doc"]["answer"])
+        scores = zip(row["logprobs"], row["tokens"], theirs["filtered_resps"], strict=True)
+        for mean, tokens, (total, _) in scores:
+            assert float(total) / tokens == pytest.approx(mean, abs=1e-4)
+            compared += 1
+    assert compared > 100
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ OPTIONS = {
     "cities": ["Paris", "London", "Rome", "Berlin"],
     "clubs": ["Chelsea F.C.", "Serie A", "C. S. Lewis", "D.C. United"],
     "capitals": ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"],
+    "people": ["Marta Kowalska", "Joe Biden", "Ann Smith", "Bo Smithers"],
     "twelve": [f"Person {number}" for number in range(1, 13)],
 }
 FORMS = [

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.plan import Asked  # noqa: E402
+from factdrift.evaluation.plan import PlannedQuestion  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
 from factdrift.evaluation.questions.letters import chosen  # noqa: E402
@@ -123,7 +122,7 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
     ):
         session, seen = session_that_writes(monkeypatch, "", **keys, **how)
         monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
-        list(options.letters(session, [Asked(question)], {}))
+        list(options.letters(session, [PlannedQuestion(question)], {}))
         assert seen == [read]
 
 
@@ -189,7 +188,9 @@ def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
     for positions, reason in ((longest, None), (longest - 1, "too_long")):
         spec = dataclasses.replace(loaded.spec, positions=positions)
         session = Session(dataclasses.replace(loaded, spec=spec), settings)
-        (row,) = (options.letters if is_letter else options.likelihoods)(session, [Asked(question)], {})
+        (row,) = (options.letters if is_letter else options.likelihoods)(
+            session, [PlannedQuestion(question)], {}
+        )
         assert row.get("reason") == reason
         assert ("correct" in row) == (reason is None)
 
@@ -208,7 +209,7 @@ def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPa
         session, _ = session_that_writes(monkeypatch, text)
         # The verdict counts also where there are options, whose letter is asked for in another way.
         with_options = dataclasses.replace(QUESTION, targets=("Marta", "Joe"), answer=1)
-        for row in in_writing.ask(session, [Asked(QUESTION), Asked(with_options)], {}):
+        for row in in_writing.ask(session, [PlannedQuestion(QUESTION), PlannedQuestion(with_options)], {}):
             assert [row[name] for name in ("output", "stop", "verdict")] == expected
             assert row["correct"] == (row["verdict"] == "correct")
 
@@ -235,7 +236,7 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch
     read = []
     for shots in (False, True):
         session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
-        list(in_writing.ask(session, [Asked(QUESTION)], {}))
+        list(in_writing.ask(session, [PlannedQuestion(QUESTION)], {}))
         read += seen
     assert read[0].strip() == "The spouse of Ada is"
     assert read[1].count("Question:") == 4
@@ -247,7 +248,7 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch
     session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
     template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
     monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
-    (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+    (row,) = in_writing.ask(session, [PlannedQuestion(QUESTION)], {})
     assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")
 
 
@@ -322,9 +323,33 @@ def test_shares_are_by_model_benchmark_and_role() -> None:
     rows = [named | {"exact": exact} for exact in (True, True, True, False, None)]
     rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
     rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
-    text = list(lines(pa.Table.from_pylist(rows, schema=CLOZES)))[3:]
-    assert [re.split("  +", line)[1:] for line in text] == [
-        ["4", "0.750 [0.30, 0.95]", "1", "0"],
-        ["0", "-", "1", "0"],
-        ["1", "0.000 [0.00, 0.79]", "0", "1"],
-    ]
+    expr, update, chain = list(lines(pa.Table.from_pylist(rows, schema=CLOZES)))[3:]
+    assert expr.split()[3:] == ["4", "0.750", "[0.30,", "0.95]", "1", "0"]
+    assert update.split()[-4:] == ["0", "-", "1", "0"]
+    assert chain.split()[3:] == ["1", "0.000", "[0.00,", "0.79]", "0", "1"]
+
+
+@pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])
+def test_a_long_continuation_has_room_for_the_longest_object_of_its_edit(
+    targets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its targets, or of what is right where it has none; three tokens more, if `length` leaves fewer."""
+    session, begun = Session(tiny(), settings_with(length=8)), list[Generation]()
+
+    def writes(self: Session, rows: Sequence[Generation], changes: Any = None) -> list[list[int]]:
+        begun.extend(rows)
+        return [[5]] * len(rows)
+
+    monkeypatch.setattr(Session, "written", writes)
+    prompt, accepted = (
+        "The spouse of Ada, who lives in the capital, is",
+        ("Joe", "Marta Kowalska and Joe Biden"),
+    )
+    one = Question("q1", "e", prompt=prompt, targets=targets, accepted=accepted, ways=("written",), long=True)
+    other = dataclasses.replace(one, id="q2", edit="f", targets=accepted, long=False)
+    rows = list(in_writing.ask(session, [PlannedQuestion(one), PlannedQuestion(other)], {}))
+    assert ["entropy" in row for row in rows] == [True, False]
+    *_, long = begun
+    assert len(begun) == 3
+    sizes = [len(session.sentence(prompt, name).ids) - len(long.ids) for name in targets or accepted]
+    assert (long.most, long.stops) == (max(sizes) + 3, ())

@@ -1,138 +1,291 @@
-"""Asking a model who holds: what is likely, what it writes, and the command."""
+"""What models answer about who holds: read from replies of each way, and the commands."""
 
 import datetime
 import random
+import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cutoff_logistic import crossing, preferences
+from support.chat_server import chat_serving
 
-torch = pytest.importorskip("torch")
-
-from support.asking import saved  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.paths import CUTOFF_CHAINS  # noqa: E402
-from factdrift.core.tables import write_parquet  # noqa: E402
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES, maker_of  # noqa: E402
-from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains  # noqa: E402
-from factdrift.evaluation.scores.cutoff import Method, span_of, tables  # noqa: E402
-from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
-from factdrift.evaluation.ways.cutoff_rows import holder_named  # noqa: E402
-from factdrift.models.loading import load  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
+from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
+from factdrift.evaluation.scores.cutoff_answers import ANSWERS, holder_named, read_answers
+from factdrift.evaluation.tables import ANSWERS as REPLIES
 
 Row = dict[str, Any]
+SEED = 5
 
 
 def some(every: int) -> list[Row]:
     return read_chains(CUTOFF_CHAINS)[::every]
 
 
-def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> None:
-    chains = [row for row in some(1) if row["relation"] == "P6"]
-    own = {row["chain"]: set(row["prompts"]) for row in chains}
-    found = others_of(chains, seed=3)
-    assert all(len(said) == NEUTRAL and not own[chain] & set(said) for chain, said in found.items())
-    assert len({prompt for said in found.values() for prompt in said}) == NEUTRAL + 1
-    assert found == others_of(chains[::-1], seed=3)
+def replied(folder: Path, chains: list[Row], way: str, reply: Callable[[Question], Row]) -> list[Row]:
+    """Rows of ANSWERS from replies that a function gives to the questions of a way."""
+    rows = [
+        {"model": "m", "way": way, "question": question.id, **reply(question)}
+        for _, own in questions_of(chains, SEED)
+        for question in own
+        if way in question.ways
+    ]
+    write_parquet(pa.Table.from_pylist(rows, REPLIES), folder / "replies.parquet")
+    (answers,) = read_answers(folder / "replies.parquet", chains, SEED)
+    return answers
+
+
+def test_a_likelihood_is_the_mean_over_the_wordings_less_that_after_neutral_prompts(tmp_path: Path) -> None:
+    chains, draw, given = some(7), random.Random(1), dict[str, Row]()
+    kinds: dict[tuple[str, str], list[str | None]] = {}
+
+    def reply(question: Question) -> Row:
+        drawn = draw.choice([[None], [None, "too_long"], ["too_long", "target_merged"], [None, "not_finite"]])
+        reason = draw.choice(kinds.setdefault((question.id.partition("#")[0], question.role), drawn))
+        logprobs = None if reason else [round(-draw.random(), 1) for _ in question.targets]
+        given[question.id] = {"reason": reason, "logprobs": logprobs}
+        return given[question.id]
+
+    answers = replied(tmp_path, chains, "loglik", reply)
+    seen = set()
+    for row, (asked, questions) in zip(answers, questions_of(chains, SEED), strict=True):
+        assert {name: row[name] for name in CHAINS.names if name in row} == {
+            name: asked[name] for name in CHAINS.names if name in row
+        }
+        assert (row["model"], row["way"], row["output"]) == ("m", "likelihood", None)
+        of = {
+            role: [given[question.id] for question in questions if question.role == role]
+            for role in ("wording", "neutral")
+        }
+        reasons = {role: [each["reason"] for each in own if each["reason"]] for role, own in of.items()}
+        scored = {role: [each["logprobs"] for each in own if not each["reason"]] for role, own in of.items()}
+        calibrated = bool(scored["neutral"]) and "not_finite" not in reasons["neutral"]
+        if "not_finite" in reasons["wording"]:
+            expected: Row = {"reason": "not_finite"}
+        elif not scored["wording"]:
+            expected = {"reason": reasons["wording"][0]}
+        else:
+            own = [sum(column) / len(column) for column in zip(*scored["wording"], strict=True)]
+            expected = {"wordings": scored["wording"], "scores": pytest.approx(own)}
+            choice = row["scores"].index(max(row["scores"]))
+            expected |= {"choice": choice, "reason": None}
+            if calibrated:
+                neutral = [sum(column) / len(column) for column in zip(*scored["neutral"], strict=True)]
+                less = [mine - other for mine, other in zip(row["scores"], row["neutral"], strict=True)]
+                expected |= {"neutral": pytest.approx(neutral), "calibrated": less.index(max(less))}
+                expected["likely"] = row["neutral"].index(max(row["neutral"]))
+        names = ("wordings", "scores", "choice", "reason", "neutral", "calibrated", "likely")
+        assert {name: row[name] for name in names} == {**dict.fromkeys(names), **expected}
+        seen.add((row["reason"], calibrated))
+    assert {reason for reason, _ in seen} == {None, "too_long", "target_merged", "not_finite"}
+    assert {calibrated for _, calibrated in seen} == {True, False}
+
+
+def test_a_letter_names_the_holder_that_has_it_in_both_orders(tmp_path: Path) -> None:
+    (first, *others), draw = some(9), random.Random(2)
+    many = {**first, "chain": "many"}
+    many["holders"] = [{**first["holders"][0], "label": f"N{number}"} for number in range(27)]
+    chains, given = [many, *others], dict[str, Row]()
+
+    def reply(question: Question) -> Row:
+        parsed = draw.choice([None, *[0, 1] * 4])
+        given[question.id] = {"parsed": parsed, "reason": draw.choice([None] * 9 + ["failed"])}
+        return given[question.id]
+
+    answers = replied(tmp_path, chains, "letter", reply)
+    for row, (asked, questions) in zip(answers, questions_of(chains, SEED), strict=True):
+        own = [(given[each.id], each.targets) for each in questions if each.role == "letter"]
+        named = [None if got["parsed"] is None else targets[got["parsed"]] for got, targets in own]
+        expected: tuple[str | None, str | None] = (None, "order")
+        if not own:
+            expected = (None, "too_many")
+        elif any(got["reason"] for got, _ in own):
+            expected = (None, "failed")
+        elif None in named:
+            expected = (None, "no_letter")
+        elif named[0] == named[1]:
+            expected = (named[0], None)
+        choice = None if row["choice"] is None else asked["holders"][row["choice"]]["label"]
+        assert (choice, row["reason"]) == expected
+        assert (row["way"], row["scores"]) == ("letter", None)
+    reasons = {row["reason"] for row in answers}
+    assert reasons == {None, "order", "no_letter", "failed", "too_many"}
+
+
+def test_the_holder_that_is_written_is_the_choice_and_dates_of_death_are_not_asked(tmp_path: Path) -> None:
+    chains = some(40)
+    last = {row["chain"]: row["holders"][-1]["label"] for row in chains}
+    living = [row["chain"] for row in chains if row["died"] is None]
+    said = {
+        chain: [f"It is {last[chain]}.", "I do not know.", None][number % 3]
+        for number, chain in enumerate(living)
+    }
+
+    def reply(question: Question) -> Row:
+        return {"output": said[question.id], "reason": None if said[question.id] else "too_long"}
+
+    answers = replied(tmp_path, chains, "written", reply)
+    assert [row["chain"] for row in answers] == living
+    for number, row in enumerate(answers):
+        named = [(len(row["holders"]) - 1, None), (None, "unnamed"), (None, "too_long")][number % 3]
+        assert (row["choice"], row["reason"], row["output"]) == (*named, said[row["chain"]])
 
 
 def test_the_first_holder_that_a_text_asserts_is_the_answer() -> None:
     names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
     holders = [{"label": label, "aliases": aliases} for label, aliases in names]
-    for place, outputs in (
+    for index, outputs in (
         (0, ["Annabel Old, who won the election", "It was Ann Old."]),
         (1, ["Not Ann Old but Bo New.", "Bo New and Ann Old", "Ann Old was succeeded by Bo New."]),
         (2, ["The mayor of Lake is Cy Next.", "Next"]),
         (None, ["Dee Other", "I do not know.", "a city in the north of the country", ""]),
     ):
         for output in outputs:
-            assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == place
+            assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == index
 
 
-def command(folder: Path, every: int, *more: str) -> int:
-    """The status of `factdrift cutoff` on an untrained model and some chains, which keeps its answers."""
-    write_parquet(pa.Table.from_pylist(some(every), CHAINS), folder / "chains.parquet")
-    files = {"chains": "chains.parquet", "answers": "answers.parquet"}
-    options = [f"--{name}={folder / file}" for name, file in files.items()]
-    return main(["cutoff", str(saved(folder / "model")), *options, "--threads", "1", *more])
+def test_answers_to_other_questions_are_refused(tmp_path: Path) -> None:
+    chains = some(80)
+    replied(tmp_path, chains, "letter", lambda _: {"parsed": 0})
+    with pytest.raises(InputError, match="no answers to the questions about these chains; ask again"):
+        read_answers(tmp_path / "replies.parquet", some(60), SEED)
+    assert read_answers(tmp_path / "replies.parquet", chains, SEED)
 
 
-@pytest.mark.slow
-def test_the_command_tells_that_a_random_model_has_no_date(
+def holders_of(chains: list[Row], day: int) -> dict[str, str]:
+    """Prompt -> who held on a day."""
+    return {
+        row["prompts"][0]: holder["label"]
+        for row in chains
+        for holder in row["holders"]
+        for tenure in holder["tenures"]
+        if (tenure["first"] or 0) <= day <= (tenure["last"] or 99999999)
+    }
+
+
+def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
+    """Of a model that knows a few chains as of a day, and answers all others with B."""
+    chains = [row for row in some(1) if row["died"] is None]
+    chance = random.Random(0)
+    known = {prompt: name for prompt, name in holders_of(chains, 20190701).items() if chance.random() < 0.15}
+
+    def reply(question: Question) -> Row:
+        name = known.get(question.prompt)
+        return {"parsed": question.targets.index(name) if name in question.targets else 1}
+
+    rows = replied(tmp_path, chains, "letter", reply)
+    (whole, *_), _ = tables(rows, CutoffSettings(span_of(SAMPLE_DATES), 5))
+    assert {row["reason"] for row in rows} == {None, "order"}
+    assert whole["low"] <= "2019-07-01" <= whole["high"]
+    assert (whole["latest"], whole["eps"]) == ("2019-Q2", 0)
+
+
+def test_a_model_that_names_no_holder_is_said_to_have_no_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    picture = tmp_path / "date.svg"
-    assert command(tmp_path, 20, "--maker", "2019-06", "-o", str(picture)) == 0
-    said = capsys.readouterr().out
-    for part in ("no date can be told (p ", "its maker says: 2019-06", f"picture: {picture}"):
-        assert part in said
-    assert picture.read_text().startswith("<?xml")
-    table = pq.read_table(tmp_path / "answers.parquet")
-    assert table.schema.equals(ANSWERS)
-    for row in table.to_pylist():
-        assert len(row["scores"]) == len(row["holders"])
-        assert row["scores"][row["choice"]] == max(row["scores"])
-        if row["neutral"]:
-            assert row["neutral"][row["likely"]] == max(row["neutral"])
-            calibrated = [own - other for own, other in zip(row["scores"], row["neutral"], strict=True)]
-            assert calibrated[row["calibrated"]] == max(calibrated)
+    deaths = [row for row in some(1) if row["died"] is not None][:60]
+
+    def run(chains: list[Row]) -> str:
+        write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
+        files = {"chains": "chains.parquet", "answers": "replies.parquet", "output": "dates"}
+        files |= {"out-answers": "all", "figure": "dates.svg"}
+        options = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+        dates = ["--dates", *map(str, SAMPLE_DATES), "--seed", str(SEED)]
+        assert main(["cutoff", "dates", *options, *dates]) == 0
+        return capsys.readouterr().out
+
+    replied(tmp_path, some(80), "letter", lambda _: {"parsed": None})
+    said = f"replies.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
+    assert said in run(some(80))
+    assert pq.read_table(tmp_path / "dates").num_rows == 0
+    # One that only dates of death are known of.
+    replied(tmp_path, deaths, "letter", lambda asked: {"parsed": asked.targets.index(min(asked.targets))})
+    assert "m (letter): no chain was answered\n  by 60 dates of death: no date" in run(deaths)
+    assert pq.read_table(tmp_path / "all").schema.equals(ANSWERS)
 
 
 @pytest.mark.slow
-def test_the_command_lets_a_model_write_about_each_chain_but_dates_of_death(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled(
+    tmp_path: Path,
 ) -> None:
-    chains = some(60)
-    assert command(tmp_path, 60, "--way", "written") == 1
-    assert "no chain was answered" in capsys.readouterr().err
-    rows = pq.read_table(tmp_path / "answers.parquet", schema=ANSWERS).to_pylist()
-    assert [row["chain"] for row in rows] == [row["chain"] for row in chains if row["died"] is None]
-    assert {(row["reason"], row["died"]) for row in rows} == {("unnamed", None)}
-    assert any(row["output"] for row in rows)
-    told = {row["prompts"][0]: row["holders"][-1]["label"] for row in chains}
-
-    def write(self: Session, rows: list[Any], changes: Any) -> list[list[int]]:
-        tokenizer = self.loaded.tokenizer
-        said = [tokenizer.decode(row.ids, skip_special_tokens=True) for row in rows]
-        names = [next(name for prompt, name in told.items() if prompt in text) for text in said]
-        return [tokenizer(f" {name}.", add_special_tokens=False)["input_ids"] for name in names]
-
-    monkeypatch.setattr(Session, "written", write)
-    assert command(tmp_path, 60, "--way", "written", "-o", str(tmp_path / "date.svg")) == 0
-    rows = pq.read_table(tmp_path / "answers.parquet", schema=ANSWERS).to_pylist()
-    assert [row["choice"] for row in rows] == [len(row["holders"]) - 1 for row in rows]
-
-
-def whole_of(rows: list[Row]) -> dict[str, Row]:
-    """Reading -> its row of TABLE about all chains, without those by wording and popularity."""
-    bare = [{**row, "wordings": None, "popularity": None} for row in rows]
-    found, _ = tables(bare, Method(span_of(SAMPLE_DATES), 0, draws=400, permutations=200))
-    return {row["reading"]: row for row in found if row["subset"] == "all"}
-
-
-@pytest.mark.slow
-def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled() -> None:
+    pytest.importorskip("torch")
     living = [row for row in some(4) if row["died"] is None]
-    lived = ask(load("sample", dtype="float32"), living, seed=0)
-    taught, found = maker_of("sample"), whole_of(lived)
-    for row in found.values():
-        assert row["low"] <= taught <= row["high"]
-    _, low, high = crossing(preferences(lived), draws=15)
-    date = datetime.date.fromisoformat(found["plain"]["date"]).toordinal()
-    assert low <= date <= high
-    draw = random.Random(1)
+    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "chains.parquet")
+    options = [f"--{name}={tmp_path / name}.parquet" for name in ("chains", "answers")]
+    assert main(["cutoff", "sample", *options, "-o", str(tmp_path / "date.svg")]) == 0
+    lived = pq.read_table(tmp_path / "answers.parquet").to_pylist()
+
+    def whole_of(rows: list[Row]) -> dict[str, Row]:
+        """Reading -> its row of TABLE about all chains, without those by wording and popularity."""
+        bare = [{**row, "wordings": None, "popularity": None} for row in rows]
+        dates, _ = tables(bare, CutoffSettings(span_of(SAMPLE_DATES), 0, draws=400, permutations=200))
+        return {row["reading"]: row for row in dates if row["subset"] == "all"}
+
+    for row in whole_of(lived).values():
+        assert row["low"] <= maker_of("sample") <= row["high"]
+    draw = np.random.default_rng(1)
     shuffled = []
     for row in lived:
-        spans = draw.sample([holder["tenures"] for holder in row["holders"]], len(row["holders"]))
-        holders = [{**each, "tenures": own} for each, own in zip(row["holders"], spans, strict=True)]
+        order = draw.permutation(len(row["holders"]))
+        tenures = [row["holders"][index]["tenures"] for index in order]
+        holders = [{**each, "tenures": own} for each, own in zip(row["holders"], tenures, strict=True)]
         shuffled.append({**row, "holders": holders})
     assert {row["verdict"] for row in whole_of(shuffled).values()} == {"none"}
+
+
+DAY = datetime.date(2018, 6, 15)
+
+
+@pytest.mark.slow
+def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a model that answers as of DAY, and every twentieth chain with the first letter."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    chains = some(6)
+    held = holders_of(chains, int(DAY.strftime("%Y%m%d")))
+    lazy = {row["prompts"][0] for row in chains[::20] if row["died"] is None}
+
+    def living(body: Row) -> str:
+        lines = body["messages"][0]["content"].splitlines()
+        prompt = next((line.removesuffix(" ____") for line in lines if line.endswith("____")), "")
+        options = dict(line.split(". ", 1) for line in lines if line[1:3] == ". ")
+        named = (letter for letter, name in options.items() if name == held.get(prompt))
+        return "A" if prompt in lazy else next(named, "None")
+
+    write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
+    line = ["cutoff", "loopback", f"--chains={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
+    line.append(f"--output={tmp_path / 'date.svg'}")
+    kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
+    with chat_serving(answer=living) as server:
+        assert main([*line, f"--address={server.url}", f"--answers={kept[0]}"]) == 0
+    said, picture = capsys.readouterr().out, (tmp_path / "date.svg").read_bytes()
+    first = next(line for line in said.splitlines() if line.startswith("loopback (letter): "))
+    date, low, high = re.findall(r"\d{4}-\d\d-\d\d", first)
+    assert low <= DAY.isoformat() <= high
+    assert abs(datetime.date.fromisoformat(date) - DAY).days <= 21
+    assert "latest knowledge: 201" in said
+    rows = pq.read_table(kept[0], schema=ANSWERS).to_pylist()
+    turned = {row["chain"] for row in rows if row["reason"] == "order"}
+    assert turned == {row["chain"] for row in chains if row["prompts"][0] in lazy}
+    assert f"{len(turned)} changed with the order" in said
+    # Without the server, from the store alone.
+    again = [*line, "--address=http://127.0.0.1:9/v1", f"--answers={kept[1]}"]
+    assert main([*again, '--chat={"mode": "replay"}']) == 0
+    assert kept[0].read_bytes() == kept[1].read_bytes()
+    assert (tmp_path / "date.svg").read_bytes() == picture
+    assert first in capsys.readouterr().out
 
 
 def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
@@ -145,12 +298,13 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--way letter", "only a chat model behind an address"),
         ("--dates 2012-01-01", "--dates: give the first and the last date"),
         ("--dates 2020-01-01 2012-01-01", "--dates: give the first and the last date"),
+        ("--dates 2020-01-01 2020-01-01", "--dates: give the first and the last date"),
         ("--chat {}", "--chat: no chat model is asked; give the address of its server"),
         ("--address http://127.0.0.1:9 --way likelihood", "--way likelihood: a chat model gives none"),
         ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
         ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
-        ("--chains text", "text: it is no Parquet file; make it with `answer chains`"),
-        ("--chains other", "make it with `answer chains`"),
+        ("--chains text", "text: it is no Parquet file; make it with `cutoff chains`"),
+        ("--chains other", "make it with `cutoff chains`"),
     ):
         assert main(["cutoff", "sample", *given.split()]) == 1
         assert message in capsys.readouterr().err

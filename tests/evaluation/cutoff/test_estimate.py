@@ -18,17 +18,18 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import ANSWERS, read_chains
+from factdrift.evaluation.questions.cutoff import read_chains
 from factdrift.evaluation.scores.cutoff import (
     TABLE,
-    Method,
-    _deaths,
+    CutoffSettings,
     cutoffs_of,
+    death_choices,
     holm,
     quarters,
     span_of,
     tables,
 )
+from factdrift.evaluation.scores.cutoff_answers import ANSWERS
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.evaluation.scores.cutoff_text import lines, message
@@ -97,8 +98,8 @@ def answers(choices: Choices) -> list[Row]:
     return rows
 
 
-def method(permutations: int = 200) -> Method:
-    return Method(SPAN, seed=0, draws=100, permutations=permutations)
+def method(permutations: int = 200) -> CutoffSettings:
+    return CutoffSettings(SPAN, seed=0, draws=100, permutations=permutations)
 
 
 @pytest.mark.slow
@@ -208,7 +209,7 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
     write_parquet(pa.Table.from_pylist(rows, TABLE), path)
     assert cutoffs_of(path) == expected
     write_parquet(pa.table({"x": [1]}), path)
-    with pytest.raises(InputError, match="make it with `answer dates`"):
+    with pytest.raises(InputError, match="make it with `cutoff dates`"):
         cutoffs_of(path)
 
 
@@ -314,7 +315,7 @@ def test_of_a_date_of_death_the_true_one_is_chosen_by_chance_before_it_is_known(
     day, tau, eps = datetime.date(2018, 3, 9), 50.0, 0.3
     row = {"died": 20180309, "holders": [None] * 4, "subject": "Q1"}
     for choice in (0, 2):
-        choices = _deaths([{**row, "choice": choice}], {"Q1": 0})
+        choices = death_choices([{**row, "choice": choice}], {"Q1": 0})
         for date in (day.toordinal() + shift for shift in (-300, -20, 0, 80)):
             known = 1 / (1 + math.exp((day.toordinal() - date) / tau))
             true = (1 - eps) * (known + (1 - known) / 4) + eps / 4

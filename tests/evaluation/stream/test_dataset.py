@@ -9,7 +9,7 @@ import pytest
 from support.stream_updates import link, links, stream, stream_edits
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.plan import by_interval, plan_table, planned
+from factdrift.evaluation.plan import by_interval, planned
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import Choice, write_stream_edits
@@ -73,30 +73,6 @@ def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
         probes = [first["probes"][number] for number in asked(rows, interval, "staleness")["Q1-P6@1"]]
         compared = [(probe["object"], probe["target"]) for probe in probes]
         assert compared == [("new", "Joe Biden"), ("later", last)]
-
-
-def test_an_object_that_has_come_back_is_not_stale(tmp_path: Path) -> None:
-    names, by = ("Enda", "Leo", "Mary", "Leo", "Zoë"), (2, 3, 4, None)
-    chain = [link("Atlantis", 5, n, n, (names[n - 1], names[n]), by[n - 1]) for n in range(1, 5)]
-    rows = edits(tmp_path, chain)
-    gone = [set(asked(rows, interval, "staleness")) for interval in (2, 3, 4)]
-    assert gone == [{"Q5-P6@1"}, {"Q5-P6@2"}, {"Q5-P6@1", "Q5-P6@2", "Q5-P6@3"}]
-    # Nor if no edit has told that it is gone again.
-    assert asked(rows[:3], 4, "staleness").keys() == {"Q5-P6@2"}
-
-
-def test_earlier_edits_are_drawn_and_asked_again(tmp_path: Path) -> None:
-    many = [link("Atlantis", number, 1 + number % 3, 1, ("Marta", "Joe"), day=2) for number in range(1, 41)]
-    rows = edits(tmp_path, many)
-    second, third = (asked(rows, interval, "retention", most=6).keys() for interval in (2, 3))
-    assert len(second) == len(third) == 6
-    # Those that leave the sample make place for others, not for another draw.
-    everything = asked(rows, 3, "retention", most=100)
-    assert len(everything) == len([row for row in rows if row["interval"] < 3])
-    assert second & third
-    table = plan_table(rows, 6, 0)
-    assert set(table["interval"].to_pylist()) == {1, 2, 3}
-    assert table.num_rows == len({tuple(row.values()) for row in table.to_pylist()})
 
 
 def test_whole_chains_are_drawn(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Mode `live`: many requests at a time, each repeated until it is answered or given up."""
+"""Mode `live`: many requests at a time, repeated until they are answered or given up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 def ask_live(run: Run, requests: Path, largest: int) -> None:
     """Asks the requests of a table that have no answer, and stores answers and failures.
 
-    `largest`: the most tokens that one of them can have with its answer. Raises InputError if the server
+    `largest`: the most tokens that a request can have with its answer. Raises InputError if the server
     refuses all requests or asks for a longer wait than `patience`, if the budget is exhausted, or after a
     signal; it then waits for the requests under way, and all answers are kept.
     """
@@ -61,8 +61,8 @@ class _Live:
             self._post = client.post
             self._workers = [asyncio.create_task(self._work()) for _ in range(chat.concurrency)]
             loop = asyncio.get_running_loop()
-            for each in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(each, self._signalled, each)
+            for name in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(name, self._signalled, name)
             watch = asyncio.create_task(self._end_after_grace())
             try:
                 await asyncio.gather(*self._workers)
@@ -70,8 +70,8 @@ class _Live:
                 if self._why is None:
                     raise
             finally:
-                for each in (signal.SIGINT, signal.SIGTERM):
-                    loop.remove_signal_handler(each)
+                for name in (signal.SIGINT, signal.SIGTERM):
+                    loop.remove_signal_handler(name)
                 for task in (watch, *self._workers):
                     task.cancel()
                 await asyncio.gather(watch, *self._workers, return_exceptions=True)
@@ -152,7 +152,7 @@ class _Live:
             return judge(error)
 
     async def _reserve(self, worst: float) -> bool:
-        """Reserves `worst`, the cost of one try in USD, when the budget has room for it.
+        """Reserves `worst`, the cost of a try in USD, when the budget has room for it.
 
         Waits until other requests end where it has none. Returns False if the run is to stop.
         """
@@ -250,17 +250,20 @@ class Rates:
 
     async def admit(self, tokens: int) -> bool:
         """Waits until a request of that many tokens may be sent; False if the wait was interrupted."""
-        taken = [(each, amount) for each, amount in ((self._requests, 1), (self._tokens, tokens)) if each]
+        taken = [
+            (bucket, amount) for bucket, amount in ((self._requests, 1), (self._tokens, tokens)) if bucket
+        ]
         async with self._turn:
             while True:
                 now = time.monotonic()
-                wait = max(self._paused_until - now, *(each.wait(amount, now) for each, amount in taken), 0.0)
+                waits = (bucket.wait(amount, now) for bucket, amount in taken)
+                wait = max(self._paused_until - now, *waits, 0.0)
                 if not wait:
                     break
                 if await self._sleep(wait):
                     return False
-            for each, amount in taken:
-                each.take(amount, now)
+            for bucket, amount in taken:
+                bucket.take(amount, now)
             return True
 
     def pause(self, seconds: float) -> bool:

@@ -111,17 +111,17 @@ class Run:
 
     def charge(self, request: Request, attempt: str) -> None:
         """Stores the worst case as the cost of a try."""
-        self.store.put_all([], [(request.key, attempt, *worst_tokens(request))])
+        self.store.keep_all([], [(request.key, attempt, *worst_tokens(request))])
 
     def keep(self, request: Request, reply: Reply, attempt: str, tries: int) -> None:
-        """Stores an answer, and its cost in the place of what was charged for the try."""
+        """Stores an answer, and its cost instead of what was charged for the try."""
         paid = worst_tokens(request)
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             paid = reply.prompt_tokens, reply.completion_tokens
         self._prompt_tokens += reply.prompt_tokens or 0
         self._completion_tokens += reply.completion_tokens or 0
         self.spent += cost_of(self._price, *paid)
-        self.store.put(request, self.chat.model, reply, tries, (request.key, attempt, *paid))
+        self.store.keep(request, self.chat.model, reply, tries, (request.key, attempt, *paid))
         self.answered += 1
         self._progress.advance(1, str(self))
 

@@ -20,7 +20,7 @@ _REQUESTS_OWN = frozenset(
         "string_above_max_length",
     }
 )
-"""Error codes with status 400 that concern one request only."""
+"""Error codes with status 400 that concern a single request."""
 _LONG = ("context length", "context size", "context window", "maximum context")
 _OF_ALL = frozenset(
     {
@@ -104,7 +104,7 @@ class _Completion(msgspec.Struct):
 
 
 def read_reply(data: bytes) -> Reply:
-    """The answer in the body of a response. Raises Malformed if there is none, or one that is a failure."""
+    """The answer in the body of a response. Raises Malformed if there is none, or a failure in its place."""
     try:
         completion = msgspec.json.decode(data, type=_Completion)
         text = data.decode("utf-8")
@@ -134,7 +134,7 @@ def end_of(finish_reason: str | None) -> Literal["complete", "cut", "filtered"] 
 
 
 def is_answer(finish_reason: str | None, response: str | None) -> bool:
-    """Whether what was once stored as an answer still is one; an import has no `response`, the body."""
+    """Whether what was once stored as an answer still is one; a copied store has no `response`, the body."""
     if response is None:
         return end_of(finish_reason) is not None
     try:
@@ -169,8 +169,8 @@ def judge(error: Exception) -> Failure:
     import openai
 
     if isinstance(error, openai.APIStatusError):
-        said = error.body.get("message") if isinstance(error.body, dict) else None
-        message = str(said or error.body or "no reason given")
+        text = error.body.get("message") if isinstance(error.body, dict) else None
+        message = str(text or error.body or "no reason given")
         return judge_status(error.status_code, error.code, message, error.response.headers)
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Failure("again", "no answer in time", billed=True)

@@ -1,7 +1,7 @@
 """Builds and reads requests, and computes their keys.
 
 The key of a request in the store is the SHA-256 of model and body as canonical JSON. Server, API key and
-time-outs are not part of it, so that a stored answer is found wherever it came from.
+time-outs are not part of it, so that a stored answer serves wherever it came from.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ def read_requests(path: Path, model: str) -> Iterator[list[Request]]:
 
 
 def distinct_requests(path: Path, model: str) -> Iterator[list[Request]]:
-    """As `read_requests`; of requests with equal bodies the first one only."""
-    seen: set[bytes] = set()
+    """As `read_requests`; of requests with equal bodies only the first."""
+    earlier: set[bytes] = set()
     for batch in read_requests(path, model):
         fresh: dict[bytes, Request] = {}
         for request in batch:
             fresh.setdefault(bytes.fromhex(request.key), request)
-        yield [request for key, request in fresh.items() if key not in seen]
-        seen.update(fresh)
+        yield [request for key, request in fresh.items() if key not in earlier]
+        earlier.update(fresh)
 
 
 def check_names(path: Path) -> int:
@@ -165,7 +165,7 @@ def _request(path: Path, name: str, text: str | None, model: str) -> Request:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The value with 0.0 as 0, because configuration and command line write one number in several ways."""
+    """The value with 0.0 as 0, because configuration and command line write a number in several ways."""
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,10 +1,10 @@
-"""The store of answers: STORE/answers.sqlite, with one row for each request that was answered or given up.
+"""The store of answers: STORE/answers.sqlite, with a row for each request that was answered or given up.
 
 Each answer is a transaction of its own, written when it arrives. SQLite's log does not wait for the disk: a
 killed process loses nothing that is stored, a power failure perhaps the last seconds, and neither damages the
 rest. Only one process at a time can open the store for asking.
 
-A second table keeps what each try costs. Before a try is sent, its row holds the most that it can cost; when
+A second table keeps what a try costs. Before a try is sent, its row holds the most that it can cost; when
 the answer arrives, what it has cost; if the server refuses, the row is removed. So a later run knows what was
 spent on tries that timed out, whose answer had no `usage`, or that were under way when a run was killed.
 """
@@ -47,7 +47,7 @@ _CREATE = f"""
 CREATE TABLE IF NOT EXISTS answers ({", ".join(_COLUMNS)}, PRIMARY KEY (key)) WITHOUT ROWID
 """
 # An answer is never replaced, a failure always, also one that was once taken for an answer.
-_PUT = f"""
+_KEEP = f"""
 INSERT INTO answers ({", ".join(_COLUMNS)}) VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
 ON CONFLICT (key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])}
 WHERE answers.status = '{FAILED}' OR NOT is_answer(answers.finish_reason, answers.response)
@@ -133,25 +133,25 @@ class Store:
         return {key for key, row in self.rows(keys, ["status"]).items() if row["status"] == ANSWERED}
 
     def pending(self, requests: Path, model: str) -> Iterator[Request]:
-        """The requests of a table without an answer, in its order, each body once."""
+        """The requests of a table without an answer, in its order, equal bodies once."""
         for batch in distinct_requests(requests, model):
             answered = self.answered(request.key for request in batch)
             yield from (request for request in batch if request.key not in answered)
 
-    def put(self, request: Request, model: str, reply: Reply, tries: int, *charges: Charge) -> None:
+    def keep(self, request: Request, model: str, reply: Reply, tries: int, *charges: Charge) -> None:
         """Stores an answer and its cost; an answer that is there already is not replaced."""
         row = _row(request, model, tries) | {"status": ANSWERED} | reply._asdict()
-        self.put_all([row], charges)
+        self.keep_all([row], charges)
 
     def fail(self, request: Request, model: str, error: str, tries: int) -> None:
         """Records that a request was given up, unless it has an answer."""
-        self.put_all([_row(request, model, tries) | {"status": FAILED, "error": error}])
+        self.keep_all([_row(request, model, tries) | {"status": FAILED, "error": error}])
 
-    def put_all(self, rows: Iterable[Row], charges: Iterable[Charge] = ()) -> None:
+    def keep_all(self, rows: Iterable[Row], charges: Iterable[Charge] = ()) -> None:
         """Stores rows, in which columns may be missing, and charges, in place of the same tries', at once."""
         empty: Row = dict.fromkeys(_COLUMNS)
         with self._errors(), self._connection:
-            self._connection.executemany(_PUT, (empty | row for row in rows))
+            self._connection.executemany(_KEEP, (empty | row for row in rows))
             self._connection.executemany(_CHARGE, charges)
 
     def refund(self, request: Request, attempt: str) -> None:
@@ -213,13 +213,13 @@ def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
 def copy_store(folder: Path, keys: Collection[str], output: Path) -> None:
     """Makes a store of the rows of some keys in the folder `output`, as it is published.
 
-    Equal answers make equal files. Raises InputError if the store in `folder` lacks one of the keys.
+    Equal answers make equal files. Raises InputError if the store in `folder` lacks a key.
     """
     wanted, copied = sorted(keys), 0
     with Store(folder, reading=True) as store, Store(output) as copy:
         for start in range(0, len(wanted), _AT_ONCE):
             rows = store.rows(wanted[start : start + _AT_ONCE])
-            copy.put_all(rows.values())
+            copy.keep_all(rows.values())
             copied += len(rows)
     if copied < len(wanted):
         raise InputError(
@@ -228,7 +228,7 @@ def copy_store(folder: Path, keys: Collection[str], output: Path) -> None:
 
 
 def _read(row: sqlite3.Row, columns: Sequence[str]) -> Row:
-    """Columns of a stored row, of which one that was stored as an answer and is a failure has failed."""
+    """Columns of a stored row, by the rules of today: what was stored as an answer may be a failure."""
     failed = row["status"] == ANSWERED and not is_answer(row["finish_reason"], row["response"])
     whole: Row = dict(row)
     if failed:

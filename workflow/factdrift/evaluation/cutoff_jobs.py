@@ -1,35 +1,36 @@
-"""Jobs that estimate the date of a model: chains as questions, answers, the table of dates."""
+"""Jobs about the date of a model: chains of a stream, the table of dates, and all for one model by hand."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import os
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from factdrift.chat.settings import Chat, Form
+from factdrift.chat.settings import Chat
+from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_MAKERS, PRICES
+from factdrift.core.paths import CUTOFF_CHAINS, PRICES
+from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings
-from factdrift.models.running import OfModel, RunsModel, loaded
+from factdrift.models.running import OfModel, loaded
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.ways.cutoff_chat import Put
-    from factdrift.models.loaded import Loaded
+    from factdrift.evaluation.questions.question import Benchmark
 
+WAY: dict[str, Way] = {"likelihood": "loglik", "letter": "letter", "written": "written"}
+"""How people say it -> way of a question."""
 ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
 """The settings on which the answers depend."""
 SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
 
-Rows = list[dict[str, Any]]
 
-
-class Chains(Job, command="answer chains"):
+class Chains(Job, command="cutoff chains"):
     """Write the chains of a stream as questions: who held when, and how that is asked."""
 
     stream: Annotated[Path, "of `streams assemble`"]
@@ -40,83 +41,20 @@ class Chains(Job, command="answer chains"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import REASONS, Tables, write_chains
+        from factdrift.evaluation.questions.cutoff import REASONS, StreamTables, write_chains
 
-        tables = Tables(self.stream, self.timelines, self.entities, self.successions)
+        tables = StreamTables(self.stream, self.timelines, self.entities, self.successions)
         written, left_out = write_chains(tables, self.dates, self.output)
         lines = [f"{written:,} chains"]
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in sorted(left_out.items())]
         return "\n".join(lines)
 
 
-class Holders(RunsModel, command="answer holders", implied_inputs="words"):
-    """Ask a model who holds: log-likelihoods of the holders of each chain, or what it writes."""
-
-    chains: Annotated[Path, "of `answer chains`"]
-    way: Annotated[Literal["likelihood", "written"], "how it is asked"] = "likelihood"
-    settings: Annotated[Settings, Key("edit", only=ASKING)]
-    seed: Annotated[int, Key("seed")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import read_chains
-
-        chains = read_chains(self.chains)
-        with self.loaded() as model:
-            rows = asked_of(model, self.settings, chains, self.way, self.seed)
-        write_answers(rows, self.output)
-        return f"{len(rows):,} chains asked"
-
-
-class AsksChat(Job):
-    """A command about what a chat model is asked about who holds."""
-
-    chains: Annotated[Path, "of `answer chains`"]
-    way: Annotated[Literal["letter", "written"], "how it is asked"] = "letter"
-    written: Annotated[str, Key("answer.prompts.written")]
-    seed: Annotated[int, Key("seed")]
-
-    def put(self) -> Put:
-        from factdrift.evaluation.ways.cutoff_chat import Put
-
-        return Put(self.way, self.written, self.seed)
-
-
-class HoldersRequests(AsksChat, command="answer holders-requests"):
-    """Write what a chat model is asked about who holds."""
-
-    # Another limit of the price or another server makes no request again.
-    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
-    output: Annotated[Output, "requests", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.ways.cutoff_chat import write_requests
-
-        rows = write_requests(read_chains(self.chains), self.put(), self.settings, self.output)
-        return f"{self.output}: {rows:,} requests"
-
-
-class HoldersRead(AsksChat, command="answer holders-read", implied_inputs="words"):
-    """Read who holds from the answers of a chat model."""
-
-    model: Annotated[str, Key("chat.model")]
-    answers: Annotated[Path, "of `chat ask`", Flag("PARQUET")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.ways.cutoff_chat import read_answers
-
-        rows = read_answers(read_chains(self.chains), self.put(), self.model, self.answers)
-        write_answers(rows, self.output)
-        return f"{len(rows):,} chains asked"
-
-
-class Dates(Job, command="answer dates"):
+class Dates(Job, command="cutoff dates", implied_inputs="words"):
     """Write as of which dates models answer, from their answers; print and draw them."""
 
-    answers: Annotated[Paths, "of `answer holders`, a table per model and way", Flag("PARQUET")]
+    chains: Annotated[Path, "of `cutoff chains`"]
+    answers: Annotated[Paths, "of `evaluate` and `answer read`, a table per model", Flag("PARQUET")]
     dates: Annotated[tuple[datetime.date, ...], "of the stream's dumps, ascending"]
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
@@ -124,32 +62,26 @@ class Dates(Job, command="answer dates"):
     figure: Annotated[Output, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.cutoff import ANSWERS
-        from factdrift.evaluation.scores.cutoff import TABLE, Method, span_of, tables
+        from factdrift.evaluation.questions.cutoff import read_chains
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables, write_table
+        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
 
-        method = Method(span_of(self.dates), self.seed)
-        whole: Rows = []
-        quarters: Rows = []
-        told: Rows = []
-        said: list[str] = []
-        for path in self.answers:
-            rows = pq.read_table(path, schema=ANSWERS).to_pylist()
-            told += rows
-            own, periods = tables(rows, method)
-            whole, quarters = whole + own, quarters + periods
+        chains, settings = read_chains(self.chains), CutoffSettings(span_of(self.dates), self.seed)
+        dates: list[Row] = []
+        quarters: list[Row] = []
+        text: list[str] = []
+        answers = [(path, own) for path in self.answers for own in read_answers(path, chains, self.seed)]
+        for path, own in answers:
+            rows, periods = tables(own, settings)
+            dates, quarters = dates + rows, quarters + periods
             silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
-            said += [*(lines(own, rows, maker_of(own[0]["model"])) if own else silent), ""]
-        write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
-        write_answers(told, self.out_answers)
-        models = dict.fromkeys(row["model"] for row in whole)
-        draw(whole, quarters, [self.figure], {model: maker_of(model) for model in models})
-        return "\n".join(said)
+            text += [*(lines(rows, own, maker_of(rows[0]["model"])) if rows else silent), ""]
+        write_table(dates, self.output)
+        write_answers([row for _, own in answers for row in own], self.out_answers)
+        draw(dates, quarters, [self.figure], {row["model"]: maker_of(row["model"]) for row in dates})
+        return "\n".join(text)
 
 
 class Cutoff(OfModel, command="cutoff"):
@@ -161,7 +93,7 @@ class Cutoff(OfModel, command="cutoff"):
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    chains: Annotated[Path, "of `answer chains`"] = CUTOFF_CHAINS
+    chains: Annotated[Path, "of `cutoff chains`"] = CUTOFF_CHAINS
     dates: Annotated[tuple[datetime.date, ...], "the first and the last date of their stream"] = SAMPLE_DATES
     way: Annotated[
         Literal["likelihood", "letter", "written"] | None,
@@ -178,23 +110,6 @@ class Cutoff(OfModel, command="cutoff"):
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
     output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff.svg")
 
-    def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.scores.cutoff import Method, span_of, tables
-        from factdrift.evaluation.scores.cutoff_figure import draw
-        from factdrift.evaluation.scores.cutoff_text import lines
-
-        chains = read_chains(self.chains)
-        told = self._of_chat(chains) if self.address is not None else self._of_model(chains)
-        if self.answers:
-            write_answers(told, self.answers)
-        rows, quarters = tables(told, Method(span_of(self.dates), self.seed))
-        if not rows:
-            raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
-        maker = self.maker or maker_of(self.model)
-        draw(rows, quarters, [self.output], {told[0]["model"]: maker} if maker else {})
-        return "\n".join([*lines(rows, told, maker), "", f"picture: {self.output}"])
-
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
         if self.address is None:
@@ -207,6 +122,12 @@ class Cutoff(OfModel, command="cutoff"):
         check_format(self.output)
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
+        if self.way == "letter" and self.address is None:
+            raise InputError(
+                "--way letter: only a chat model behind an address (--address) chooses by letters"
+            )
+        if self.way == "likelihood" and self.address is not None:
+            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -214,56 +135,57 @@ class Cutoff(OfModel, command="cutoff"):
                 f"--maker: {self.maker!r} is no date; write 2023, 2023-12 or 2023-12-31"
             ) from None
 
-    def _of_model(self, chains: Rows) -> Rows:
-        way = self.way or "likelihood"
-        if way == "letter":
-            raise InputError(
-                "--way letter: only a chat model behind an address (--address) chooses by letters"
-            )
-        with loaded(self, self.settings, self.threads or os.cpu_count() or 1) as model:
-            return asked_of(model, self.settings, chains, way, self.seed)
-
-    def _of_chat(self, chains: Rows) -> Rows:
-        from factdrift.chat.ask import ask
+    def run(self) -> str:
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.ways.cutoff_chat import Put, read_answers, write_requests
+        from factdrift.evaluation.questions.cutoff import read_chains
+        from factdrift.evaluation.questions.question import Tables, read
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
+        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
+        from factdrift.evaluation.scores.cutoff_figure import draw
+        from factdrift.evaluation.scores.cutoff_text import lines
 
-        if self.way == "likelihood":
-            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
+        way = self.way or ("letter" if self.address else "likelihood")
+        benchmark = read("cutoff", Tables([self.chains], seed=self.seed, open_=True))
+        asked = [question for question in benchmark.questions if WAY[way] in question.ways]
+        with scratch() as folder:
+            ask = self._ask_chat if self.address else self._ask_model
+            path = ask(replace(benchmark, questions=asked), WAY[way], folder)
+            by_way = read_answers(path, read_chains(self.chains), self.seed)
+        answers = by_way[0] if by_way else []
+        if self.answers:
+            write_answers(answers, self.answers)
+        settings = CutoffSettings(span_of(self.dates), self.seed)
+        rows, quarters = tables(answers, settings) if answers else ([], [])
+        if not rows:
+            raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
+        maker = self.maker or maker_of(self.model)
+        draw(rows, quarters, [self.output], {answers[0]["model"]: maker} if maker else {})
+        return "\n".join([*lines(rows, answers, maker), "", f"picture: {self.output}"])
+
+    def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
+        """The table of the answers of the model, loaded here, in a folder."""
+        from factdrift.evaluation.methods.hyperparameters import Hyper
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.run import Files, Run, evaluate
+        from factdrift.evaluation.session import Session
+        from factdrift.evaluation.states.edited import Condition
+
+        files = Files.under(folder, "none")
+        with loaded(self, self.settings, self.threads or os.cpu_count() or 1) as model:
+            condition = Condition(Prepared(Hyper("none", model.name, "", {})), self.settings.regime)
+            run = Run.of(Session(model, self.settings), benchmark, [condition], self.seed)
+            evaluate(replace(run, ways=[way]), files)
+        return files.answers
+
+    def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
+        """The same of a chat model behind the address, from its store where it was asked before."""
+        from factdrift.chat.ask import ask
+        from factdrift.evaluation.ways.chat import read_answers, write_requests
+
         keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
         chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
-        put = Put(self.way or "letter", self.written, self.seed)
-        with scratch() as folder:
-            write_requests(chains, put, chat, folder / "requests.parquet")
-            ask(folder / "requests.parquet", self.store, chat, folder / "answers.parquet", PRICES)
-            return read_answers(chains, put, self.model, folder / "answers.parquet")
-
-
-def asked_of(model: Loaded, settings: Settings, chains: Rows, way: str, seed: int) -> Rows:
-    """Rows of ANSWERS of a loaded model, by likelihood or in writing."""
-    from factdrift.evaluation.session import Session
-    from factdrift.evaluation.ways.cutoff import ask, ask_in_writing
-
-    session = Session(model, settings)
-    if way == "written":
-        return ask_in_writing(session, chains)
-    return ask(model, chains, seed, session.budget)
-
-
-def write_answers(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Writes rows of ANSWERS."""
-    import pyarrow as pa
-
-    from factdrift.core.tables import write_parquet
-    from factdrift.evaluation.questions.cutoff import ANSWERS
-
-    write_parquet(pa.Table.from_pylist(rows, ANSWERS), path)
-
-
-def maker_of(model: str) -> str:
-    """The maker's own date, by the longest beginning of the name in makers.tsv; "" if none is known."""
-    from factdrift.core.tables import rows_of
-
-    rows = [fields for _, fields in rows_of(CUTOFF_MAKERS, ("name", "date", "source"))]
-    known = {name: date for name, date, _ in rows if model.startswith(name)}
-    return known[max(known, key=len)] if known else ""
+        requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
+        write_requests(benchmark, {"written": self.written}, chat, requests)
+        ask(requests, self.store, chat, replies, PRICES)
+        read_answers(benchmark, {}, chat, replies, answers)
+        return answers

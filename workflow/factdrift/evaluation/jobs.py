@@ -20,7 +20,14 @@ from factdrift.evaluation.ability.record import AbilitySettings, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, trained_editors
-from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
+from factdrift.evaluation.probing import (
+    OfMethodValues,
+    OfQuestions,
+    OfSelection,
+    RunsMethod,
+    Strict,
+    read_shard,
+)
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
 
-class Dataset(Choosing, command="edit dataset"):
+class Dataset(OfSelection, command="edit dataset"):
     """Convert the updates of a dataset, or of a stream in their order, to edits with probes."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it, or a stream.parquet"]
@@ -48,7 +55,7 @@ class Dataset(Choosing, command="edit dataset"):
         return f"{self.output}: {write(self.dataset, self.output, self.choice()):,} edits"
 
 
-class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
+class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
     """Sample texts to put before the prompts of rome or memit."""
 
     method: Annotated[str, "rome, memit or one of your own"]
@@ -109,7 +116,7 @@ class Ability(RunsModel, command="edit ability", implied_inputs="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class TrainEditor(RunsModel, Adjusted, command="edit train-editor", implied_inputs="words"):
+class TrainEditor(RunsModel, OfMethodValues, command="edit train-editor", implied_inputs="words"):
     """Train the editor of a method for a model, on subjects that are not edited."""
 
     method: Annotated[str, "one with a trained editor"]
@@ -148,7 +155,7 @@ class TrainEditor(RunsModel, Adjusted, command="edit train-editor", implied_inpu
             editors.skip_editor(str(error), self.output, self.out_split)
 
 
-class Evaluate(Asks, RunsMethod, command="evaluate"):
+class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     """Ask a model the questions of a benchmark, unedited, with the new fact before them, or after edits.
 
     The state is that of the method: `none`, `context`, or an editing method.
@@ -238,7 +245,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         return conditions
 
 
-class AsksChat(Asks, implied_inputs="reads"):
+class AsksChat(OfQuestions, implied_inputs="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]

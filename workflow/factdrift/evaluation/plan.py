@@ -16,7 +16,7 @@ CHUNK = 32
 """Questions that an unedited model is asked between two checkpoints, in batches of edits."""
 
 
-class Asked(NamedTuple):
+class PlannedQuestion(NamedTuple):
     """A question as one state is asked it."""
 
     question: Question
@@ -36,17 +36,24 @@ class Step(NamedTuple):
     state: int
     """The number of the edited model; of edits that are alone in a model, that of the first one."""
     edits: Sequence[Edit]
-    asked: Sequence[Asked]
+    asked: Sequence[PlannedQuestion]
     alone: bool = False
     """Whether each edit is in a model of its own."""
     interval: int | None = None
 
 
 def unedited(benchmark: Benchmark, size: int) -> list[Step]:
-    """All questions, `size` at a time, with equal texts together, so that each is run once."""
-    order = sorted(benchmark.questions, key=lambda each: (each.prompt or each.words, each.targets, each.id))
+    """All questions, `size` at a time, with equal texts together, so that each is run once.
+
+    Those whose prompts run once for all of their targets (`Question.exact`) are asked in one step.
+    """
+    order = sorted(
+        benchmark.questions,
+        key=lambda question: (question.prompt or question.words, question.targets, question.id),
+    )
+    size = size if all(question.exact for question in order) else len(order)
     return [
-        Step(0, (), [Asked(question, question.edit) for question in order[start : start + size]])
+        Step(0, (), [PlannedQuestion(question, question.edit) for question in order[start : start + size]])
         for start in range(0, len(order), size)
     ]
 
@@ -58,17 +65,17 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     edit of something else does to it. What only an unedited model is asked is left out.
     """
     ids = [edit.id for edit in benchmark.edits]
-    asked: dict[str, list[Asked]] = {edit: [] for edit in ids}
+    asked: dict[str, list[PlannedQuestion]] = {edit: [] for edit in ids}
     for question in benchmark.questions if ids else ():
         if question.unedited:
             continue
         edit = question.edit if question.edit in asked else ids[draw("state", seed, question.id) % len(ids)]
-        asked[edit].append(Asked(question, edit))
+        asked[edit].append(PlannedQuestion(question, edit))
     return [
         Step(
             start if alone else group,
             benchmark.edits[start : start + size],
-            [each for edit in ids[start : start + size] for each in asked[edit]],
+            [planned for edit in ids[start : start + size] for planned in asked[edit]],
             alone,
         )
         for group, start in enumerate(range(0, len(ids), size))
@@ -86,26 +93,26 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
     last: dict[str, str] = {}
     steps = []
     for number, interval in enumerate(sorted({row["interval"] for row in rows})):
-        made = [edit for edit in stream.edits if stream.rows[edit.id]["interval"] == interval]
-        put = []
+        edits = [edit for edit in stream.edits if stream.rows[edit.id]["interval"] == interval]
+        questions = []
         if asked is stream:
-            for place, kind, probe in planned(rows, interval, most, seed):
-                edit = stream.edits[place].id
+            for index, kind, probe in planned(rows, interval, most, seed):
+                edit = stream.edits[index].id
                 question = own[probe_id(edit, probe)]
                 if kind == "staleness" and question.role != "later":
                     # Of a superseded fact only the later object is right in writing.
                     question = replace(question, ways=("loglik",))
-                put.append(Asked(question, edit, kind))
+                questions.append(PlannedQuestion(question, edit, kind))
         else:
-            for row in (stream.rows[edit.id] for edit in made):
+            for row in (stream.rows[edit.id] for edit in edits):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
-            put = [
+            questions = [
                 # Of several edits of an update each has a number behind subject and relation.
-                Asked(each, last.get("-".join(each.edit.split("-")[:2]), ""), "after")
-                for each in asked.questions
-                if not each.unedited
+                PlannedQuestion(question, last.get("-".join(question.edit.split("-")[:2]), ""), "after")
+                for question in asked.questions
+                if not question.unedited
             ]
-        steps.append(Step(number, made, put, interval=interval))
+        steps.append(Step(number, edits, questions, interval=interval))
     return steps
 
 
@@ -113,7 +120,7 @@ KINDS = ("current", "neighbors", "retention", "staleness")
 """Probes of the interval's own edits; of their neighbours; of earlier edits that hold; of superseded ones."""
 
 PLAN = schema_of("interval: int32, edit kind: string, number: int16")
-"""One row for each probe that is put after an interval; `number` is its index in the edit's probes."""
+"""One row for each probe that is asked after an interval; `number` is its index in the edit's probes."""
 
 
 def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tuple[int, str, int]]:
@@ -123,40 +130,40 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tu
     an edit that is asked once is asked again. An edit is superseded once an edit of its chain is made that
     ends its fact; one whose fact ended without any edit is not asked, nor one whose object has come back.
     """
-    made = [row for row in rows if row["interval"] <= interval]
-    told = {(row["chain"], row["interval"]) for row in made}
-    standing = [row for row in made if (row["chain"], row["superseded_in"]) not in told]
-    hold = {(row["chain"], row["new"]) for row in standing}
-    links = {(row["chain"], row["link"]) for row in standing}
-    found: list[tuple[int, str, list[int]]] = []
+    so_far = [row for row in rows if row["interval"] <= interval]
+    changed = {(row["chain"], row["interval"]) for row in so_far}
+    current = [row for row in so_far if (row["chain"], row["superseded_in"]) not in changed]
+    objects = {(row["chain"], row["new"]) for row in current}
+    links = {(row["chain"], row["link"]) for row in current}
+    probes: list[tuple[int, str, list[int]]] = []
     earlier: dict[str, list[int]] = {"retention": [], "staleness": []}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row["interval"] == interval:
-            found.append((place, "current", _numbers(row, OWN)))
-            found.append((place, "neighbors", _numbers(row, NEIGHBORS)))
+            probes.append((index, "current", _numbers(row, OWN)))
+            probes.append((index, "neighbors", _numbers(row, NEIGHBORS)))
         elif row["interval"] < interval:
             end = row["superseded_in"]
             if end is None or end > interval:
-                earlier["retention"].append(place)
-            elif (row["chain"], end) in told and row["new"] and (row["chain"], row["new"]) not in hold:
-                earlier["staleness"].append(place)
-    for kind, places in earlier.items():
-        drawn = sorted(places, key=lambda place: draw("stream", seed, rows[place]["edit"]))[:most]
-        for place in sorted(drawn):
-            row = rows[place]
+                earlier["retention"].append(index)
+            elif (row["chain"], end) in changed and row["new"] and (row["chain"], row["new"]) not in objects:
+                earlier["staleness"].append(index)
+    for kind, edits in earlier.items():
+        drawn = sorted(edits, key=lambda index: draw("stream", seed, rows[index]["edit"]))[:most]
+        for index in sorted(drawn):
+            row = rows[index]
             numbers = _numbers(row, OWN) if kind == "retention" else _stale(row, links)
-            found.append((place, kind, numbers))
-    return [(place, kind, number) for place, kind, numbers in found for number in numbers]
+            probes.append((index, kind, numbers))
+    return [(index, kind, number) for index, kind, numbers in probes for number in numbers]
 
 
 def plan_table(rows: Sequence[Row], most: int, seed: int) -> pa.Table:
     """PLAN of all intervals."""
-    found = [
-        {"interval": interval, "edit": rows[place]["edit"], "kind": kind, "number": number}
+    probes = [
+        {"interval": interval, "edit": rows[index]["edit"], "kind": kind, "number": number}
         for interval in sorted({row["interval"] for row in rows})
-        for place, kind, number in planned(rows, interval, most, seed)
+        for index, kind, number in planned(rows, interval, most, seed)
     ]
-    return pa.Table.from_pylist(found, schema=PLAN)
+    return pa.Table.from_pylist(probes, schema=PLAN)
 
 
 def _numbers(row: Row, roles: Sequence[str]) -> list[int]:

@@ -28,7 +28,7 @@ Recall = Annotated[Paths, "of bundled models", Flag("FOLDER")]
 """Whose shares of what they were taught a table says below itself."""
 
 
-class Choosing(Job):
+class OfSelection(Job):
     """A command that chooses updates and makes edits of them."""
 
     scenarios: Annotated[tuple[str, ...], Key("edit.scenarios")]
@@ -45,7 +45,7 @@ class Choosing(Job):
         return Choice(**{name: getattr(self, name) for name in Choice._fields if hasattr(self, name)})
 
 
-class Asks(Job, implied_inputs="words"):
+class OfQuestions(Job, implied_inputs="words"):
     """A command that reads the questions of a benchmark."""
 
     benchmark: Annotated[str, "a name (config/benchmarks)"]
@@ -72,7 +72,7 @@ class Asks(Job, implied_inputs="words"):
         return read(self.benchmark, tables)
 
 
-class Adjusted(Job, implied_inputs="values"):
+class OfMethodValues(Job, implied_inputs="values"):
     """A command that takes hyper-parameters; its rule also has the methods' files."""
 
     set: Annotated[
@@ -91,7 +91,7 @@ class Adjusted(Job, implied_inputs="values"):
         return read_hyper(method, model.name, self.set, self.methods, sizes=lambda: model.spec)
 
 
-class RunsMethod(RunsModel, Adjusted):
+class RunsMethod(RunsModel, OfMethodValues):
     """A command that runs an editing method on a model."""
 
     method: Annotated[str, "a name (config/methods) or PATH.py:FUNCTION"]

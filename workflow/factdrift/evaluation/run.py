@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,17 +26,17 @@ from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.adapters import keep_adapters, move_adapters
 from factdrift.evaluation.methods.interface import Edit
-from factdrift.evaluation.plan import Asked, Step
+from factdrift.evaluation.plan import PlannedQuestion, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record_of, ways_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import Condition, at_a_time
 from factdrift.evaluation.states.plain import EditedModel, Repeated, State
 from factdrift.evaluation.tables import TABLES, Checkpoints, run_id
 from factdrift.evaluation.ways import options, written
-from factdrift.evaluation.ways.asked import judged
+from factdrift.evaluation.ways.asked import answer_row
 from factdrift.models.devices import in_batches
 
-ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
+ASK: Mapping[Way, Callable[[Session, Sequence[PlannedQuestion], Any], Iterator[Row]]] = {
     "loglik": options.likelihoods,
     "letter": options.letters,
     "written": written.ask,
@@ -64,7 +65,7 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """The steps of a plan for one model, in one telling after another."""
+    """The steps of a plan for one model, in one condition after another."""
 
     session: Session
     benchmark: Benchmark
@@ -118,8 +119,8 @@ class Run:
         settings = msgspec.to_builtins(self.session.settings)
         shaping = ("answer_", "written_") if "written" in self.ways else ("answer_",)
         asked = {key: value for key, value in settings.items() if key.startswith(shaping)}
-        found = {**condition.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
-        return {"run_id": run_id(found), **found}
+        about = {**condition.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
+        return {"run_id": run_id(about), **about}
 
 
 def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[dict[str, float]]:
@@ -128,9 +129,9 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     Steps are cut before shards, so the rows do not depend on the number of shards. Of several tellings one
     that cannot edit the model is skipped, and the reason printed; a single one raises CannotEdit.
     """
-    place, count = shard
+    number, count = shard
     total = len(run.steps)
-    mine = range(place * total // count, (place + 1) * total // count)
+    mine = range(number * total // count, (number + 1) * total // count)
     kept = Checkpoints(
         files.parts,
         {
@@ -169,7 +170,7 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
 
 @dataclass(frozen=True)
 class _Loop:
-    """The steps of a run in one telling."""
+    """The steps of a run in one condition."""
 
     run: Run
     condition: Condition
@@ -234,111 +235,140 @@ class _Loop:
         step, loaded = self.run.steps[number], self.run.session.loaded
         few = step.edits[:1] if step.alone and own.plain else step.edits
         ids = {edit.id for edit in few}
-        asked = [each for each in step.asked if each.edit in ids]
+        asked = [planned for planned in step.asked if planned.edit in ids]
         again = self._tables(state, step._replace(edits=few, asked=asked), None)
         first = {
             name: self.kept.table(name, schema, [self.offset + number]) for name, schema in TABLES.items()
         }
-        own.check(loaded, [each.question for each in asked], first, again)
+        own.check(loaded, [planned.question for planned in asked], first, again)
         self.run.session.costs.clear()
 
     def _tables(self, state: State, step: Step, adapters: Path | None) -> dict[str, pa.Table]:
         """The three tables of a step, which is halved if its edits are alone and do not fit into memory."""
-        rows: dict[str, list[Row]] = {name: [] for name in TABLES}
-        session, hyper = self.run.session, self.condition.prepared.hyper
-        places = {edit.id: place for place, edit in enumerate(step.edits)}
-
-        def number(edit: str) -> int:
-            return step.state + (places[edit] if step.alone else 0)
-
-        def put(edits: Sequence[Edit]) -> None:
-            ids = {edit.id for edit in edits}
-            asked = [each for each in step.asked if each.edit in ids] if step.alone else step.asked
-            with ExitStack() as applied:
-                with session.timed("edit_seconds"):
-                    placed = applied.enter_context(state.apply(edits))
-                with session.timed("evaluation_seconds"):
-                    seen = replace(session, loaded=placed.loaded)
-                    answers = list(self._answers(seen, placed, asked, step.interval))
-                    states = list(self._states(seen, state, placed, step, number))
-            if lacking := placed.left_out.get("texts"):
-                session.costs["left_out"] = max(session.costs.get("left_out", 0), lacking)
-            rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
-            rows["states"] += states
-            rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]
-            if adapters:
-                keep_adapters(session.loaded, hyper, adapters, edits, placed.made, step.alone)
-
+        block = Block(self.run, self.condition, state, step, adapters)
         if step.alone:
-            in_batches(step.edits, at_a_time(session.loaded, hyper, len(step.edits)), put)
+            loaded, hyper = self.run.session.loaded, self.condition.prepared.hyper
+            in_batches(step.edits, at_a_time(loaded, hyper, len(step.edits)), block.take)
         else:
-            put(step.edits)  # halving the edits would change them
-        named = {"model": session.loaded.name, "method": self.condition.method}
+            block.take(step.edits)  # halving the edits would change them
+        return block.tables()
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows of a step, whose edits are made at once or, if each is alone in a model, some at a time."""
+
+    run: Run
+    condition: Condition
+    state: State
+    step: Step
+    adapters: Path | None
+    """Where adapters of the edits are written, if they are kept."""
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABLES})
+
+    def take(self, edits: Sequence[Edit]) -> None:
+        """Makes edits of the step, asks about them, and adds their rows."""
+        session, step = self.run.session, self.step
+        ids = {edit.id for edit in edits}
+        asked = [planned for planned in step.asked if planned.edit in ids] if step.alone else step.asked
+        with ExitStack() as applied:
+            with session.timed("edit_seconds"):
+                placed = applied.enter_context(self.state.apply(edits))
+            with session.timed("evaluation_seconds"):
+                edited = replace(session, loaded=placed.loaded)
+                answers = list(self._answers(edited, placed, asked))
+                states = list(self._states(edited, placed))
+        if lacking := placed.left_out.get("texts"):
+            session.costs["left_out"] = max(session.costs.get("left_out", 0), lacking)
+        self.rows["answers"] += [{**row, "state": self._number(row["edit"])} for row in answers]
+        self.rows["states"] += states
+        self.rows["edits"] += self._edits(placed, edits)
+        if self.adapters:
+            hyper = self.condition.prepared.hyper
+            keep_adapters(session.loaded, hyper, self.adapters, edits, placed.made, step.alone)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The rows so far as tables of TABLES."""
+        named = {"model": self.run.session.loaded.name, "method": self.condition.method}
         return {
-            name: pa.Table.from_pylist([{**named, **row} for row in rows[name]], schema=schema)
+            name: pa.Table.from_pylist([{**named, **row} for row in self.rows[name]], schema=schema)
             for name, schema in TABLES.items()
         }
 
-    def _made(self, placed: EditedModel, edits: Sequence[Edit]) -> Iterator[Row]:
-        """Rows of EDITS without `state`."""
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {edit.id: number for number, edit in enumerate(self.step.edits)}
+
+    def _number(self, edit: str) -> int:
+        """The number of the state that has an edit."""
+        return self.step.state + (self._numbers[edit] if self.step.alone else 0)
+
+    def _edits(self, placed: EditedModel, edits: Sequence[Edit]) -> Iterator[Row]:
+        """Rows of EDITS."""
         steps, losses = placed.made.steps, placed.made.losses
         meta = self.condition.meta(self.run.session)
-        for place, edit in enumerate(edits):
-            row = {**meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+        for index, edit in enumerate(edits):
+            failed = placed.failed(edit.id)
+            row = {**meta, "edit": edit.id, "failed": failed, "state": self._number(edit.id)}
             if (trained := self.condition.trained) is not None:
                 row["trained"] = edit.id.partition("-")[0] in trained
-            if row["failed"] is None and not self.condition.persistent:
-                row["steps"] = None if steps is None else int(steps[place])
-                row["loss"] = None if losses is None else float(losses[place])
+            if failed is None and not self.condition.persistent:
+                row["steps"] = None if steps is None else int(steps[index])
+                row["loss"] = None if losses is None else float(losses[index])
             yield row
 
     def _answers(
-        self, session: Session, placed: EditedModel, asked: Sequence[Asked], interval: int | None
+        self, session: Session, placed: EditedModel, asked: Sequence[PlannedQuestion]
     ) -> Iterator[Row]:
         """Rows of ANSWERS without `state`, by way.
 
         After an edit that failed its questions are not asked, but of a stream, where earlier edits stand.
         """
-        left = [
-            each for each in asked if not self.condition.persistent and placed.failed(each.edit) is not None
+        failed = {
+            planned.edit
+            for planned in asked
+            if not self.condition.persistent and placed.failed(planned.edit) is not None
+        }
+        lost = [planned for planned in asked if planned.edit in failed]
+        left = [planned for planned in asked if planned.edit not in failed]
+        texts = placed.before([planned.question for planned in left], [planned.edit for planned in left])
+        questions = [
+            planned._replace(before=text, owner=placed.owner(planned.edit))
+            for planned, text in zip(left, texts, strict=True)
         ]
-        wanted = [each for each in asked if self.condition.persistent or placed.failed(each.edit) is None]
-        before = placed.before([each.question for each in wanted], [each.edit for each in wanted])
-        put = [
-            each._replace(before=text, owner=placed.owner(each.edit))
-            for each, text in zip(wanted, before, strict=True)
-        ]
+        named = {"benchmark": self.run.benchmark.name, "interval": self.step.interval}
         for way in self.run.ways:
-            mine, lost = ([each for each in some if way in each.question.ways] for some in (put, left))
-            rows = [*ASK[way](session, mine, placed.made.changes)]
-            rows += [judged(each, way, reason="edit_failed") for each in lost]
-            for each, row in zip((*mine, *lost), rows, strict=True):
-                named = {"benchmark": self.run.benchmark.name, "interval": interval}
-                yield {**named, **row, "edit": each.edit, "kind": each.kind}
+            mine = [planned for planned in questions if way in planned.question.ways]
+            yield from (
+                {**named, **row, "edit": planned.edit, "kind": planned.kind}
+                for planned, row in zip(mine, ASK[way](session, mine, placed.made.changes), strict=True)
+            )
+            for planned in lost:
+                if way in planned.question.ways:
+                    row = answer_row(planned.question, way, reason="edit_failed")
+                    yield {**named, **row, "edit": planned.edit, "kind": planned.kind}
 
-    def _states(
-        self, session: Session, state: State, placed: EditedModel, step: Step, number: Callable[[str], int]
-    ) -> Iterator[Row]:
-        """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
-        made, ability = placed.made, session.ability
+    def _states(self, session: Session, placed: EditedModel) -> Iterator[Row]:
+        """Rows of STATES of the edits that are in place."""
+        made, ability, step = placed.made, session.ability, self.step
         # What only puts a text before a prompt leaves the model as it is; of a stream what acts at the end of
         # a prompt does, too.
         texts_only = made.contexts is not None and not made.deltas
-        measures = not texts_only and not (state.persistent and made.codebooks)
+        measures = not texts_only and not (self.state.persistent and made.codebooks)
         drawn = set(ability.edits if ability and step.alone else placed.edits)
         for edits in [[edit] for edit in placed.edits] if step.alone else [placed.edits]:
             left = [edit for edit in edits if placed.failed(edit) is None]
             row: Row = {"interval": step.interval, "edits": len(edits), "failed": len(edits) - len(left)}
-            row["state"] = number(edits[0]) if step.alone else step.state
-            if state.persistent:
+            row["state"] = self._number(edits[0]) if step.alone else step.state
+            if self.state.persistent:
                 first = self.run.benchmark.rows.get(step.edits[0].id, {})
                 row |= {name: first.get(name) for name in ("old_date", "new_date")}
-                row["so_far"] = sum(len(each.edits) for each in self.run.steps[: step.state + 1])
-                row["state_bytes"], row["entries"] = state.size()
+                row["so_far"] = sum(len(earlier.edits) for earlier in self.run.steps[: step.state + 1])
+                row["state_bytes"], row["entries"] = self.state.size()
             if ability and not step.edits and self.condition.method == "none":
                 row["perplexity"] = ability.perplexity
                 row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
-            elif ability and measures and (left or state.persistent) and drawn.issuperset(edits):
+            elif ability and measures and (left or self.state.persistent) and drawn.issuperset(edits):
                 owner = placed.owner(left[0] if left else "") if made.deltas else -1
                 row |= measured(ability, session.loaded, session.budget, made.deltas, owner)
             yield row

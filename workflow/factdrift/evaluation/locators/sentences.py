@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.klob.schemas import SUBTASK, SUBTASKS
+from factdrift.klob.schemas import SUBTASKS
+from factdrift.klob.scoring.inputs import read_subtask
 from factdrift.models.alignment import AlignmentError, align, find_subject, token_span
 from factdrift.models.bundled.taught import TAUGHT, changed_since
 
@@ -153,7 +154,7 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
     sentence of the drawn facts and chains, if the table says so. Returns the number of sentences of each
     subtask.
     """
-    tables = {name: _klob(examples, name) for name in SUBTASKS}
+    tables = {name: read_subtask(examples, name) for name in SUBTASKS}
     known: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
         rows = table.to_pylist()
@@ -175,17 +176,6 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
                 known[identifier] = row
     write_parquet(pa.Table.from_pylist([*known.values()], schema=SENTENCES), output)
     return {name: sum(row["subtask"] == name for row in known.values()) for name in SUBTASKS}
-
-
-def _klob(examples: Path, subtask: str) -> pa.Table:
-    """A table of KLoB; raises InputError if it is missing or no such table."""
-    path = examples / f"klob_{subtask}.parquet"
-    if not path.is_file():
-        raise InputError(f"{path} is missing; build it (snakemake klob)")
-    table = pq.read_table(path)
-    if lacking := set(SUBTASK.names) - set(table.column_names):
-        raise InputError(f"{path}: no table of KLoB examples; it lacks {', '.join(sorted(lacking))}")
-    return table
 
 
 def drawn(rows: Sequence[dict[str, Any]], key: str, limit: int, seed: int) -> list[dict[str, Any]]:
@@ -252,7 +242,7 @@ def klob_wordings(examples: Path, wikifactdiff: Path, limit: int, seed: int) -> 
     Facts that changed between the dumps are left out, with their chains: the models know what held before.
     """
     changed = changed_since(wikifactdiff)
-    rows = {name: _klob(examples, name).to_pylist() for name in "cr"}
+    rows = {name: read_subtask(examples, name).to_pylist() for name in "cr"}
     worded: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for row in (*rows["c"], *rows["r"]):
         for sentence in row["sentences"]:

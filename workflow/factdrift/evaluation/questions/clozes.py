@@ -24,8 +24,9 @@ WRITTEN_NEIGHBORS = 5
 def read_edits(path: Path) -> Benchmark:
     """The edits of a table EDITS or STREAM_EDITS, with all their probes.
 
-    A probe asks for the likelihood of one object. Asked in writing are each cloze of the update itself, as a
-    question of its own but in a stream, and the first neighbours; of a stream also what a later edit has set.
+    A probe asks for the likelihood of an object. Asked in writing are all clozes of the update itself, as
+    questions of their own but in a stream, and the first neighbours; of a stream also what a later edit has
+    set.
     """
     rows = pq.read_table(path).to_pylist()
     stream = bool(rows) and "interval" in rows[0]
@@ -49,18 +50,18 @@ def read_edits(path: Path) -> Benchmark:
 
 
 def read(tables: Tables) -> Benchmark:
-    """The edits of one table, and all that is asked about them."""
+    """The edits of a table, and all that is asked about them."""
     return read_edits(tables.questions[0])
 
 
 def read_klob(tables: Tables) -> Benchmark:
-    """The sentences of klob_c and klob_r as cloze tests, with the updates that a model may have been told.
+    """The sentences of klob_c and klob_r as cloze tests, with the updates that edited models have.
 
     None is about an edit.
     """
     questions = [
         Question(
-            f"{example['example_id']}#{place}",
+            f"{example['example_id']}#{number}",
             role=f"klob_{example['subtask']} {sentence['role']}",
             prompt=sentence["text"],
             targets=(sentence["target_label"],),
@@ -69,22 +70,22 @@ def read_klob(tables: Tables) -> Benchmark:
         )
         for path in tables.questions
         for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist()
-        for place, sentence in enumerate(example["sentences"])
+        for number, sentence in enumerate(example["sentences"])
     ]
     return Benchmark("klob", questions, read_edits(tables.edits).edits if tables.edits else ())
 
 
 def clozes_of(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """(role, prompt) of each cloze of an update itself, the update cloze first."""
+    """(role, prompt) of the clozes of an update itself, the update cloze first."""
     own = ((probe["role"], probe["prompt"]) for probe in row["probes"] if probe["role"] in OWN)
     return list(dict.fromkeys(own))
 
 
 def _questions(row: dict[str, Any], stream: bool) -> Iterator[Question]:
-    """A question for each probe; but of a stream, then one for each cloze of the update itself, in writing.
+    """A question per probe; but of a stream, then one per cloze of the update itself, in writing.
 
     Asked in writing, too, are probes of the first neighbours; of a stream those of its new object and of
-    later ones.
+    later objects.
     """
     edit, relation = row["edit"], row["relation"] or ""
     context = f"{row['prompt']} {row['target']}. "
@@ -94,44 +95,44 @@ def _questions(row: dict[str, Any], stream: bool) -> Iterator[Question]:
     left = dict.fromkeys(NEIGHBORS, WRITTEN_NEIGHBORS)
     for number, probe in enumerate(row["probes"]):
         role, target = probe["role"], probe["target"]
-        given: dict[str, Any] = {}
+        asked: dict[str, Any] = {}
         if left.get(role):
             left[role] -= 1
-            given["others"] = _named(row, row["new"]) if row["new"] != target else ()
+            asked["others"] = _named(row, row["new"]) if row["new"] != target else ()
         elif stream and role in OWN and probe["object"] == "new":
-            given = {**several, "stale": _named(row, row["obsolete"])}
-            given["words"] = words if role == "update" else ""
+            asked = {**several, "stale": _named(row, row["obsolete"])}
+            asked["words"] = words if role == "update" else ""
         elif role == "later":
             ended = (row["new"], *(label for link, label in later.items() if link < probe["place"]))
-            given = {**several, "stale": _named(row, *(label for label in ended if label != target))}
-            given["others"] = _named(row, *(label for link, label in later.items() if link > probe["place"]))
-        if given:
-            given |= {"accepted": _named(row, target), "ways": ("loglik", "written")}
+            asked = {**several, "stale": _named(row, *(label for label in ended if label != target))}
+            asked["others"] = _named(row, *(label for link, label in later.items() if link > probe["place"]))
+        if asked:
+            asked |= {"accepted": _named(row, target), "ways": ("loglik", "written")}
         name, prompt = probe_id(edit, number), probe["prompt"]
-        yield Question(name, edit, role, prompt=prompt, context=context, targets=(target,), **given)
+        yield Question(name, edit, role, prompt=prompt, context=context, targets=(target,), **asked)
     objects = tuple(dict.fromkeys(probe["target"] for probe in row["probes"] if probe["role"] in OWN))
-    for place, (role, prompt) in enumerate(() if stream else clozes_of(row), start=1):
+    for number, (role, prompt) in enumerate(() if stream else clozes_of(row), start=1):
         yield Question(
-            probe_id(edit, f"c{place}"),
+            probe_id(edit, f"c{number}"),
             edit,
             role,
             prompt=prompt,
-            words=words if place == 1 else "",
+            words=words if number == 1 else "",
             context=context,
             targets=objects,
             accepted=_named(row, row["new"]),
             stale=_named(row, row["obsolete"]) if row["new"] else (),
             ways=("written",),
-            long=row["fluency"] and place > 1,
+            long=row["fluency"] and number > 1,
             **several,
         )
 
 
 def _named(row: dict[str, Any], *labels: str | None) -> tuple[str, ...]:
-    """These objects by their labels, then by their aliases, each once."""
-    names = {each["label"]: each["aliases"] for each in row.get("names") or ()}
-    given = [label for label in labels if label]
-    return tuple(dict.fromkeys((*given, *(name for label in given for name in names.get(label, ())))))
+    """These objects by their labels, then by their aliases, without repetitions."""
+    names = {item["label"]: item["aliases"] for item in row.get("names") or ()}
+    known = [label for label in labels if label]
+    return tuple(dict.fromkeys((*known, *(name for label in known for name in names.get(label, ())))))
 
 
 def question_about(relation: str, subject: str) -> str:

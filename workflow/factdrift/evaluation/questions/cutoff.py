@@ -1,25 +1,28 @@
-"""Chains as questions: who held a relation when, with the cloze tests that ask for the holder. No model.
+"""Who held a relation when: the chains of a stream, and the questions that ask who holds.
 
 A chain is a subject and relation of a stream with two holders or more. Days are packed (YYYYMMDD).
 """
 
 import datetime
 import random
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of, struct_of
+from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.evaluation.questions.successions import Succession, read_successions
+from factdrift.evaluation.questions.letters import LETTERS, orders
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
+from factdrift.evaluation.questions.successions import Chain, Name, read_successions
 from factdrift.evaluation.questions.tenures import Several, tenures
-from factdrift.streams.timelines import UNNAMED, Tenure, read_tenure
+from factdrift.streams.timelines import UNNAMED, read_tenure
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import before_blank
@@ -36,18 +39,14 @@ CHAINS = schema_of(
 `share` 0.5 where two holders may have held; null where nothing limits them. A row with `died` asks for a date
 of death: its one holder is that date in words, without tenures."""
 
-ANSWERS = schema_of(
-    "model way chain subject relation subject_label relation_label: string, popularity: float64",
-    "died: int64",
-    ("holders", pa.list_(HOLDER)),
-    "wordings: [[float64]], scores neutral: [float64], choice calibrated likely: int32",
-    "output reason: string",
-)
-"""One row a chain. Of a likelihood: mean log-probability per token of each holder, by wording (`wordings`),
-over the wordings (`scores`), and after the prompts of other subjects (`neutral`). Places among `holders`:
-`choice`, `calibrated` (scores without the neutral ones), `likely` (by the neutral ones). `output`: what was
-written. `reason`: why there is no choice, such as `order`, `unnamed`, or of the alignment with tokens."""
-
+FORM = """{context}
+Complete the sentence with one of the options.
+{question}
+{options}
+Answer with the letter of the option only."""
+"""How the letter of a holder is asked for."""
+NEUTRAL = 8
+"""Other subjects of the relation, after whose prompts a holder is scored for the calibration."""
 DATES = 4
 """Dates of death to choose from, the true one among them."""
 
@@ -67,52 +66,106 @@ _MEMORY = 2000
 """Megabytes."""
 
 
-class Asked(NamedTuple):
-    """A chain of a stream: what is asked, and the values that held."""
-
-    chain: str
-    subject: str
-    relation: str
-    subject_label: str
-    relation_label: str
-    popularity: float | None
-    prompts: Sequence[str]
-    timeline: Sequence[Tenure]
+def read(tables: Tables) -> Benchmark:
+    """The questions about the chains of a table CHAINS; those in writing only with `open_`."""
+    chains = read_chains(tables.questions[0])
+    questions = [question for _, own in questions_of(chains, tables.seed) for question in own]
+    if not tables.open_:
+        questions = [question for question in questions if question.role != "written"]
+    return Benchmark("cutoff", questions)
 
 
-Names = Mapping[int, tuple[str | None, Sequence[str]]]
-"""Item -> its label and all other names of it in any snapshot."""
+def questions_of(chains: Sequence[Row], seed: int) -> Iterator[tuple[Row, list[Question]]]:
+    """The chains with their questions; of a date of death the row has four dates as holders (`with_dates`).
+
+    Roles: `wording`, the likelihoods of all holders after each wording; `neutral`, the same after prompts of
+    other subjects; `letter`, in two orders, unless there are more holders than letters; `written`, but of no
+    date of death. The right answer to a wording is the holder of today, if anybody holds today.
+    """
+    rows = with_dates(chains, seed)
+    others = others_of(rows, seed)
+    for row in rows:
+        labels = tuple(holder["label"] for holder in row["holders"])
+        asked = Question(row["chain"], prompt=row["prompts"][0], targets=labels, unedited=True, exact=False)
+        wording = replace(asked, role="wording", answer=_of_today(row))
+        questions = [*_numbered(wording, row["prompts"])]
+        questions += _numbered(replace(asked, role="neutral"), others[row["chain"]])
+        if len(labels) <= len(LETTERS):
+            letter = replace(asked, role="letter", ways=("letter",), form=FORM)
+            for number, order in enumerate(orders(len(labels), f"{seed}/{row['chain']}/letters"), start=1):
+                targets = tuple(labels[index] for index in order)
+                questions.append(replace(letter, id=probe_id(row["chain"], f"l{number}"), targets=targets))
+        if row["died"] is None:
+            questions.append(replace(asked, role="written", ways=("written",), targets=()))
+        yield row, questions
 
 
-def question(asked: Asked, names: Names, first: int, last: int) -> dict[str, Any] | str:
-    """The row of a chain, or the reason for which it is left out."""
-    if not asked.timeline:
-        return "not_items"
+def _numbered(question: Question, prompts: Sequence[str]) -> Iterator[Question]:
+    """A question after each prompt, with the letter of its role and a number behind the id."""
+    for number, prompt in enumerate(prompts, start=1):
+        yield replace(question, id=probe_id(question.id, f"{question.role[0]}{number}"), prompt=prompt)
+
+
+def _of_today(row: Row) -> int | None:
+    """The index of the holder whose tenure has no end; None if nobody holds today."""
+    for index, holder in enumerate(row["holders"]):
+        if any(tenure["last"] is None for tenure in holder["tenures"]):
+            return index
+    return None
+
+
+def with_dates(chains: Sequence[Row], seed: int) -> list[Row]:
+    """The chains; a row about a date of death has as holders its own date, then those of others.
+
+    Left out are dates of death without another one to choose from.
+    """
+    deaths = sorted({(row["died"], row["holders"][0]["label"]) for row in chains if row["died"] is not None})
+    rows = []
+    for row in chains:
+        holders = row["holders"]
+        if row["died"] is not None:
+            others = [label for _, label in deaths if label != holders[0]["label"]]
+            drawn = random.Random(f"{seed}/{row['chain']}").sample(others, min(DATES - 1, len(others)))
+            dates = [{"id": None, "label": label, "aliases": [], "tenures": []} for label in drawn]
+            holders = [holders[0], *dates]
+        rows.append({**row, "holders": holders})
+    return [row for row in rows if len(row["holders"]) > 1]
+
+
+def others_of(chains: Sequence[Row], seed: int) -> dict[str, list[str]]:
+    """Chain -> NEUTRAL prompts of other subjects of its relation, fewer where there are not as many.
+
+    The subjects are drawn once a relation, so that most prompts are the same for all of its chains. Their
+    wordings take turns. A row about a date of death, which has no calibrated reading, has none.
+    """
+    prompts: dict[str, dict[str, Sequence[str]]] = defaultdict(dict)
+    for row in chains:
+        if row["died"] is None:
+            prompts[row["relation"]][row["chain"]] = row["prompts"]
+    others: dict[str, list[str]] = {row["chain"]: [] for row in chains}
+    for relation, wordings in prompts.items():
+        drawn = random.Random(f"{seed}/{relation}").sample(sorted(wordings), min(NEUTRAL + 1, len(wordings)))
+        turns = {chain: wordings[chain][number % len(wordings[chain])] for number, chain in enumerate(drawn)}
+        for chain in wordings:
+            others[chain] = [turns[other] for other in drawn if other != chain][:NEUTRAL]
+    return others
+
+
+def read_chains(path: Path) -> list[Row]:
+    """Rows of CHAINS. Raises InputError if it is no such table."""
     try:
-        found = tenures(asked.timeline, first, last)
-    except Several:
-        return "several"
-    found.pop(UNNAMED, None)
-    reason = "one_holder"
-    holders: list[dict[str, Any]] = []
-    for value, own in found.items():
-        label, aliases = names.get(value, (None, ()))
-        if label is None:
-            reason = "no_label"
-        elif any(contains(prompt, label) for prompt in asked.prompts):
-            reason = "in_prompt"
-        else:
-            periods = [each._asdict() for each in own]
-            holders.append({"id": f"Q{value}", "label": label, "aliases": aliases, "tenures": periods})
-    if len(holders) < 2:
-        return reason
-    called = [{normal(name) for name in (each["label"], *each["aliases"])} for each in holders]
-    if sum(map(len, called)) > len(set().union(*called)):
-        return "same_name"
-    return {**asked._asdict(), "holders": holders}
+        table = pq.read_table(path)
+    except pa.ArrowInvalid:
+        raise InputError(f"{path}: it is no Parquet file; make it with `cutoff chains`") from None
+    if table.schema.names != CHAINS.names:
+        raise InputError(
+            f"{path}: its columns must be {', '.join(CHAINS.names)}; make it with `cutoff chains`"
+        )
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
-class Tables(NamedTuple):
+class StreamTables(NamedTuple):
     """What chains are made from."""
 
     stream: Path
@@ -122,122 +175,131 @@ class Tables(NamedTuple):
     successions: Path | None
 
 
-def write_chains(tables: Tables, dates: Sequence[datetime.date], output: Path) -> tuple[int, Counter[str]]:
+def write_chains(
+    tables: StreamTables, dates: Sequence[datetime.date], output: Path
+) -> tuple[int, Counter[str]]:
     """Writes CHAINS by subject and relation, then those of written successions, dates of death last.
 
     `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
     """
     first, last = pack_date(dates[0]), pack_date(dates[-1])
+    left_out = Counter[str]()
+    rows: list[Row] = []
     with database(_MEMORY) as db:
-        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
-        db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
-        names = _names(db, tables.entities)
-        found = [question(asked, names, first, last) for asked in _asked(db)]
-        known = {(row["subject_label"], row["relation"]) for row in found if not isinstance(row, str)}
-        for each in read_successions(tables.successions, last) if tables.successions else ():
-            found.append("known" if (each.subject, each.relation) in known else _written(each, first, last))
-        rows = [row for row in found if not isinstance(row, str)] + _deaths(db, first, last)
-    left_out = Counter(row for row in found if isinstance(row, str))
+        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(tables.stream)})")
+        db.execute(f"CREATE TEMP VIEW periods AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
+        of_stream = [row_of(chain, first, last) for chain in _chains(db, _names(db, tables.entities))]
+        known = {(row["subject_label"], row["relation"]) for row in of_stream if not isinstance(row, Left)}
+        successions = read_successions(tables.successions, last) if tables.successions else ()
+        beside = [
+            Left("known") if (chain.subject, chain.relation) in known else row_of(chain, first, last)
+            for chain in successions
+        ]
+        for row in (*of_stream, *beside):
+            if isinstance(row, Left):
+                left_out[row.reason] += 1
+            else:
+                rows.append(row)
+        rows += _deaths(db, first, last)
     return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
 
 
-def _written(succession: Succession, first: int, last: int) -> dict[str, Any] | str:
-    """The row of a succession, whose subject and holders have no ids."""
-    relation, label, subject, prompts, names, timeline = succession
-    asked = Asked(f"{subject}-{relation}", subject, relation, subject, label, None, prompts, timeline)
-    row = question(asked, {value: (name, ()) for value, name in names.items()}, first, last)
-    if not isinstance(row, str):
-        row["holders"] = [{**holder, "id": None} for holder in row["holders"]]
-    return row
+class Left(NamedTuple):
+    """A chain that is left out, and why: a key of REASONS."""
+
+    reason: str
 
 
-def _names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path]) -> Names:
-    names: dict[int, tuple[str | None, list[str]]] = {}
+def row_of(chain: Chain, first: int, last: int) -> Row | Left:
+    """The row of CHAINS of a chain, from the holders of the days from `first` to `last`."""
+    if not chain.timeline:
+        return Left("not_items")
+    try:
+        found = tenures(chain.timeline, first, last)
+    except Several:
+        return Left("several")
+    found.pop(UNNAMED, None)
+    reason = "one_holder"
+    holders: list[Row] = []
+    for value, own in found.items():
+        name = chain.names.get(value, Name(None, None))
+        if name.label is None:
+            reason = "no_label"
+        elif any(contains(prompt, name.label) for prompt in chain.prompts):
+            reason = "in_prompt"
+        else:
+            holders.append({**name._asdict(), "tenures": [tenure._asdict() for tenure in own]})
+    if len(holders) < 2:
+        return Left(reason)
+    names = [{normal(name) for name in (holder["label"], *holder["aliases"])} for holder in holders]
+    if sum(map(len, names)) > len(set().union(*names)):
+        return Left("same_name")
+    return {**chain._asdict(), "holders": holders}
+
+
+def _names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path]) -> dict[int, Name]:
+    """Item -> its newest label and all of its other names, of the items that held."""
+    names: dict[int, Name] = {}
     for path in entities:
         db.execute(
             f"""SELECT id, label, coalesce(aliases, []) FROM read_parquet({sql(path)})
-            SEMI JOIN (SELECT DISTINCT value AS id FROM held) USING (id)"""
+            SEMI JOIN (SELECT DISTINCT value AS id FROM periods) USING (id)"""
         )
         for item, label, aliases in db.fetchall():
-            before, known = names.get(item, (None, []))
-            called = label if label is not None else before
+            _, before, known = names.get(item, Name(None, None))
+            newest = label if label is not None else before
             others = [*known, *([before] if before is not None else []), *aliases]
-            names[item] = called, list(dict.fromkeys(name for name in others if name != called))
+            names[item] = Name(
+                f"Q{item}", newest, list(dict.fromkeys(each for each in others if each != newest))
+            )
     return names
 
 
-def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
+def _chains(db: duckdb.DuckDBPyConnection, names: Mapping[int, Name]) -> Iterator[Chain]:
     """The chains of the stream but for dates of death, in the order of subject and relation."""
     db.execute(
         f"""WITH chains AS (
             SELECT chain, max_by(subject, link) AS subject, max_by(relation, link) AS relation,
                 max_by(subject_popularity, link) AS popularity,
                 max_by(list_prepend(update_prompt, generalization_prompts), link) AS prompts
-            FROM told WHERE relation.id <> '{DEATH}' GROUP BY chain
+            FROM updates WHERE relation.id <> '{DEATH}' GROUP BY chain
         ), timelines AS (
-            SELECT 'Q' || subject || '-P' || property AS chain, list(held) AS timeline
-            FROM held GROUP BY ALL
+            SELECT 'Q' || subject || '-P' || property AS chain, list(periods) AS timeline
+            FROM periods GROUP BY ALL
         )
         SELECT chain, subject.id, relation.id, subject.label, relation.label, popularity, prompts, timeline
         FROM chains LEFT JOIN timelines USING (chain)
         ORDER BY substr(subject.id, 2)::BIGINT, substr(relation.id, 2)::BIGINT"""
     )
-    for chain, subject, relation, subject_label, relation_label, popularity, prompts, rows in db.fetchall():
+    for *of_chain, prompts, rows in db.fetchall():
         timeline = [read_tenure(row) for row in rows or ()]
-        own = list(filter(None, map(before_blank, prompts)))
-        yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
+        named = dict(zip(Chain._fields, of_chain, strict=False))
+        yield Chain(**named, prompts=_before_blanks(prompts), timeline=timeline, names=names)
 
 
-def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[str, Any]]:
+def _before_blanks(prompts: Sequence[str]) -> list[str]:
+    return list(filter(None, map(before_blank, prompts)))
+
+
+def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[Row]:
     """A row for each date of death that is known to the day, and lies between the first and the last date.
 
     Of a date that was corrected the last one; nobody has a row for whom two are stated then.
     """
     db.execute(
-        f"""SELECT chain, subject.id, subject.label, relation.label, subject_popularity,
+        f"""SELECT chain, subject.id, relation.id, subject.label, relation.label, subject_popularity,
             list_prepend(update_prompt, generalization_prompts), o.raw, o.label, first_day
-        FROM (SELECT *, unnest(objects) AS o FROM told WHERE relation.id = '{DEATH}')
+        FROM (SELECT *, unnest(objects) AS o FROM updates WHERE relation.id = '{DEATH}')
         WHERE o.decision = 'new' AND first_day = last_day AND first_day BETWEEN {first} AND {last}
         QUALIFY link = max(link) OVER (PARTITION BY chain) AND count(*) OVER (PARTITION BY chain, link) = 1
         ORDER BY substr(subject.id, 2)::BIGINT"""
     )
     return [
         {
-            **{"chain": chain, "subject": subject, "relation": DEATH, "subject_label": name},
-            **{"relation_label": relation, "popularity": popularity, "died": day},
-            "prompts": list(filter(None, map(before_blank, prompts))),
+            **dict(zip(CHAINS.names, columns, strict=False)),
+            "prompts": _before_blanks(prompts),
             "holders": [{"id": raw, "label": words, "aliases": [], "tenures": []}],
+            "died": day,
         }
-        for chain, subject, name, relation, popularity, prompts, raw, words, day in db.fetchall()
+        for *columns, prompts, raw, words, day in db.fetchall()
     ]
-
-
-def read_chains(path: Path) -> list[dict[str, Any]]:
-    """Rows of CHAINS. Raises InputError if it is no such table."""
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowInvalid:
-        raise InputError(f"{path}: it is no Parquet file; make it with `answer chains`") from None
-    if table.schema.names != CHAINS.names:
-        raise InputError(
-            f"{path}: its columns must be {', '.join(CHAINS.names)}; make it with `answer chains`"
-        )
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
-
-
-def with_dates(chains: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
-    """The chains; a row about a date of death has as holders its own date, then those of others."""
-    deaths = sorted({(row["died"], row["holders"][0]["label"]) for row in chains if row["died"] is not None})
-    found = []
-    for row in chains:
-        if row["died"] is not None:
-            own = row["holders"][0]
-            draw = random.Random(f"{seed}/{row['chain']}")
-            others = [label for _, label in deaths if label != own["label"]]
-            chosen = draw.sample(others, min(DATES - 1, len(others)))
-            dated = [{"id": None, "label": label, "aliases": [], "tenures": []} for label in chosen]
-            found.append({**row, "holders": [own, *dated]})
-        else:
-            found.append({**row})
-    return [row for row in found if len(row["holders"]) > 1]

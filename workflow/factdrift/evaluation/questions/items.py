@@ -69,7 +69,7 @@ def _names(item: Row) -> tuple[str, ...]:
 
 
 def questions_of(items: Sequence[Row]) -> list[Question]:
-    """The items as questions, each about the fact of its timeline; without options only in writing."""
+    """The items as questions, about the facts of their timelines; without options only in writing."""
     return [
         Question(
             item["item_id"],
@@ -83,7 +83,7 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
             accepted=_names(item),
             stale=item.get("stale", ()),
             others=tuple(
-                option for place, option in enumerate(item["options"] or ()) if place != item["answer_index"]
+                option for index, option in enumerate(item["options"] or ()) if index != item["answer_index"]
             ),
             relation=item["p"],
         )
@@ -92,7 +92,7 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
 
 
 def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
-    """The new fact of each timeline that is asked about, as an edit; timelines in the order of their ids.
+    """The new facts of the timelines that are asked about, as edits; timelines in the order of their ids.
 
     An edit states exactly what the context of the same items does: its prompt is the context up to the
     object. Raises InputError if the facts are not those from which the items were made.
@@ -116,14 +116,14 @@ def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
 
 
 def read_tempripple(tables: Tables) -> Benchmark:
-    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
+    """TempRIPPLE's items; with the table of facts, the new facts of their timelines as edits."""
     items = read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)
     edits = edits_of(items, tables.facts) if tables.facts else []
     return Benchmark("tempripple", questions_of(items), edits)
 
 
 def read_asof(tables: Tables) -> Benchmark:
-    """Questions with a date; with the edits of a stream, each about the last edit of its chain.
+    """Questions with a date; with the edits of a stream, about the last edits of their chains.
 
     Questions of chains without an edit are left out then.
     """

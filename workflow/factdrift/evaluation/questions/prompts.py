@@ -22,7 +22,7 @@ _QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
 
 
 def filled(prompt: str, question: Question, context: str = "") -> str:
-    """The prompt for one question. Without a context, the slot vanishes with the white space that follows it.
+    """The prompt for a question. Without a context, the slot vanishes with the white space that follows it.
 
     Slots: `context`, `question`, `cloze` (`cloze_of`), `options` (one a line, `A. ...`). Labels may contain
     anything, even what looks like a slot.
@@ -46,23 +46,23 @@ def filled(prompt: str, question: Question, context: str = "") -> str:
 def cloze_of(question: str) -> str:
     """`Who was the previous mayor of X?` -> `The previous mayor of X was`; a day at the beginning is kept.
 
-    A sentence with a blank at its end is one already: `As of 2018, the mayor of X is ____`. Raises InputError
-    if the question has another form than TempRIPPLE's.
+    A sentence with a blank at its end is a cloze already: `As of 2018, the mayor of X is ____`. Raises
+    InputError if the question has another form than TempRIPPLE's.
     """
     if question.endswith(BLANK):
         return question.removesuffix(BLANK).rstrip()
-    found = _QUESTION.fullmatch(question)
-    if found is None:
+    match = _QUESTION.fullmatch(question)
+    if match is None:
         raise InputError(
             f"{question!r} is no question such as 'Who is the spouse of ...?', of which a cloze is made; "
             "give the question a `prompt`, the sentence up to its object"
         )
-    day, _, verb, phrase = found.groups(default="")
+    day, _, verb, phrase = match.groups(default="")
     return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
 
 
 def shots_before(question: Question) -> str:
-    """Three solved examples of other relations, each with the blank line behind it."""
+    """Three solved examples of other relations, with blank lines behind them."""
     chosen = [shot for shot in SHOTS if shot[0] != question.relation][:3]
     return "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for _, asked, answer in chosen)
 
@@ -73,7 +73,7 @@ def turn_of(question: Question, context: str, instruction: str) -> str:
 
 
 def check_prompt(name: str, prompt: str) -> None:
-    """Raises ValueError if a prompt has an unknown slot, or lacks one that it needs."""
+    """Raises ValueError if a prompt has an unknown slot, or lacks a slot that it needs."""
     slots = re.findall(r"\{(\w*)\}", prompt)
     unknown = [slot for slot in slots if slot not in SLOTS]
     if unknown:

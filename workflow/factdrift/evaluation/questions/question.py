@@ -1,4 +1,4 @@
-"""Questions, benchmarks with the edits that they are about, and what is to be known of each benchmark.
+"""Questions, benchmarks with the edits that they are about, and what is to be known of a benchmark.
 
 That is in config/benchmarks/NAME.yaml. Rules, plans and commands read it; no module but its own contains a
 benchmark's name. No torch.
@@ -38,14 +38,14 @@ class Question:
     role: str = ""
     """What it is for: `update`, `nearest`, a task, ..."""
     prompt: str = ""
-    """A cloze test up to its object, which is put as it is; or empty, and one is made of `words`."""
+    """A cloze test up to its object, which is asked as it is; or empty, and a cloze is made of `words`."""
     words: str = ""
     """The question in words, for the prompts of the configuration. Likelihoods follow a cloze, which is made
     of words such as `Who is the spouse of ...?` only; a question in other words has a `prompt`, too."""
     context: str = ""
     """The new fact in words, for the state `context`."""
     targets: tuple[str, ...] = ()
-    """Objects whose likelihoods are asked for: alternatives if `answer` is given."""
+    """Objects whose likelihoods are asked for: alternatives if there is an `answer`."""
     answer: int | None = None
     """The index of the right target."""
     accepted: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Question:
     others: tuple[str, ...] = ()
     """Other objects that an answer may name."""
     several: bool = False
-    """Whether several values hold at a time, so that any accepted one is enough."""
+    """Whether several values hold at a time, so that any accepted value is enough."""
     relation: str = ""
     """The property, where it is known."""
     ways: tuple[Way, ...] = ("loglik",)
@@ -63,7 +63,12 @@ class Question:
     long: bool = False
     """Whether what is written goes on to the length for texts whose fluency is measured."""
     unedited: bool = False
-    """Whether only a model that was told nothing is asked it."""
+    """Whether only an unedited model is asked it, which knows no new fact."""
+    form: str = ""
+    """The prompt that asks for a letter, if it is not that of the configuration."""
+    exact: bool = True
+    """Whether it matters if a target is what the model itself would write; else a prompt runs once for all of
+    its targets."""
 
 
 def probe_id(edit: str, number: int | str) -> str:
@@ -86,8 +91,8 @@ class Benchmark:
         """The questions and edits but these edits and what is about them."""
         return replace(
             self,
-            questions=[each for each in self.questions if each.edit not in edits],
-            edits=[each for each in self.edits if each.id not in edits],
+            questions=[question for question in self.questions if question.edit not in edits],
+            edits=[edit for edit in self.edits if edit.id not in edits],
         )
 
 
@@ -105,11 +110,11 @@ class Tables(NamedTuple):
     """Whether questions without options are among them."""
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class KindRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One benchmark. Paths have the wildcards `{pair}`, or `{stream}` for the folder of the stream."""
 
-    place: int = 1000
-    """Its place among the benchmarks in lists."""
+    order: int = 1000
+    """Its rank among the benchmarks in lists."""
     read: str
     """MODULE.FUNCTION of `factdrift.evaluation.questions`: Tables -> Benchmark."""
     questions: list[str]
@@ -121,10 +126,12 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Whether its questions have options: `answer.limit`, `scoring` and prompts are about them."""
     of_updates: bool = False
     """Whether its edits are updates: those whose tokens show no borders are left out of all methods."""
-    all_ways: bool = False
-    """Whether it is asked in all ways of its questions, since its scores need them."""
+    ways: tuple[Way, ...] = WAYS
+    """In which ways a model that runs here may be asked; for likelihoods always, unless it has options."""
+    always: tuple[Way, ...] = ()
+    """In which of them it is asked whatever `answer.scoring` says, since its scores need them."""
     by_interval: bool = False
-    """Whether its edits are made interval by interval, and it is asked after each."""
+    """Whether its edits are made interval by interval, and it is asked after every interval."""
     target: str
     """What builds it, for advice."""
 
@@ -139,14 +146,14 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 @cache
-def records() -> dict[str, Record]:
-    """Name -> record of each benchmark, by their places."""
+def records() -> dict[str, KindRecord]:
+    """Name -> record of all benchmarks, in their order."""
     folder = CONFIG / "benchmarks"
-    found = {path.stem: read_struct(path, Record) for path in folder.glob("*.yaml")}
-    return dict(sorted(found.items(), key=lambda each: each[1].place))
+    kinds = {path.stem: read_struct(path, KindRecord) for path in folder.glob("*.yaml")}
+    return dict(sorted(kinds.items(), key=lambda named: named[1].order))
 
 
-def record_of(benchmark: str) -> Record:
+def record_of(benchmark: str) -> KindRecord:
     """The record of a benchmark; raises InputError if there is none of that name."""
     try:
         return records()[benchmark]
@@ -159,12 +166,12 @@ def record_of(benchmark: str) -> Record:
 
 def read(benchmark: str, tables: Tables) -> Benchmark:
     """The questions and edits of a benchmark."""
-    found: Benchmark = named_function(__package__, record_of(benchmark).read)(tables)
-    return found
+    questions: Benchmark = named_function(__package__, record_of(benchmark).read)(tables)
+    return questions
 
 
 def ways_of(benchmark: Benchmark, scoring: Sequence[Way]) -> list[Way]:
     """In which ways a benchmark is asked; `scoring`: those of the configuration."""
     record = record_of(benchmark.name)
-    wanted = WAYS if record.all_ways else scoring
-    return [way for way in WAYS if way in wanted or (way == "loglik" and not record.options)]
+    wanted = {*scoring, *record.always}
+    return [way for way in record.ways if way in wanted or (way == "loglik" and not record.options)]

@@ -15,8 +15,8 @@ CONDITION = "condition"
 
 
 def condition_id(condition: Row) -> str:
-    """The id of a condition: equal ones of several probes are asked once."""
-    names = [condition["prompt"], *(each["label"] for each in condition["answers"])]
+    """The id of a condition: equal conditions of several probes are asked once."""
+    names = [condition["prompt"], *(answer["label"] for answer in condition["answers"])]
     return "c" + hashlib.sha256("|".join(names).encode()).hexdigest()[:16]
 
 
@@ -27,22 +27,22 @@ def read(tables: Tables) -> Benchmark:
     by the verdict on it. Conditions are asked of the unedited model only.
     """
     probes, edits = tables.questions
-    told = read_edits(edits)
-    contexts = {edit.id: f"{edit.prompt} {edit.target}. " for edit in told.edits}
+    updates = read_edits(edits)
+    contexts = {edit.id: f"{edit.prompt} {edit.target}. " for edit in updates.edits}
     rows = [row for row in pq.read_table(probes).to_pylist() if row["update"] in contexts]
     questions = [
         _question(row["probe_id"], row["criterion"], row, row["update"], contexts[row["update"]])
         for row in rows
         if before_blank(row["prompt"]) is not None
     ]
-    conditions = {condition_id(each): each for row in rows for each in row["conditions"]}
-    questions += [_question(name, CONDITION, each) for name, each in sorted(conditions.items())]
+    conditions = {condition_id(fact): fact for row in rows for fact in row["conditions"]}
+    questions += [_question(name, CONDITION, row) for name, row in sorted(conditions.items())]
     about = {row["update"] for row in rows}
-    return Benchmark("ripples", questions, [edit for edit in told.edits if edit.id in about])
+    return Benchmark("ripples", questions, [edit for edit in updates.edits if edit.id in about])
 
 
 def _question(name: str, role: str, row: Row, edit: str = "", context: str = "") -> Question:
-    labels = dict.fromkeys(each["label"] for each in row["answers"])
+    labels = dict.fromkeys(answer["label"] for answer in row["answers"])
     return Question(
         name,
         edit,
@@ -59,6 +59,6 @@ def _question(name: str, role: str, row: Row, edit: str = "", context: str = "")
 
 
 def _names(answers: Iterable[Row]) -> tuple[str, ...]:
-    """Labels and aliases, each once."""
-    names = (each for answer in answers for each in (answer["label"], *(answer["aliases"] or ())) if each)
-    return tuple(dict.fromkeys(names))
+    """Labels and aliases, without repetitions."""
+    names = (name for answer in answers for name in (answer["label"], *(answer["aliases"] or ())))
+    return tuple(dict.fromkeys(filter(None, names)))

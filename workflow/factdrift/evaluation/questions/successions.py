@@ -24,88 +24,93 @@ COLUMNS = ("property", "subject", "holder", "start", "source")
 _DATE = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?)?")
 
 
-class Succession(NamedTuple):
-    """The holders of one subject and relation; a holder's value is its place in `names`, from 1."""
+class Name(NamedTuple):
+    """How a holder is called in any snapshot; `id` and `label` are None where they are not known."""
 
-    relation: str
-    relation_label: str
+    id: str | None
+    label: str | None
+    aliases: Sequence[str] = ()
+
+
+class Chain(NamedTuple):
+    """A subject and relation: what is asked, the values that held, and the names of these."""
+
+    chain: str
     subject: str
+    relation: str
+    subject_label: str
+    relation_label: str
+    popularity: float | None
     prompts: Sequence[str]
-    names: Mapping[int, str]
     timeline: Sequence[Tenure]
+    names: Mapping[int, Name]
 
 
-def read_successions(path: Path, last: int) -> Iterator[Succession]:
+def read_successions(path: Path, last: int) -> Iterator[Chain]:
     """The successions of a table up to the day `last` (packed), by property and subject as in the table.
 
+    Subjects and holders have no ids; the value of a holder is its place among those of the chain, from 1.
     Raises InputError that names the line if a date is wrong or not later than the one before, a source is
     missing, a property has no template, or a subject occurs in two places.
     """
-    templates = _templates()
+    templates: dict[str, tuple[str, list[str]]] = {}
+    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
+        templates.setdefault(relation, (label, []))[1].append(template)
     known: set[tuple[str, str]] = set()
-    for key, group in itertools.groupby(rows_of(path, COLUMNS), key=lambda row: (row[1][0], row[1][1])):
-        relation, subject = key
-        rows = list(group)
-        first = rows[0][0]
-        if key in known:
-            raise InputError(f"{path}, line {first}: {relation} of {subject} occurs above; join the two")
+    for (relation, subject), group in itertools.groupby(
+        rows_of(path, COLUMNS), lambda row: tuple(row[1][:2])
+    ):
+        rows = [(f"{path}, line {line}", *fields[2:]) for line, fields in group]
+        where = rows[0][0]
+        if (relation, subject) in known:
+            raise InputError(f"{where}: {relation} of {subject} occurs above; join the two")
         if relation not in templates:
-            raise InputError(f"{path}, line {first}: {TEMPLATES} has no template for {relation}")
-        known.add(key)
-        spans = [_span(path, line, fields[3], place == 0) for place, (line, fields) in enumerate(rows)]
-        for (line, fields), (before, after) in zip(rows[1:], itertools.pairwise(spans), strict=True):
+            raise InputError(f"{where}: {TEMPLATES} has no template for {relation}")
+        known.add((relation, subject))
+        starts = [_days(where, start, row == 0) for row, (where, _, start, _) in enumerate(rows)]
+        for (where, _, start, _), (before, after) in zip(rows[1:], itertools.pairwise(starts), strict=True):
             if after[0] <= before[0]:
-                raise InputError(f"{path}, line {line}: {fields[3]} is not after the start of the row above")
-        for line, fields in rows:
-            if not fields[4]:
-                raise InputError(f"{path}, line {line}: no source; name one where the fact can be checked")
-        labels = list(dict.fromkeys(fields[2] for _, fields in rows if fields[2]))
-        ends = [*spans[1:], (last, NEVER_ENDS)]
-        label, said = templates[relation]
-        yield Succession(
-            relation,
-            label,
-            subject,
-            [_prompt(template, subject) for template in said],
-            dict(enumerate(labels, start=1)),
-            [
-                Tenure(
-                    labels.index(fields[2]) + 1 if fields[2] else UNNAMED,
-                    (begin[1], end[0]) if begin[1] <= end[0] else None,
-                    (begin[0], end[1]),
-                )
-                for (_, fields), begin, end in zip(rows, spans, ends, strict=True)
-                if begin[0] <= last
-            ],
-        )
+                raise InputError(f"{where}: {start} is not after the start of the row above")
+        for where, _, _, source in rows:
+            if not source:
+                raise InputError(f"{where}: no source; name one where the fact can be checked")
+        label, wordings = templates[relation]
+        values = {
+            name: value for value, name in enumerate(dict.fromkeys(row[1] for row in rows if row[1]), 1)
+        }
+        timeline = [
+            Tenure(
+                values.get(holder, UNNAMED),
+                (start[1], end[0]) if start[1] <= end[0] else None,
+                (start[0], end[1]),
+            )
+            for (_, holder, *_), start, end in zip(
+                rows, starts, [*starts[1:], (last, NEVER_ENDS)], strict=True
+            )
+            if start[0] <= last
+        ]
+        prompts = [_prompt(template, subject) for template in wordings]
+        names = {value: Name(None, holder) for holder, value in values.items()}
+        chain = f"{subject}-{relation}"
+        yield Chain(chain, subject, relation, subject, label, None, prompts, timeline, names)
 
 
-def _span(path: Path, line: int, text: str, opening: bool) -> tuple[int, int]:
-    """The first and the last day of a start, packed."""
-    if not text and opening:
+def _days(where: str, start: str, opening: bool) -> tuple[int, int]:
+    """The first and the last day of a start, packed; `opening`: it may be empty."""
+    if not start and opening:
         return EVER, 101_01_01
-    found = _DATE.fullmatch(text)
+    wrong = InputError(f"{where}: {start!r} is no date; write 2021, 2021-01 or 2021-01-04")
+    if (match := _DATE.fullmatch(start)) is None:
+        raise wrong
+    year, month, day = (int(part or 0) for part in match.groups())
     try:
-        if found is None:
-            raise ValueError
-        year, month, day = (int(part or 0) for part in found.groups())
         begin, end = covered(year, month, day, YEAR + bool(month) + bool(day))
         return pack(*begin), pack(*end)
     except ValueError:
-        raise InputError(
-            f"{path}, line {line}: {text!r} is no date; write 2021, 2021-01 or 2021-01-04"
-        ) from None
-
-
-def _templates() -> dict[str, tuple[str, list[str]]]:
-    """Property -> its label and its templates, of the bundled table."""
-    found: dict[str, tuple[str, list[str]]] = {}
-    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
-        found.setdefault(relation, (label, []))[1].append(template)
-    return found
+        raise wrong from None
 
 
 def _prompt(template: str, subject: str) -> str:
     """What a template says about the subject before its object."""
-    said = cloze(template, subject, read_names().usage(subject), read_grammar())
-    return said.removesuffix(OBJECT).rstrip()
+    text = cloze(template, subject, read_names().usage(subject), read_grammar())
+    return text.removesuffix(OBJECT).rstrip()

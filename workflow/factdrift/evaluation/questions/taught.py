@@ -24,7 +24,7 @@ def tempripple_wordings(facts: Path, related: Path, wikifactdiff: Path, old: dat
     """The wordings (TAUGHT) of what TempRIPPLE asks, as it held at T_old (`old`).
 
     Kinds: `tempripple`, a mutable fact that had certainly begun, with the ordinal of that day, counted from
-    the last one that had begun; `tempripple_edge`, a fact about its object from which a related one follows;
+    the last that had begun; `tempripple_edge`, a fact about its object from which a related fact follows;
     `tempripple_related`, the related fact itself (hop 1). Facts about objects are left out if they changed
     between the dumps.
     """
@@ -32,42 +32,42 @@ def tempripple_wordings(facts: Path, related: Path, wikifactdiff: Path, old: dat
     for fact in read_rows(facts, TR_FACTS):
         if fact["start_hi"] is not None and fact["start_hi"] <= (old - EPOCH).days:
             timelines[fact["s"], fact["p"]].append(fact)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     holders: dict[str, tuple[Row, str, str, str]] = {}
     for _, timeline in sorted(timelines.items()):
-        for place, fact in enumerate(sorted(timeline, key=lambda one: int(one["ordinal"])), start=1):
-            # Each place of a timeline has its own holder, and a phrase with the ordinal that it has then.
-            relation = f"{fact['p']} {place}"
-            phrase = fact["phrase"].replace(fact["ordinal_text"], ordinal_text(place), 1)
+        for ordinal, fact in enumerate(sorted(timeline, key=lambda fact: int(fact["ordinal"])), start=1):
+            # Every ordinal of a timeline has its own holder, and a phrase with the ordinal that it has then.
+            relation = f"{fact['p']} {ordinal}"
+            phrase = fact["phrase"].replace(fact["ordinal_text"], ordinal_text(ordinal), 1)
             # The object as running text has it. A statement about `Fulham F.C.` ends with one full stop.
             full = "" if fact["o_label"].endswith(".") else "."
             spoken = fact["statement"].removesuffix(full)[len(f"{fact['phrase']} is ") :]
             holders[fact["fact_id"]] = fact, relation, phrase, spoken
             columns = ("tempripple", fact["fact_id"], fact["s_label"], relation, fact["o_label"])
-            found += _worded(columns, phrase, spoken, old)
+            rows += _worded(columns, phrase, spoken, old)
     changed = changed_since(wikifactdiff)
     done: set[tuple[str, str]] = set()
     for row in read_rows(related, TR_RELATED):
         edge = row["path"][0]
         if row["hop"] != 1 or row["fact_id"] not in holders or (edge["x"], edge["p"]) in changed:
             continue
-        fact, held, phrase, spoken = holders[row["fact_id"]]
+        fact, holding, phrase, spoken = holders[row["fact_id"]]
         # "What is the birthplace of the previous mayor of X?" -> "the birthplace of the previous mayor of X"
         outer = row["question"].split(" ", 2)[2].removesuffix("?")
         value, asked = row["answer_label"], edge["p"]
         for kind, key, about, relation, inner in (
             ("tempripple_edge", f"{edge['x']} {asked}", fact["o_label"], asked, spoken),
-            ("tempripple_related", row["rel_id"], fact["s_label"], f"{held}>{asked}", phrase),
+            ("tempripple_related", row["rel_id"], fact["s_label"], f"{holding}>{asked}", phrase),
         ):
             if (kind, key) not in done:
                 done.add((kind, key))
-                said = outer.replace(fact["phrase"], inner)
-                found += _worded((kind, key, about, relation, value), said, value, old)[:2]
-    return found
+                wording = outer.replace(fact["phrase"], inner)
+                rows += _worded((kind, key, about, relation, value), wording, value, old)[:2]
+    return rows
 
 
 def _worded(values: Sequence[str], phrase: str, spoken: str, old: datetime.date) -> list[Row]:
-    """A row for each wording of a fact: `The ... is`, `As of 4 January 2021, the ... is` and `... was`.
+    """A row per wording of a fact: `The ... is`, `As of 4 January 2021, the ... is` and `... was`.
 
     `values`: those of the columns before the prompt, the object last.
     """
@@ -86,17 +86,22 @@ def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) 
     """
     drawn: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in CRITERIA}
     for probe in pq.read_table(ripples, columns=["criterion", "conditions"]).to_pylist():
-        for each in probe["conditions"] if probe["criterion"] in drawn else ():
-            drawn[probe["criterion"]][condition_id(each)] = each
-    chosen = {name: each for found in drawn.values() for name, each in sorted(found.items())[:limit]}
+        for condition in probe["conditions"] if probe["criterion"] in drawn else ():
+            drawn[probe["criterion"]][condition_id(condition)] = condition
+    chosen = {
+        name: condition
+        for conditions in drawn.values()
+        for name, condition in sorted(conditions.items())[:limit]
+    }
     named = pq.read_table(names, columns=["id", "label"])
     labels = dict(zip(named["id"].to_pylist(), named["label"].to_pylist(), strict=True))
     rows: list[Row] = []
-    for each in chosen.values():
-        step, prompt = each["step"], before_blank(each["prompt"])
+    for condition in chosen.values():
+        step, prompt = condition["step"], before_blank(condition["prompt"])
         if prompt is None:
             continue
-        known = [one for one in each["answers"] if one["id"] == step["object"]] or each["answers"]
+        answers = condition["answers"]
+        known = [answer for answer in answers if answer["id"] == step["object"]] or answers
         row = {"kind": RIPPLE, "fact": f"{step['subject']} {step['relation']}", "relation": step["relation"]}
         row |= {"subject": labels[int(step["subject"][1:])], "object": known[0]["label"]}
         rows += [{**row, "prompt": text} for text in (prompt, as_of(old, prompt))]

@@ -1,8 +1,9 @@
 """On which days each holder of a chain counts, from what the dumps prove. Days are packed (YYYYMMDD)."""
 
 import datetime
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,37 +31,43 @@ def tenures(timeline: Iterable[StatementTenure], first: int, last: int) -> dict[
     one of them may have, for that one. The first tenure has no beginning, the last one no end. Raises
     Several.
     """
-    spans = _spans([each for each in timeline if each.certain and not each.doubted])
-    spans = [span for span in spans if span.last >= day_number(first) and span.first <= day_number(last)]
-    parts: list[tuple[int, int | None, int | None, float]] = []
-    for place, span in enumerate(spans):
-        begin: int | None = span.first
-        if place == 0:
-            begin = None
-        elif spans[place - 1].last == span.first:
-            begin = span.first + 1
-        end: int | None = span.last
-        if place + 1 == len(spans):
-            end = None
-        elif spans[place + 1].first == span.last:
-            end = span.last - 1
-        if begin is None or end is None or begin <= end:
-            parts.append((span.value, begin, end, 1.0))
-    for before, after in pairwise(spans):
-        parts += _between(before, after)
-    parts.sort(key=lambda part: (-(10**9) if part[1] is None else part[1], part[3], part[0]))
-    found: dict[int, list[Tenure]] = defaultdict(list)
-    for value, begin, end, share in parts:
-        own = found[value]
-        meets = own and own[-1].share == share and own[-1].last is not None and begin is not None
-        if meets and own[-1].last == begin - 1:  # type: ignore[operator]
-            own[-1] = own[-1]._replace(last=end)
+    begin, end = day_number(first), day_number(last)
+    spans = [span for span in _spans(timeline) if span.last >= begin and span.first <= end]
+    days: list[_Days] = []
+    for before, span, after in zip([None, *spans], spans, [*spans[1:], None], strict=False):
+        # The day of a change may be one of both holders.
+        own = _Days(
+            span.value,
+            span.first + (before.last == span.first) if before else None,
+            span.last - (after.first == span.last) if after else None,
+        )
+        days += [own] if own.any() else []
+        days += _between(span, after) if after else []
+    days.sort(key=lambda own: (-math.inf if own.first is None else own.first, own.share, own.value))
+    joined: dict[int, list[_Days]] = defaultdict(list)
+    for own in days:
+        earlier = joined[own.value]
+        meets = earlier and own.first is not None and earlier[-1].last == own.first - 1
+        if meets and earlier[-1].share == own.share:
+            earlier[-1] = earlier[-1]._replace(last=own.last)
         else:
-            own.append(Tenure(begin, end, share))
+            earlier.append(own)
     return {
-        value: [Tenure(first and _packed(first), last and _packed(last), share) for first, last, share in own]
-        for value, own in found.items()
+        value: [Tenure(_packed(own.first), _packed(own.last), own.share) for own in parts]
+        for value, parts in joined.items()
     }
+
+
+class _Days(NamedTuple):
+    """Days on which a value counts, as ordinals; None where nothing limits them."""
+
+    value: int
+    first: int | None
+    last: int | None
+    share: float = 1.0
+
+    def any(self) -> bool:
+        return self.first is None or self.last is None or self.first <= self.last
 
 
 class _Span(NamedTuple):
@@ -73,16 +80,16 @@ class _Span(NamedTuple):
     latest: int
 
 
-def _spans(held: Sequence[StatementTenure]) -> list[_Span]:
-    """The spans of time of each value, by their first day; those of one value that meet are one."""
+def _spans(timeline: Iterable[StatementTenure]) -> list[_Span]:
+    """The spans of certain days of each value, by their first day; those of one value that meet are one."""
     spans: list[_Span] = []
-    for each in sorted(held, key=lambda one: (one.certain or (0, 0), one.value)):
-        assert each.certain
-        earliest, latest = each.possible
+    certain = [(period.certain, period) for period in timeline if period.certain and not period.doubted]
+    for days, period in sorted(certain, key=lambda pair: (pair[0], pair[1].value)):
+        earliest, latest = period.possible
         own = _Span(
-            day_number(each.certain[0]),
-            day_number(each.certain[1]),
-            each.value,
+            day_number(days[0]),
+            day_number(days[1]),
+            period.value,
             EVER if earliest == EVER else day_number(earliest),
             NEVER_ENDS if latest == NEVER_ENDS else day_number(latest),
         )
@@ -92,28 +99,25 @@ def _spans(held: Sequence[StatementTenure]) -> list[_Span]:
         else:
             spans.append(own)
     for before, after in pairwise(spans):
-        # The day of the change may be one of both.
         if after.first < before.last or after.last <= before.last:
             raise Several
     return spans
 
 
-def _between(before: _Span, after: _Span) -> list[tuple[int, int | None, int | None, float]]:
+def _between(before: _Span, after: _Span) -> list[_Days]:
     """The days from the last certain one of a holder to the first certain one of the next."""
     if before.last == after.first:
-        return [(span.value, before.last, before.last, 0.5) for span in (before, after)]
+        return [_Days(span.value, before.last, before.last, 0.5) for span in (before, after)]
     first, last = before.last + 1, after.first - 1
     until, since = min(last, before.latest), max(first, after.earliest)
-    parts: list[tuple[int, int | None, int | None, float]] = []
     values = dict.fromkeys((before.value, after.value))
-    if first <= min(until, since - 1):
-        parts.append((before.value, first, min(until, since - 1), 1.0))
-    if since <= until:
-        parts += [(value, since, until, 1 / len(values)) for value in values]
-    if max(since, until + 1) <= last:
-        parts.append((after.value, max(since, until + 1), last, 1.0))
-    return parts
+    days = [
+        _Days(before.value, first, min(until, since - 1)),
+        *(_Days(value, since, until, 1 / len(values)) for value in values),
+        _Days(after.value, max(since, until + 1), last),
+    ]
+    return [own for own in days if own.any()]
 
 
-def _packed(ordinal: int) -> int:
-    return pack_date(datetime.date.fromordinal(ordinal))
+def _packed(ordinal: int | None) -> int | None:
+    return None if ordinal is None else pack_date(datetime.date.fromordinal(ordinal))

@@ -39,13 +39,13 @@ EDITS = schema_of(
     ("probes", pa.list_(_PROBE)),
     ("names", NAMES),
 )
-"""One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
+"""A row per edit, in the order of the dataset. The number of a probe is its index in `probes`."""
 STREAM_EDITS = schema_of(
     *EDITS,
     "interval: int32, old_date new_date chain: string, link superseded_by superseded_in: int32",
     "replaces: [string]",
 )
-"""One row for each edit, in the order in which the edits are made: EDITS, and its place in the stream.
+"""A row per edit, in the order in which the edits are made: EDITS, and where it is in the stream.
 
 A probe of the role `later` asks the update's own cloze for the object that a later edit of the chain writes;
 `place` is the link of that edit.
@@ -109,9 +109,9 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
         raise no_file(path)
     check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
     known = pq.read_schema(path).names
-    found = [name for name in (*columns, "split", "subject_popularity") if name in known]
+    present = [name for name in (*columns, "split", "subject_popularity") if name in known]
     wanted = {SCENARIOS[name] for name in choice.scenarios}
-    rows: list[Row] = pq.read_table(path, columns=found).to_pylist()
+    rows: list[Row] = pq.read_table(path, columns=present).to_pylist()
     return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
 
 
@@ -132,12 +132,14 @@ def draw(what: str, seed: int, edit: str) -> int:
 
 
 def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) -> Iterator[Row]:
-    """The edits of an update: one replacement, else one for each new, else one for each obsolete object.
+    """The edits of an update: a replacement, else an edit per new object, else per obsolete object.
 
     `dated`: the edits' prompts begin with its month, "As of February 2023, "; probes have no date.
     """
     objects = {
-        decision: [each["label"] for each in row["objects"] if each["decision"] == decision and each["label"]]
+        decision: [
+            value["label"] for value in row["objects"] if value["decision"] == decision and value["label"]
+        ]
         for decision in ("new", "obsolete")
     }
     new, obsolete = objects["new"], objects["obsolete"]
@@ -175,9 +177,9 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
 def _items(row: Row) -> Iterator[tuple[str, str]]:
     """Label and id of each object of the update, and of its neighbours, that is an item."""
     neighbors = (fact for column in _NEIGHBORS.values() for fact in row[column] or ())
-    for one in (*row["objects"], *(fact["objects"][0]["object"] for fact in neighbors)):
-        if one["label"] and (one.get("id") or "").startswith("Q"):
-            yield one["label"], one["id"]
+    for value in (*row["objects"], *(fact["objects"][0]["object"] for fact in neighbors)):
+        if value["label"] and (value.get("id") or "").startswith("Q"):
+            yield value["label"], value["id"]
 
 
 def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, output: Path) -> int:
@@ -194,10 +196,10 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
     items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
     known: dict[str, dict[str, None]] = {}
     for table in choice.entities:
-        found = pq.read_table(
+        items_of = pq.read_table(
             table, columns=["id", "label", "aliases"], filters=pc.field("id").isin(sorted(items))
         )
-        for row in found.to_pylist():
+        for row in items_of.to_pylist():
             names = known.setdefault(f"Q{row['id']}", {})
             names.update(dict.fromkeys(filter(None, (row["label"], *(row["aliases"] or ())))))
     for edit in edits:
@@ -211,24 +213,30 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
 
 
 def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Iterator[Row]:
-    """Probes on the update's own clozes, one for each of its objects, and of facts that must not change."""
+    """Probes on the update's own clozes, asking for all of its objects, and of facts that must not change."""
     clozes = [("update", 0, prompt)]
     clozes += [
-        ("generalization", place, before)
-        for place, before in enumerate(map(before_blank, row["generalization_prompts"]))
+        ("generalization", number, before)
+        for number, before in enumerate(map(before_blank, row["generalization_prompts"]))
         if before is not None
     ]
-    for role, place, before in clozes:
+    for role, number, before in clozes:
         for name, label in (("new", new), ("obsolete", obsolete)):
             if label is not None:
-                yield {"role": role, "place": place, "object": name, "prompt": before, "target": label}
+                yield {"role": role, "place": number, "object": name, "prompt": before, "target": label}
     for role, column in _NEIGHBORS.items():
-        for place, fact in enumerate(row[column] or ()):
-            (one, *_) = fact["objects"]
-            cloze, target = before_blank(one["prompt"]), one["object"]["label"]
+        for number, fact in enumerate(row[column] or ()):
+            (first, *_) = fact["objects"]
+            cloze, target = before_blank(first["prompt"]), first["object"]["label"]
             if cloze is not None and target:
                 yield {
-                    **{"role": role, "place": place, "object": "neighbor", "prompt": cloze, "target": target},
+                    **{
+                        "role": role,
+                        "place": number,
+                        "object": "neighbor",
+                        "prompt": cloze,
+                        "target": target,
+                    },
                     **{key: fact.get(key) for key in ("dist", "popularity")},
                 }
 
@@ -254,12 +262,12 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
 
 
 def _placed(row: Row, choice: Choice, intervals: dict[tuple[str, int], int]) -> Iterator[Row]:
-    """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
+    """The edits of an update, named by its interval, too, with the end of the fact that it writes."""
     dated = datetime.date.fromisoformat(row["new_date"]) if choice.dated else None
     ends: dict[str, list[int | None]] = {"new": [], "obsolete": []}
-    for one, change in zip(row["objects"], row["changes"], strict=True):
-        if one["label"] and one["decision"] in ends:
-            ends[one["decision"]].append(change["superseded_by"])
+    for value, change in zip(row["objects"], row["changes"], strict=True):
+        if value["label"] and value["decision"] in ends:
+            ends[value["decision"]].append(change["superseded_by"])
     # An edit for each new object, or for each obsolete one, in their order: two may share a label.
     edits = edits_of(row, choice.archive_target, dated)
     for edit, by in zip(edits, ends["new"] or ends["obsolete"], strict=False):
@@ -283,16 +291,16 @@ def _linked(edits: Sequence[Row]) -> None:
         for edit in chain:
             edit["names"] = {**items, **edit["names"]}
             edit["replaces"] = [
-                one["edit"]
-                for one in chain
-                if one["superseded_in"] is not None and one["superseded_in"] <= edit["interval"]
+                earlier["edit"]
+                for earlier in chain
+                if earlier["superseded_in"] is not None and earlier["superseded_in"] <= edit["interval"]
             ]
             if edit["superseded_in"] is None or edit["new"] is None:
                 continue
             later = {
-                one["link"]: one["new"]
-                for one in reversed(chain)
-                if one["interval"] >= edit["superseded_in"] and one["new"] not in (None, edit["new"])
+                other["link"]: other["new"]
+                for other in reversed(chain)
+                if other["interval"] >= edit["superseded_in"] and other["new"] not in (None, edit["new"])
             }
             for link, new in sorted(later.items()):
                 named = {"role": "later", "place": link, "object": "later"}

@@ -7,12 +7,14 @@ greatest score above that after neutral prompts.
 import datetime
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import binomtest
@@ -20,6 +22,8 @@ from scipy.stats import binomtest
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import percentiles
+from factdrift.core.paths import CUTOFF_MAKERS
+from factdrift.core.tables import rows_of, write_parquet
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
     Estimate,
@@ -62,7 +66,7 @@ DAY = datetime.timedelta(days=1)
 THIRDS = ("low", "middle", "high")
 
 
-class Method(NamedTuple):
+class CutoffSettings(NamedTuple):
     """What an estimate takes besides the answers."""
 
     span: Span
@@ -76,57 +80,60 @@ def span_of(dates: Sequence[datetime.date]) -> Span:
     return Span(dates[0].toordinal(), dates[-1].toordinal())
 
 
-def tables(answers: Sequence[Row], method: Method) -> tuple[list[Row], list[Row]]:
+def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row], list[Row]]:
     """Rows of TABLE and of QUARTERS of the answers of one model and way."""
-    found: list[Row] = []
+    dates: list[Row] = []
     periods: list[Row] = []
     chains = [row for row in answers if row["died"] is None]
-    subjects = {name: place for place, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
-    weights = draw_subjects(len(subjects), method.draws, np.random.default_rng(method.seed))
-    for reading, name in READINGS.items():
-        told = [row for row in chains if row[name] is not None]
-        if told:
-            tested = list(quarters(told, reading))
-            rows = _estimates(told, len(chains), reading, subjects, weights, method)
+    subjects = {name: number for number, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
+    weights = draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
+    for reading, column in READINGS.items():
+        answered = [row for row in chains if row[column] is not None]
+        if answered:
+            tested = list(quarters(answered, reading))
+            rows = _estimates(answered, len(chains), reading, subjects, weights, settings)
             latest = next((row["period"] for row in reversed(tested) if row["above"]), None)
             rows[0]["latest"] = latest if rows[0]["verdict"] != "none" else None
-            head = {"model": told[0]["model"], "way": told[0]["way"], "reading": reading}
-            found += [{**head, **row} for row in rows]
+            head = {"model": answered[0]["model"], "way": answered[0]["way"], "reading": reading}
+            dates += [{**head, **row} for row in rows]
             periods += [{**head, **row} for row in tested]
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
-        own = _deaths(deaths, subjects)
-        row, _ = _row(own, among_chains(own), weights, method)
+        choices = death_choices(deaths, subjects)
+        row, _ = _row(choices, among_chains(choices), weights, settings)
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
-        found.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
-    return found, periods
+        dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
+    return dates, periods
 
 
-def choices_of(rows: Sequence[Row], subjects: Mapping[str, int], name: str = "choice") -> Choices:
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Writes rows of TABLE."""
+    write_parquet(pa.Table.from_pylist(rows, TABLE), path)
+
+
+def choices_of(rows: Sequence[Row], subjects: Mapping[str, int], column: str = "choice") -> Choices:
     """The answers of a column as arrays."""
     tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
     start = tenures.start
     likely = np.array([-1 if row["likely"] is None else row["likely"] for row in rows])
     return Choices(
         tenures,
-        start + np.array([row[name] for row in rows]),
+        start + np.array([row[column] for row in rows]),
         np.where(likely < 0, -1, start + likely),
         np.array([subjects[row["subject"]] for row in rows]),
     )
 
 
-def _deaths(rows: Sequence[Row], subjects: Mapping[str, int]) -> Choices:
+def death_choices(rows: Sequence[Row], subjects: Mapping[str, int]) -> Choices:
     """Whether the true date of death was chosen: known from that day on, before it by chance."""
-    chance = [1 / len(row["holders"]) for row in rows]
+    chances = [1 / len(row["holders"]) for row in rows]
+    days = [day_number(row["died"]) for row in rows]
     tenures = Tenures.of(
         [
-            [
-                [Part(-np.inf, day_number(row["died"]), own), Part(day_number(row["died"]), np.inf, 1.0)],
-                [Part(-np.inf, day_number(row["died"]), 1 - own)],
-            ]
-            for row, own in zip(rows, chance, strict=True)
+            [[Part(-np.inf, day, chance), Part(day, np.inf, 1.0)], [Part(-np.inf, day, 1 - chance)]]
+            for day, chance in zip(days, chances, strict=True)
         ],
-        [[own, 1 - own] for own in chance],
+        [[chance, 1 - chance] for chance in chances],
     )
     wrong = np.array([row["choice"] != 0 for row in rows])
     cluster = np.array([subjects[row["subject"]] for row in rows])
@@ -139,38 +146,38 @@ def _estimates(
     reading: str,
     subjects: Mapping[str, int],
     weights: NDArray[np.float32],
-    method: Method,
+    settings: CutoffSettings,
 ) -> list[Row]:
     """The row of all chains, then, if a date can be told, those of subsets with enough of them.
 
     Of the many subsets of a model without a date, some would have one by chance.
     """
     choices = choices_of(rows, subjects, READINGS[reading])
-    row, whole = _row(choices, among_holders(choices), weights, method)
-    found = [{"subset": "all", "value": "all", "chains": asked, **row}]
+    row, whole = _row(choices, among_holders(choices), weights, settings)
+    estimates = [{"subset": "all", "value": "all", "chains": asked, **row}]
     if whole is None:
-        return found
-    parts = [(subset, value, choices.only(places)) for subset, value, places in _subsets(rows)]
+        return estimates
+    subsets = [(subset, value, choices.only(indices)) for subset, value, indices in _subsets(rows)]
     if reading == "plain":
-        parts += _wordings(rows, subjects)
-    for subset, value, part in parts:
+        subsets += _wordings(rows, subjects)
+    for subset, value, part in subsets:
         if (count := len(part.chosen)) >= LEAST:
-            row, own = _row(part, among_holders(part), weights, method)
+            row, own = _row(part, among_holders(part), weights, settings)
             if own is not None and row["verdict"] == "date":
                 low, high = percentiles(own.draws - whole.draws)
                 row |= {"difference": own.date - whole.date}
                 row |= {"difference_low": float(low), "difference_high": float(high)}
-            found.append({"subset": subset, "value": value, "chains": count, **row})
-    return found
+            estimates.append({"subset": subset, "value": value, "chains": count, **row})
+    return estimates
 
 
 def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """Subset, value and places of its rows: relations, the largest first, and thirds by popularity."""
+    """Subset, value and indices of its rows: relations, the largest first, and thirds by popularity."""
     relations = np.array([row["relation"] for row in rows])
     for relation in sorted(set(relations.tolist()), key=lambda name: (-(relations == name).sum(), name)):
         yield "relation", relation, np.flatnonzero(relations == relation)
-    rated = [place for place, row in enumerate(rows) if row["popularity"] is not None]
-    order = np.array(sorted(rated, key=lambda place: rows[place]["popularity"]), np.int64)
+    rated = [index for index, row in enumerate(rows) if row["popularity"] is not None]
+    order = np.array(sorted(rated, key=lambda index: rows[index]["popularity"]), np.int64)
     for name, part in zip(THIRDS, np.array_split(order, len(THIRDS)), strict=True):
         yield "popularity", name, np.sort(part)
 
@@ -187,26 +194,26 @@ def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tupl
 
 
 def _row(
-    choices: Choices, relabel: Relabel, weights: NDArray[np.float32], method: Method
+    choices: Choices, relabel: Relabel, weights: NDArray[np.float32], settings: CutoffSettings
 ) -> tuple[Row, Estimate | None]:
-    """The columns of an estimate, from `informative` to `p`."""
-    span = method.span
-    rng = np.random.default_rng([method.seed, 1])
-    p = chance_of_no_date(choices, span, relabel, rng, method.permutations)
+    """The columns of an estimate, from `informative` to `p`; no estimate where no date can be told."""
+    span = settings.span
+    rng = np.random.default_rng([settings.seed, 1])
+    p = chance_of_no_date(choices, span, relabel, rng, settings.permutations)
     row: Row = {"informative": len(choices.chosen), "p": p}
     row |= {"first_date": _iso(span.first), "last_date": _iso(span.last)}
     if p > LEVEL:
         return {**row, "verdict": "none"}, None
-    found = estimate(choices, span, weights)
-    row |= {"tau": found.tau, "eps": found.eps, "lam": found.lam}
-    if found.date <= span.first:
-        return {**row, "verdict": "before"}, found
-    if found.date >= span.last:
-        return {**row, "verdict": "after"}, found
-    row |= {"verdict": "date", "date": _iso(found.date)}
-    row["low"] = None if found.low <= span.first else _iso(found.low)
-    row["high"] = None if found.high >= span.last else _iso(math.ceil(found.high))
-    return row, found
+    best = estimate(choices, span, weights)
+    row |= {"tau": best.tau, "eps": best.eps, "lam": best.lam}
+    if best.date <= span.first:
+        return {**row, "verdict": "before"}, best
+    if best.date >= span.last:
+        return {**row, "verdict": "after"}, best
+    row |= {"verdict": "date", "date": _iso(best.date)}
+    row["low"] = None if best.low <= span.first else _iso(best.low)
+    row["high"] = None if best.high >= span.last else _iso(math.ceil(best.high))
+    return row, best
 
 
 def _iso(ordinal: float) -> str:
@@ -214,7 +221,7 @@ def _iso(ordinal: float) -> str:
 
 
 class Change(NamedTuple):
-    """One holder after another: the day, and the place of both in the chain."""
+    """One holder after another: the day, and the index of both in the chain."""
 
     day: int
     before: int
@@ -224,46 +231,59 @@ class Change(NamedTuple):
 def changes(row: Row) -> list[Change]:
     """The changes of holder in a chain, each on the first day on which the later one may have held."""
     begun = sorted(
-        (each["first"] or 0, place, each["last"])
-        for place, holder in enumerate(row["holders"])
-        for each in holder["tenures"]
-        if each["share"] == 1
+        (tenure["first"] or 0, index, tenure["last"])
+        for index, holder in enumerate(row["holders"])
+        for tenure in holder["tenures"]
+        if tenure["share"] == 1
     )
     return [
         Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
     ]
 
 
-def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
-    """Rows of QUARTERS without the names of model, way and reading, in the order of time."""
-    seen: list[tuple[str, str, bool, bool]] = []
+class _Compared(NamedTuple):
+    """A change of holder that a model has an opinion about."""
+
+    quarter: str
+    month: str
+    later: bool
+    """Whether the holder after it is preferred."""
+    neutral: bool
+    """Whether it is after the prompts of other subjects."""
+
+
+def _compared(rows: Sequence[Row]) -> Iterator[_Compared]:
     for row in rows:
         # Of a choice alone nothing is known of the others.
-        score = np.array(row["scores"] or [place == row["choice"] for place in range(len(row["holders"]))])
-        neutral = np.array(row["neutral"] if row["neutral"] is not None else np.zeros(len(score)))
-        for change in changes(row):
-            if score[change.after] == score[change.before]:
-                continue
-            year, month = divmod(change.day // 100, 100)
-            quarter, exact = f"{year}-Q{(month + 2) // 3}", f"{year}-{month:02d}"
-            later = score[change.after] > score[change.before]
-            seen.append((quarter, exact, bool(later), bool(neutral[change.after] > neutral[change.before])))
-    months = [exact for _, exact, *_ in seen]
-    monthly = {quarter for quarter, exact, *_ in seen if months.count(exact) >= MONTHLY}
-    seen.sort(key=lambda each: each[1])
+        scores = row["scores"] or [index == row["choice"] for index in range(len(row["holders"]))]
+        neutral = [0.0] * len(scores) if row["neutral"] is None else row["neutral"]
+        for day, before, after in changes(row):
+            if scores[after] != scores[before]:
+                year, month = divmod(day // 100, 100)
+                later, liked = scores[after] > scores[before], neutral[after] > neutral[before]
+                yield _Compared(f"{year}-Q{(month + 2) // 3}", f"{year}-{month:02d}", later, liked)
+
+
+def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
+    """Rows of QUARTERS without the names of model, way and reading, in the order of time."""
+    compared = sorted(_compared(rows), key=lambda change: change.month)
+    months = Counter(change.month for change in compared)
+    monthly = {change.quarter for change in compared if months[change.month] >= MONTHLY}
     tested: list[Row] = []
-    for period, changed in groupby(seen, lambda each: each[1] if each[0] in monthly else each[0]):
-        pairs = [each[2:] for each in changed]
-        later = sum(own for own, _ in pairs)
-        expected, for_it, either = 0.5, later, len(pairs)
+    for period, group in groupby(
+        compared, lambda change: change.month if change.quarter in monthly else change.quarter
+    ):
+        own = list(group)
+        later = sum(change.later for change in own)
+        expected, successes, trials = 0.5, later, len(own)
         if reading == "calibrated":
             # Only chains in which the neutral prompts prefer the other holder say something, as in McNemar's.
-            expected = sum(likely for _, likely in pairs) / len(pairs)
-            for_it = sum(own and not likely for own, likely in pairs)
-            either = sum(own != likely for own, likely in pairs)
-        p = binomtest(for_it, either, alternative="greater").pvalue if either else 1.0
+            expected = sum(change.neutral for change in own) / len(own)
+            successes = sum(change.later and not change.neutral for change in own)
+            trials = sum(change.later != change.neutral for change in own)
+        p = binomtest(successes, trials, alternative="greater").pvalue if trials else 1.0
         tested.append(
-            {"period": period, "changes": len(pairs), "later": later, "expected": expected, "p": float(p)}
+            {"period": period, "changes": len(own), "later": later, "expected": expected, "p": float(p)}
         )
     for row, above in zip(tested, holm([row["p"] for row in tested]), strict=True):
         yield {**row, "above": above}
@@ -272,11 +292,18 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
 def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
     """Which hypotheses are refused at a family-wise level, by Holm's step-down procedure."""
     refused = [False] * len(values)
-    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
-        if values[place] > level / (len(values) - rank):
+    for rank, index in enumerate(sorted(range(len(values)), key=lambda index: values[index])):
+        if values[index] > level / (len(values) - rank):
             break
-        refused[place] = True
+        refused[index] = True
     return refused
+
+
+def maker_of(model: str) -> str:
+    """The maker's own date, by the longest beginning of the name in makers.tsv; "" if none is known."""
+    makers = [fields for _, fields in rows_of(CUTOFF_MAKERS, ("name", "date", "source"))]
+    known = {name: date for name, date, _ in makers if model.startswith(name)}
+    return known[max(known, key=len)] if known else ""
 
 
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:
@@ -287,12 +314,12 @@ def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     """
     table = pq.read_table(path)
     if table.schema.names != TABLE.names:
-        raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `answer dates`")
+        raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `cutoff dates`")
     readings: dict[str, dict[str, Row]] = {"plain": {}, "calibrated": {}}
     for row in sorted(table.to_pylist(), key=lambda row: row["way"] == "written"):
         if row["subset"] == "all" and row["reading"] in readings:
             readings[row["reading"]].setdefault(row["model"], row)
-    found = {}
+    cutoffs = {}
     for model, row in readings["plain"].items():
         if model in readings["calibrated"] and disagree(row, readings["calibrated"][model]):
             print(
@@ -301,15 +328,15 @@ def cutoffs_of(path: Path) -> dict[str, Cutoff]:
                 file=sys.stderr,
             )
         elif cutoff := cutoff_of(row):
-            found[model] = cutoff
-    return found
+            cutoffs[model] = cutoff
+    return cutoffs
 
 
-def disagree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def disagree(plain: Mapping[str, Any], calibrated: Mapping[str, Any]) -> bool:
     """Whether two readings of the same model have dates whose intervals do not meet."""
-    if "none" in (one["verdict"], other["verdict"]):
+    if "none" in (plain["verdict"], calibrated["verdict"]):
         return False
-    (low, high), (least, greatest) = map(_bounds, (one, other))
+    (low, high), (least, greatest) = map(_bounds, (plain, calibrated))
     return low > greatest or least > high
 
 

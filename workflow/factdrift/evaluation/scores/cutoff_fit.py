@@ -86,19 +86,19 @@ def estimate(choices: Choices, span: Span, weights: NDArray[np.float32]) -> Esti
     `weights` [draws, subjects]: how often each draw has each subject.
     """
     coarse = _weekly(span)
-    found = _likelihoods(choices, coarse, _table(choices.tenures, span))
-    fine = _finer(coarse, found, span)
+    logs = _likelihoods(choices, coarse, _table(choices.tenures, span))
+    fine = _finer(coarse, logs, span)
     known = choices.tenures.chances(fine.dates, fine.spreads)
-    found = _likelihoods(choices, fine, known)
-    mix, point = np.unravel_index(found.argmax(), found.shape)
-    dates, place = np.unique(fine.dates, return_inverse=True)
+    logs = _likelihoods(choices, fine, known)
+    mix, point = np.unravel_index(logs.argmax(), logs.shape)
+    dates, column = np.unique(fine.dates, return_inverse=True)
     profile = np.full(len(dates), -np.inf)
-    np.maximum.at(profile, place, found.max(0))
+    np.maximum.at(profile, column, logs.max(0))
     date = _on_plateau(profile[None], dates, span, 0.5)[0]
     tau = float(fine.spreads[point])
     eps, lam = _mixture(choices, date, tau, fine.mixes[mix])
-    gain = float(found[mix, point] - _nothing(choices)[0])
-    draws = _draws(choices, fine, known, found, weights, span)
+    gain = float(logs[mix, point] - _nothing(choices)[0])
+    draws = _draws(choices, fine, known, logs, weights, span)
     low, high = np.quantile(draws, COVERED, method="nearest") if len(draws) else (date, date)
     return Estimate(float(date), float(low), float(high), tau, eps, lam, gain, draws)
 
@@ -121,14 +121,14 @@ def _weekly(span: Span) -> _Grid:
     return _Grid(np.concatenate(dates), np.concatenate(spreads), tuple(product(EPS, LAM)))
 
 
-def _finer(coarse: _Grid, found: NDArray[np.float64], span: Span) -> _Grid:
+def _finer(coarse: _Grid, logs: NDArray[np.float64], span: Span) -> _Grid:
     """The points around those of the coarse grid that may win, with all days near a sharp best date.
 
     Of spreads below two weeks all.
     """
-    best = found.max() - KEPT
-    kept = np.flatnonzero(found.max(0) >= best)
-    top = int(found.max(0).argmax())
+    best = logs.max() - KEPT
+    kept = np.flatnonzero(logs.max(0) >= best)
+    top = int(logs.max(0).argmax())
     near, spreads = coarse.dates[kept], coarse.spreads[kept]
     first, last = max(near.min() - WEEK, span.first), min(near.max() + WEEK, span.last)
     step = max(1, round((last - first) / DATES))
@@ -138,7 +138,7 @@ def _finer(coarse: _Grid, found: NDArray[np.float64], span: Span) -> _Grid:
     dates = np.unique(dates[(dates >= first) & (dates <= last)])
     chosen = _around(FINE_SPREADS, SPREADS, spreads if spreads.min() > SPREADS[2] else np.append(spreads, 1))
     chosen = chosen[:: -(-len(chosen) // TAUS)]
-    mixes = np.array(coarse.mixes)[found.max(1) >= best]
+    mixes = np.array(coarse.mixes)[logs.max(1) >= best]
     mixed = (_around(np.array(FINE_EPS), EPS, mixes[:, 0]), _around(np.array(FINE_LAM), LAM, mixes[:, 1]))
     pairs = np.array(list(product(dates, chosen)))
     return _Grid(pairs[:, 0], pairs[:, 1], tuple((float(eps), float(lam)) for eps, lam in product(*mixed)))
@@ -158,31 +158,31 @@ def _likelihoods(choices: Choices, grid: _Grid, table: NDArray[np.float32]) -> N
     points."""
     known = table[choices.chosen]
     block = -(-len(known) // TOGETHER)
-    found = np.empty((len(grid.mixes), known.shape[1]))
-    for place, (eps, lam) in enumerate(grid.mixes):
+    logs = np.empty((len(grid.mixes), known.shape[1]))
+    for mix, (eps, lam) in enumerate(grid.mixes):
         chances = np.float32(1 - eps) * known
         chances += _otherwise(choices, eps, lam)[:, None]
         np.maximum(chances, np.float32(LEAST), out=chances)
         for at in range(block, len(known), block):
             chances[: len(chances[at : at + block])] *= chances[at : at + block]
-        found[place] = np.log(chances[:block]).sum(0, dtype=np.float64)
-    return found
+        logs[mix] = np.log(chances[:block]).sum(0, dtype=np.float64)
+    return logs
 
 
 def _otherwise(choices: Choices, eps: float, lam: float) -> NDArray[np.float32]:
     """[chains] eps * q of the answers."""
-    said: NDArray[np.float32] = (eps * ((1 - lam) * choices.even + lam * choices.preferred)).astype(
+    chances: NDArray[np.float32] = (eps * ((1 - lam) * choices.even + lam * choices.preferred)).astype(
         np.float32
     )
-    return said
+    return chances
 
 
 def _nothing(choices: Choices) -> tuple[float, float]:
     """The greatest logarithm of the likelihood of answers that say nothing about time, and its lam."""
     lams = np.linspace(0, 1, 101)[:, None]
     chances = np.maximum((1 - lams) * choices.even + lams * choices.preferred, LEAST)
-    found = np.log(chances).sum(1)
-    return float(found.max()), float(lams[found.argmax(), 0])
+    logs = np.log(chances).sum(1)
+    return float(logs.max()), float(lams[logs.argmax(), 0])
 
 
 def _mixture(choices: Choices, date: float, tau: float, begin: tuple[float, float]) -> tuple[float, float]:
@@ -194,28 +194,28 @@ def _mixture(choices: Choices, date: float, tau: float, begin: tuple[float, floa
         said = (1 - eps) * known + eps * ((1 - lam) * choices.even + lam * choices.preferred)
         return -float(np.log(np.maximum(said, TINY)).sum())
 
-    found = minimize(loss, begin, method="Nelder-Mead", bounds=[(0, 1), (0, 1)], options={"xatol": 1e-3})
-    return float(found.x[0]), float(found.x[1])
+    best = minimize(loss, begin, method="Nelder-Mead", bounds=[(0, 1), (0, 1)], options={"xatol": 1e-3})
+    return float(best.x[0]), float(best.x[1])
 
 
 def _draws(
     choices: Choices,
     grid: _Grid,
     table: NDArray[np.float32],
-    found: NDArray[np.float64],
+    likelihoods: NDArray[np.float64],
     weights: NDArray[np.float32],
     span: Span,
 ) -> NDArray[np.float64]:
     """The most likely date of each draw; of dates that cannot be told apart, one at random."""
-    flat = found.ravel()
+    flat = likelihoods.ravel()
     near = np.flatnonzero(flat >= flat.max() - DRAWN)
     if len(near) > POINTS:
         near = near[np.argsort(-flat[near], kind="stable")[:POINTS]]
-    mixes, points = np.divmod(near, found.shape[1])
+    mixes, points = np.divmod(near, likelihoods.shape[1])
     order = np.argsort(choices.cluster, kind="stable")
     subjects, starts = np.unique(choices.cluster[order], return_index=True)
     known = table[choices.chosen]
-    dates, place = np.unique(grid.dates, return_inverse=True)
+    dates, column = np.unique(grid.dates, return_inverse=True)
     profile = np.full((len(weights), len(dates)), -np.inf, np.float32)
     own = weights[:, subjects]
     for mix in np.unique(mixes):
@@ -226,7 +226,7 @@ def _draws(
         score = own @ np.add.reduceat(logs, starts, axis=0)
         for tau in np.unique(grid.spreads[mine]):
             columns = np.flatnonzero(grid.spreads[mine] == tau)
-            at = place[mine[columns]]
+            at = column[mine[columns]]
             profile[:, at] = np.maximum(profile[:, at], score[:, columns])
     rng = np.random.default_rng(len(weights))
     return _on_plateau(profile, dates, span, rng.random(len(weights)))
@@ -240,14 +240,14 @@ def _on_plateau(
     It is an end of the stream if that is one of them; else the one nearest to `where` of the way from the
     first to the last of them.
     """
-    found = np.empty(len(profile))
+    best = np.empty(len(profile))
     for row, (own, share) in enumerate(zip(profile, np.broadcast_to(where, len(profile)), strict=True)):
         near = dates[own >= own.max() - PLATEAU]
         if near[0] <= span.first or near[-1] >= span.last:
-            found[row] = near[0] if near[0] <= span.first else near[-1]
+            best[row] = near[0] if near[0] <= span.first else near[-1]
         else:
-            found[row] = near[np.abs(near - near[0] - share * (near[-1] - near[0])).argmin()]
-    return found
+            best[row] = near[np.abs(near - near[0] - share * (near[-1] - near[0])).argmin()]
+    return best
 
 
 Relabel = Callable[[np.random.Generator], Ints]
@@ -303,7 +303,7 @@ def chance_of_no_date(
 
 def draw_subjects(subjects: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """[draws, subjects] how often each draw of as many subjects, with replacement, has each of them."""
-    found = np.zeros((draws, subjects), np.float32)
-    for row in found:
+    counts = np.zeros((draws, subjects), np.float32)
+    for row in counts:
         row += np.bincount(rng.integers(0, subjects, subjects), minlength=subjects)
-    return found
+    return counts

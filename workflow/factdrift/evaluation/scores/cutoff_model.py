@@ -53,13 +53,13 @@ class Tenures:
 
     @classmethod
     def of(cls, chains: Sequence[Sequence[Sequence[Part]]], even: Sequence[Sequence[float]] = ()) -> Tenures:
-        """Tenures of each holder of each chain; `even` is 1 / (number of holders) unless it is given."""
-        given = even or [[1 / len(holders)] * len(holders) for holders in chains]
+        """Tenures of each holder of each chain; `even` is 1 / (number of holders) by default."""
+        shares = even or [[1 / len(holders)] * len(holders) for holders in chains]
         flat = [own for holders in chains for own in holders]
         parts = np.array([part for own in flat for part in own], np.float64).reshape(-1, 3)
         return cls(
             np.repeat(np.arange(len(chains)), [len(holders) for holders in chains]),
-            np.concatenate([np.asarray(each, np.float64) for each in given]),
+            np.concatenate([np.asarray(own, np.float64) for own in shares]),
             np.repeat(np.arange(len(flat)), [len(own) for own in flat]),
             *(parts[:, column] for column in range(3)),
         )
@@ -89,16 +89,16 @@ class Tenures:
 
     def chances(self, dates: Floats, spreads: Floats) -> NDArray[np.float32]:
         """[holders, points] the share of each holder in its chain at points of T and tau, given knowledge."""
-        found = np.empty((len(self.chain), len(dates)), np.float32)
+        shares = np.empty((len(self.chain), len(dates)), np.float32)
         step = max(1, 2_000_000 // len(self.holder))
         for at in range(0, len(dates), step):
             here = slice(at, at + step)
-            found[:, here] = self._chances(dates[here], spreads[here])
-        return found
+            shares[:, here] = self._chances(dates[here], spreads[here])
+        return shares
 
     def _chances(self, dates: Floats, spreads: Floats) -> Floats:
-        days, places = np.unique([self.begin, self.end], return_inverse=True)
-        begin, end = places.reshape(2, -1)
+        days, columns = np.unique([self.begin, self.end], return_inverse=True)
+        begin, end = columns.reshape(2, -1)
         x = (days[:, None] - dates) / spreads
         before, after = expit(x), expit(-x)
         # After T the difference of two small numbers, where that of F would be one of two ones.
@@ -115,8 +115,8 @@ class Tenures:
             logs = np.logaddexp.reduceat(logs, owners[own] - mine[0], axis=0)
             mass[own, points] = np.exp(logs - logs.max(0))
             whole[chain, points] = mass[own, points].sum(0)
-        found: Floats = mass / whole[self.chain]
-        return found
+        shares: Floats = mass / whole[self.chain]
+        return shares
 
 
 def _log_mass(low: Floats, high: Floats, share: Floats) -> Floats:
@@ -125,19 +125,19 @@ def _log_mass(low: Floats, high: Floats, share: Floats) -> Floats:
     low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
     upper, lower = -np.logaddexp(0, -high), -np.logaddexp(0, -low)
     with np.errstate(divide="ignore"):
-        found: Floats = upper + np.log1p(-np.exp(lower - upper)) + np.log(share)
-    return found
+        logs: Floats = upper + np.log1p(-np.exp(lower - upper)) + np.log(share)
+    return logs
 
 
 def parts(tenures: Sequence[dict[str, float | None]]) -> list[Part]:
     """The tenures of a row of CHAINS."""
     return [
         Part(
-            -np.inf if each["first"] is None else day_number(int(each["first"])),
-            np.inf if each["last"] is None else day_number(int(each["last"])) + 1,
-            float(each["share"] or 0),
+            -np.inf if tenure["first"] is None else day_number(int(tenure["first"])),
+            np.inf if tenure["last"] is None else day_number(int(tenure["last"])) + 1,
+            float(tenure["share"] or 0),
         )
-        for each in tenures
+        for tenure in tenures
     ]
 
 

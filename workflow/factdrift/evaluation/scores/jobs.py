@@ -13,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import Asks, Recall
+from factdrift.evaluation.probing import OfQuestions, Recall
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -211,7 +211,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
     cutoffs: Annotated[
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
-    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
+    dates: Annotated[Paths, "of `cutoff dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
     strict: Annotated[bool, Key("strict")]
     draws: Annotated[int, Key("answer.draws")]
     seed: Annotated[int, Key("seed")]
@@ -318,7 +318,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
             raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
 
 
-class JudgeRequests(Asks, command="answer judge-requests", implied_inputs="reads"):
+class JudgeRequests(OfQuestions, command="answer judge-requests", implied_inputs="reads"):
     """Write what a chat model is asked about written answers: its verdict."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]

@@ -18,7 +18,7 @@ from factdrift.evaluation.adapters import about, write_adapter, write_model
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Prepared
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.plan import Asked
+from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
@@ -151,7 +151,7 @@ def _chances(session: Session, model_edited: EditedModel, questions: Sequence[Qu
     """The geometric mean of the probabilities of each object's tokens, or why they cannot be aligned."""
     edits = [question.edit for question in questions]
     asked = [
-        Asked(question, before=before, owner=model_edited.owner(question.edit))
+        PlannedQuestion(question, before=before, owner=model_edited.owner(question.edit))
         for question, before in zip(questions, model_edited.before(questions, edits), strict=True)
     ]
     for row in likelihoods(session, asked, model_edited.made.changes):

@@ -5,7 +5,7 @@ through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and 
 Imports torch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,6 +126,10 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     return weights, in_all
 
 
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
+
+
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
     loaded = Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
@@ -142,15 +146,16 @@ def _size(count: int) -> str:
 
 
 def family_table() -> str:
-    """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
+    """Markdown: the families of families.yaml, those together that the same methods cannot edit."""
     torch.set_num_threads(1)
     methods = [name for name, record in records().items() if record.changes != "nothing"]
-    rows = [["family", *methods], ["---"] * (len(methods) + 1)]
+    families: dict[str, list[str]] = {}
     for family, entry in read_families().items():
         spec = tiny_model(family).spec
-        able = ["yes" if editable(spec, method) else "no" for method in methods]
-        rows.append([f"{entry['title']} (`{family}`)", *able])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        refused = ", ".join(method for method in methods if not editable(spec, method))
+        families.setdefault(refused or "-", []).append(f"{entry['title']} (`{family}`)")
+    rows = [["; ".join(titles), refused] for refused, titles in families.items()]
+    return _markdown(["families", "cannot be edited by"], rows)
 
 
 def editable(spec: ModelSpec, method: str) -> list[int]:

@@ -17,6 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.tools.written_questions import WrittenQuestions
 
 QUESTIONS = schema_of("id prompt: string, choices: [string], answer: int32")
@@ -67,6 +68,10 @@ def shares(doc, verdict):
 '''
 
 
+Group = tuple[str, str, Sequence[Question]]
+"""The group of a task, the end of its name, and its questions."""
+
+
 class Task(NamedTuple):
     """One task of the harness: its name, the group that averages it, and the table of its documents."""
 
@@ -77,12 +82,12 @@ class Task(NamedTuple):
     """How a document is asked, as the harness's file says it."""
 
 
-def question_tasks(asked: Iterable[WrittenQuestions], prompt: str) -> Iterator[Task]:
-    """Tasks of questions with options, asked as by `evaluate` in the way `loglik`.
+def question_tasks(groups: Iterable[WrittenQuestions | Group], prompt: str) -> Iterator[Task]:
+    """Tasks of questions with a right option, asked as by `evaluate` in the way `loglik`.
 
     `prompt`: the configuration's `answer.prompts.loglik`.
     """
-    for group, kind, questions, *_ in asked:
+    for group, kind, questions, *_ in groups:
         docs = [
             {
                 "id": question.id,
@@ -144,7 +149,7 @@ def write_tasks(tasks: Sequence[Task], output: Path) -> None:
     Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
     """
     if not tasks:
-        raise InputError("no task to write; give --questions or --edits")
+        raise InputError("no task to write; give --questions, --edits or --chains")
     names = Counter(task.name for task in tasks)
     if twice := sorted(name for name, number in names.items() if number > 1):
         raise InputError(f"two tasks are called {twice[0]}; give the tables different names")

@@ -17,7 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.record import UNEDITED
-from factdrift.evaluation.probing import Adjusted, RunsMethod
+from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
@@ -276,7 +276,7 @@ class Probe(RunsModel, command="edit probe"):
         probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
-class Tune(RunsModel, Adjusted, command="edit tune"):
+class Tune(RunsModel, OfMethodValues, command="edit tune"):
     """Search hyper-parameters for a model on held-out updates."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -337,12 +337,19 @@ class _Exported(Job):
 class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
     """Write tasks for EleutherAI's lm-evaluation-harness."""
 
+    chains: Annotated[
+        Path | None, "of `cutoff chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
+    ] = None
+
     def run(self) -> str:
         from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools import harness
 
         written = list(self.written())
-        tasks = list(harness.question_tasks(written, self.prompt))
+        groups: list[WrittenQuestions | harness.Group] = list(written)
+        if self.chains is not None:
+            groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
+        tasks = list(harness.question_tasks(groups, self.prompt))
         if self.edits is not None:
             tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
         tasks += harness.written_tasks(written, self.tokens)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict import judge
@@ -11,16 +10,16 @@ from factdrift.verdict.matching import contains, exact_match
 from factdrift.words.reasoning import answer_of
 
 
-def judged(asked: Asked, way: Way, **answer: Any) -> Row:
+def answer_row(question: Question, way: Way, **answer: Any) -> Row:
     """A row of ANSWERS, as far as a way knows it: `correct` by `parsed`, unless there is no answer.
 
     A model whose output is not finite was asked and gave no answer, which is wrong. In writing `correct` is
     the verdict's.
     """
-    row: Row = {"question": asked.question.id, "role": asked.question.role, "way": way, **answer}
-    chosen = asked.question.answer is not None and way != "written"
-    if chosen and row.get("reason") in (None, NOT_FINITE):
-        row["correct"] = row.get("parsed") == asked.question.answer
+    row: Row = {"question": question.id, "role": question.role, "way": way, **answer}
+    has_right = question.answer is not None and way != "written"
+    if has_right and row.get("reason") in (None, NOT_FINITE):
+        row["correct"] = row.get("parsed") == question.answer
     return row
 
 
@@ -31,7 +30,7 @@ def verdict(question: Question, output: str, prompt: str) -> Row:
     """
     if not question.accepted:
         return {}
-    found = judge.judged(
+    judgement = judge.judged(
         judge.Case(
             output,
             question.accepted,
@@ -42,9 +41,9 @@ def verdict(question: Question, output: str, prompt: str) -> Row:
         )
     )
     return {
-        "verdict": found.verdict,
-        "named": list(found.named),
-        "rule": found.reason,
+        "verdict": judgement.verdict,
+        "named": list(judgement.named),
+        "rule": judgement.reason,
         "exact": [match(answer_of(output), question.accepted) for match in (exact_match, contains)],
-        "correct": found.verdict == "correct",
+        "correct": judgement.verdict == "correct",
     }

@@ -6,19 +6,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.plan import Asked
+from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.ways.asked import judged
+from factdrift.evaluation.ways.asked import answer_row
 from factdrift.evaluation.ways.written import cloze
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
+from factdrift.models.options import score_options
 from factdrift.models.scoring import score
 from factdrift.models.writing import Generation
 
 
-def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+def likelihoods(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) -> Iterator[Row]:
     """Log-probabilities of all targets after the prompt; of alternatives the likeliest one is the answer.
 
     Of equally likely ones it is the first. A question is not asked if one of its targets cannot be aligned,
@@ -27,49 +28,60 @@ def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> I
     sentences: list[Sentence] = []
     owners: list[int] = []
     reasons: dict[int, str] = {}
-    for place, each in enumerate(asked):
-        prompt, before = cloze(session, each)
+    for index, planned in enumerate(asked):
+        prompt, before = cloze(session, planned)
         try:
-            aligned = [session.sentence(prompt, target, before) for target in each.question.targets]
+            aligned = [session.sentence(prompt, target, before) for target in planned.question.targets]
         except AlignmentError as error:
-            reasons[place] = error.reason
+            reasons[index] = error.reason
             continue
         if max(len(sentence.ids) for sentence in aligned) > session.loaded.spec.positions:
-            reasons[place] = "too_long"
+            reasons[index] = "too_long"
             continue
         sentences += aligned
-        owners += [each.owner] * len(aligned)
-    scores = score(session.loaded, sentences, changes, owners, session.budget)
-    rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.exact.tolist(), strict=True)
-    for place, each in enumerate(asked):
-        if place in reasons:
-            yield judged(each, "loglik", reason=reasons[place])
+        owners += [planned.owner] * len(aligned)
+    exact: Sequence[bool | None] = [None] * len(sentences)
+    if changes or any(planned.question.exact for planned in asked):
+        scores = score(session.loaded, sentences, changes, owners, session.budget)
+        means, exact = scores.logprob, scores.exact.tolist()
+    else:
+        means = score_options(session.loaded, sentences, session.budget)
+    tokens = [len(sentence.ids) - sentence.target for sentence in sentences]
+    rows = zip(means.tolist(), tokens, exact, strict=True)
+    for index, planned in enumerate(asked):
+        question = planned.question
+        if index in reasons:
+            yield answer_row(question, "loglik", reason=reasons[index])
             continue
-        logprobs, tokens, exact = zip(*(next(rows) for _ in each.question.targets), strict=True)
+        logprobs, counts, completed = zip(*(next(rows) for _ in question.targets), strict=True)
+        row: Row = {"tokens": counts, "exact": None if None in completed else completed}
         if not all(map(math.isfinite, logprobs)):
             # Such a model gives the objects no probability, and writes none of them.
-            yield judged(each, "loglik", tokens=tokens, exact=[False] * len(tokens), reason=NOT_FINITE)
+            row["exact"] = [False] * len(counts)
+            yield answer_row(question, "loglik", **row, reason=NOT_FINITE)
             continue
         whole = np.array(logprobs)
         if session.settings.answer_normalise == "sum":
-            whole = whole * tokens
-        likeliest = int(whole.argmax()) if each.question.answer is not None else None
-        yield judged(each, "loglik", logprobs=logprobs, tokens=tokens, exact=exact, parsed=likeliest)
+            whole = whole * counts
+        likeliest = int(whole.argmax()) if question.answer is not None else None
+        yield answer_row(question, "loglik", logprobs=logprobs, **row, parsed=likeliest)
 
 
-def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+def letters(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) -> Iterator[Row]:
     """What the model writes greedily after the prompt, and the option whose letter it chooses."""
     tokens = session.settings.answer_tokens
     begun: dict[int, Generation] = {}
-    for place, each in enumerate(asked):
-        prompt = filled(session.settings.answer_prompts_letter, each.question, each.before.strip())
+    for index, planned in enumerate(asked):
+        form = planned.question.form or session.settings.answer_prompts_letter
+        prompt = filled(form, planned.question, planned.before.strip())
         ids = session.turn(prompt) or session.sentence(prompt).ids
         if len(ids) + tokens <= session.loaded.spec.positions:
-            begun[place] = Generation(ids, tokens, each.owner, session.ends)
+            begun[index] = Generation(ids, tokens, planned.owner, session.ends)
     written = dict(zip(begun, session.written(list(begun.values()), changes), strict=True))
-    for place, each in enumerate(asked):
-        if place in written:
-            output = session.text(written[place])
-            yield judged(each, "letter", output=output, parsed=chosen(output, each.question.targets))
+    for index, planned in enumerate(asked):
+        if index in written:
+            output = session.text(written[index])
+            parsed = chosen(output, planned.question.targets)
+            yield answer_row(planned.question, "letter", output=output, parsed=parsed)
         else:
-            yield judged(each, "letter", reason="too_long")
+            yield answer_row(planned.question, "letter", reason="too_long")

@@ -9,10 +9,11 @@ from nltk.tokenize import RegexpTokenizer
 from nltk.util import ngrams
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.plan import Asked
+from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.session import SHOWN, Session
-from factdrift.evaluation.ways.asked import judged, verdict
+from factdrift.evaluation.ways.asked import answer_row, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
 from factdrift.models.writing import Generation
@@ -29,29 +30,34 @@ class _Prompt(NamedTuple):
     """Whether the end of a line ends the answer: in plain text."""
 
 
-def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+def ask(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) -> Iterator[Row]:
     """What is written greedily up to the end of the text, turn or line, with its verdict by rule.
 
     Long questions have the entropy of a continuation of their cloze that goes on behind every end.
     """
-    prompts = [_prompt(session, each) for each in asked]
-    endings = [session.ends | (session.line_ends if each.lines else frozenset()) for each in prompts]
+    prompts = [_prompt(session, planned) for planned in asked]
     begun = [
-        Generation(prompt.ids, session.settings.written_tokens, each.owner, stops)
-        for each, prompt, stops in zip(asked, prompts, endings, strict=True)
+        Generation(
+            prompt.ids,
+            session.settings.written_tokens,
+            planned.owner,
+            session.ends | (session.line_ends if prompt.lines else frozenset()),
+        )
+        for planned, prompt in zip(asked, prompts, strict=True)
     ]
     long = _long(session, asked)
     written = session.written([*begun, *long.values()], changes)
     texts = dict(zip(long, written[len(begun) :], strict=True))
-    for place, (each, prompt) in enumerate(zip(asked, prompts, strict=True)):
-        tokens = written[place]
+    for index, (planned, prompt) in enumerate(zip(asked, prompts, strict=True)):
+        question, tokens = planned.question, written[index]
         if not tokens and len(prompt.ids) >= session.loaded.spec.positions:
-            yield judged(each, "written", reason="too_long")
+            yield answer_row(question, "written", reason="too_long")
             continue
         output, stop = _read(session, tokens, prompt.lines)
-        row = judged(each, "written", output=output, stop=stop, **verdict(each.question, output, prompt.text))
-        if place in texts:
-            row["entropy"] = fluency(session.text(texts[place]))
+        judgement = verdict(question, output, prompt.text)
+        row = answer_row(question, "written", output=output, stop=stop, **judgement)
+        if index in texts:
+            row["entropy"] = fluency(session.text(texts[index]))
         yield row
 
 
@@ -81,50 +87,50 @@ def _read(session: Session, tokens: Sequence[int], lines: bool) -> tuple[str, st
     return text, "end" if ended else "length"
 
 
-def _prompt(session: Session, asked: Asked) -> _Prompt:
+def _prompt(session: Session, planned: PlannedQuestion) -> _Prompt:
     """A turn of the chat template, if the tokenizer has one; else the cloze, or examples and the question."""
-    question, settings = asked.question, session.settings
-    if turn := session.turn(turn_of(question, asked.before.strip(), settings.written_instruction)):
+    question, settings, before = planned.question, session.settings, planned.before.strip()
+    if turn := session.turn(turn_of(question, before, settings.written_instruction)):
         return _Prompt(turn, question.words, False)
     if settings.written_shots and question.words:
-        text = shots_before(question) + filled(SHOT, question, asked.before.strip())
+        text = shots_before(question) + filled(SHOT, question, before)
         return _Prompt(list(session.sentence(text).ids), question.words, True)
-    text, before = cloze(session, asked)
-    return _Prompt(list(session.sentence(text, context=before).ids), text, True)
+    text, context = cloze(session, planned)
+    return _Prompt(list(session.sentence(text, context=context).ids), text, True)
 
 
-def cloze(session: Session, asked: Asked) -> tuple[str, str]:
+def cloze(session: Session, planned: PlannedQuestion) -> tuple[str, str]:
     """The text that the model continues, and what stands before it as it is."""
-    question = asked.question
+    question = planned.question
     if question.prompt:
-        return question.prompt, asked.before
-    return filled(session.settings.answer_prompts_loglik, question, asked.before.strip()), ""
+        return question.prompt, planned.before
+    return filled(session.settings.answer_prompts_loglik, question, planned.before.strip()), ""
 
 
-def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Generation]:
-    """The continuations whose fluency is measured, by the places of their questions."""
-    clozes = {place: cloze(session, each) for place, each in enumerate(asked) if each.question.long}
+def _long(session: Session, asked: Sequence[PlannedQuestion]) -> dict[int, Generation]:
+    """The continuations whose fluency is measured, by the indices of their questions.
+
+    Each is as long as that of the longest object about the same edit needs, in tokens.
+    """
+    long = {index: planned for index, planned in enumerate(asked) if planned.question.long}
     longest: dict[str, int] = {}
-    for each in asked if clozes else ():
-        about = each.question.edit or each.question.id
-        longest[about] = max(longest.get(about, 0), _longest(session, each, cloze(session, each)[0]))
-    return {
-        place: Generation(
-            session.sentence(text, context=before).ids,
-            max(
-                session.room(text),
-                longest[asked[place].question.edit or asked[place].question.id] + SHOWN,
-            ),
-            asked[place].owner,
-        )
-        for place, (text, before) in clozes.items()
-    }
+    for planned in asked if long else ():
+        length = _longest(session, planned.question, cloze(session, planned)[0])
+        about = planned.question.edit or planned.question.id
+        longest[about] = max(longest.get(about, 0), length)
+    continuations = {}
+    for index, planned in long.items():
+        text, before = cloze(session, planned)
+        tokens = longest[planned.question.edit or planned.question.id] + SHOWN
+        ids = session.sentence(text, context=before).ids
+        continuations[index] = Generation(ids, max(session.room(text), tokens), planned.owner)
+    return continuations
 
 
-def _longest(session: Session, asked: Asked, text: str) -> int:
+def _longest(session: Session, question: Question, text: str) -> int:
     """Number of tokens of the longest object that is asked about; 0 if none can be aligned."""
     lengths = [0]
-    for target in asked.question.targets or asked.question.accepted:
+    for target in question.targets or question.accepted:
         try:
             sentence = session.sentence(text, target)
         except AlignmentError:

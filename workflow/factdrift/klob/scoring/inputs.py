@@ -14,13 +14,14 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Meta, Struct, structs
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.klob.schemas import SUBTASKS
+from factdrift.klob.schemas import SUBTASK, SUBTASKS
 
 Granularity = Literal["weight", "neuron", "column", "head", "module", "layer"]
 GRANULARITIES = get_args(Granularity)
@@ -58,22 +59,28 @@ class Examples(NamedTuple):
 
 def read_examples(folder: Path) -> dict[str, Examples]:
     """The examples of each subtask; InputError if a table (SUBTASK) is missing or of another subtask."""
-    return {subtask: _read(folder / f"klob_{subtask}.parquet", subtask) for subtask in SUBTASKS}
+    columns = ["example_id", "subtask", "s", "p1", "o1", "p2", "sentences"]
+    return {
+        subtask: of_rows(read_subtask(folder, subtask, columns).to_pylist(), subtask) for subtask in SUBTASKS
+    }
 
 
-def _read(path: Path, subtask: str) -> Examples:
+def read_subtask(folder: Path, subtask: str, columns: Sequence[str] = SUBTASK.names) -> pa.Table:
+    """Columns of the table of a subtask; InputError if it is missing, lacks one, or is of another subtask."""
+    path = folder / f"klob_{subtask}.parquet"
     if not path.is_file():
         raise InputError(f"{path} is missing; build it (snakemake results/klob_{subtask}.parquet)")
-    columns = ["example_id", "subtask", "s", "p1", "o1", "p2", "sentences"]
     try:
-        rows = pq.read_table(path, columns=columns).to_pylist()
+        if lacking := set(columns) - set(pq.read_schema(path).names):
+            raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+        table = pq.read_table(path, columns=list(columns))
     except (KeyError, OSError, ValueError) as error:
         raise InputError(f"{path}: no table of KLoB examples: {error}") from None
-    if any(row["subtask"] != subtask for row in rows):
+    if set(table["subtask"].to_pylist()) - {subtask}:
         raise InputError(
             f"{path}: not all examples are of KLoB-{subtask}; give the folder that a build wrote"
         )
-    return of_rows(rows, subtask)
+    return table
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:

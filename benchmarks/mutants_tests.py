@@ -1,0 +1,274 @@
+"""Runs tests of a copy of the checkout over and over, each time in a fork of one warm process.
+
+The process has loaded the modules that the tests need, but those of the checkout itself, which differ from
+run to run: so a run costs little more than its tests. `WarmTests` starts the process and asks it; as a
+program, this module is the process.
+"""
+
+import contextlib
+import gc
+import importlib
+import itertools
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, Self
+
+import pytest
+
+PACKAGE = Path("workflow", "factdrift")
+_STARTS_A_PROGRAM = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.exec", "socket.connect"})
+"""Events of Python's audit by which a test starts a process, or asks one that runs."""
+
+
+class KnownTest(NamedTuple):
+    """What a test does on the unchanged checkout."""
+
+    name: str
+    seconds: float
+    entered: frozenset[tuple[str, int]]
+    """The functions that it enters: module, and number of the first line."""
+    starts_programs: bool
+    """What it does in other processes is not seen."""
+
+
+class WarmTests:
+    """The tests of one copy of the checkout."""
+
+    def __init__(self, copy: Path) -> None:
+        self._copy = copy
+        self._process: subprocess.Popen[str] | None = None
+
+    def survey(self, paths: Sequence[str], timeout: float) -> list[KnownTest]:
+        """What each quick test of some files and folders does; ends the program if one of them fails."""
+        answer = self._ask({"survey": list(paths)}, timeout)
+        if answer is None or answer["failed"] or not answer["tests"]:
+            said = "no end" if answer is None else answer["failed"] or "no test"
+            raise SystemExit(f"{' '.join(paths)}: fails without any change, so that it catches none: {said}")
+        self._ask({"load": answer["modules"]}, timeout)
+        return [
+            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["starts_programs"])
+            for name, test in answer["tests"].items()
+        ]
+
+    def failed(self, names: Sequence[str], timeout: float) -> list[str] | None:
+        """The first of some tests that fails, as they are run in this order, if any; None if they do not end
+        in time."""
+        answer = self._ask({"run": list(names)}, timeout)
+        return None if answer is None else list(answer["failed"])
+
+    def close(self) -> None:
+        if self._process is not None:
+            assert self._process.stdin
+            self._process.stdin.close()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, request: Mapping[str, Any], timeout: float) -> Any:
+        if self._process is None:
+            environment = {**os.environ, "PYTHONPATH": str(self._copy / PACKAGE.parent)}
+            environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            line = [sys.executable, str(Path(__file__).resolve())]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            self._process = subprocess.Popen(line, cwd=self._copy, env=environment, **pipes)
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps({**request, "timeout": timeout}) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"the process of the tests ended with {self._process.wait()}")
+        return json.loads(answer)
+
+
+def serve() -> None:
+    """Answers requests, a line of JSON each, until there are no more."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "load" in request:
+            _load(request["load"])
+            answer: Any = {}
+        else:
+            answer = _forked(request)
+        print(json.dumps(answer), flush=True)
+
+
+def _load(modules: Sequence[str]) -> None:
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception:  # a test may have put something else in its place
+            continue
+    gc.collect()
+    gc.freeze()
+
+
+def _forked(request: Mapping[str, Any]) -> Any:
+    """What a child says that runs the tests; None if it does not end in time."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(reader)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        answer = _survey(request["survey"]) if "survey" in request else _run(request)
+        with os.fdopen(writer, "w") as file:
+            json.dump(answer, file)
+        os._exit(0)
+    os.close(writer)
+    parts: list[bytes] = []
+    until = time.monotonic() + request["timeout"]
+    while (left := until - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
+        part = os.read(reader, 1 << 16)
+        if not part:
+            break
+        parts.append(part)
+    os.close(reader)
+    # Servers that a test has left behind end, too.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return json.loads(b"".join(parts)) if left > 0 and parts else None
+
+
+def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    listener = _Order(request["run"])
+    status = _pytest(listener.files, listener, "-x")
+    if status != 0 and not listener.failed:
+        listener.failed.append(f"pytest ended with {status}")
+    return {"failed": listener.failed}
+
+
+def _survey(paths: Sequence[str]) -> Mapping[str, Any]:
+    before = set(sys.modules)
+    listener = _Survey()
+    _pytest(paths, listener)
+    here = str(Path.cwd())
+    modules = [
+        name
+        for name, module in list(sys.modules.items())
+        if name not in before and (file := getattr(module, "__file__", None)) and not file.startswith(here)
+    ]
+    return {"failed": listener.failed, "tests": dict(listener.tests()), "modules": modules}
+
+
+def _pytest(paths: Sequence[str], plugin: object, *options: str) -> int:
+    base = Path.cwd().with_suffix(".tmp")
+    line = [
+        "-q",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed",
+        "0",
+        "--basetemp",
+        str(base),
+    ]
+    return int(pytest.main([*line, *options, *dict.fromkeys(paths)], plugins=[plugin]))
+
+
+class _Listener:
+    """Which tests failed; a file that cannot be loaded counts as one."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+class _Order(_Listener):
+    """Runs the tests of these names only, in their order."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self._places = {name: place for place, name in enumerate(names)}
+        self.files = list(dict.fromkeys(name.partition("::")[0] for name in names))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        yield
+        items[:] = [item for item in items if item.nodeid in self._places]
+        items.sort(key=lambda item: self._places[item.nodeid])
+
+
+class _Survey(_Listener):
+    """How long each test takes and what it enters, with what its fixtures enter for the first test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._package = str(Path.cwd() / PACKAGE) + os.sep
+        self._entered: set[tuple[str, int]] = set()
+        self._programs = 0
+        self._tests: dict[str, tuple[float, set[tuple[str, int]], bool]] = {}
+        self._fixtures: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        self._items: list[pytest.Function] = []
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, _: object) -> None:
+        if event in _STARTS_A_PROGRAM:
+            self._programs += 1
+
+    def _trace(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(self._package):
+            self._entered.add((code.co_filename[len(self._package) :], code.co_firstlineno))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._entered, programs, begun = set(), self._programs, time.monotonic()
+        sys.settrace(self._trace)
+        threading.settrace(self._trace)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+            spent = time.monotonic() - begun
+            self._tests[item.nodeid] = spent, self._entered, self._programs > programs
+            if isinstance(item, pytest.Function):
+                self._items.append(item)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+        before, self._entered = self._entered, set()
+        try:
+            return (yield)
+        finally:
+            self._fixtures[fixturedef.baseid, fixturedef.argname] = self._entered
+            self._entered = before | self._entered
+
+    def tests(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        definitions = {item.nodeid: item._fixtureinfo.name2fixturedefs for item in self._items}
+        for name, (seconds, entered, programs) in self._tests.items():
+            used = itertools.chain.from_iterable(definitions.get(name, {}).values())
+            keys = [(fixture.baseid, fixture.argname) for fixture in used]
+            entered = entered.union(*(self._fixtures.get(key, ()) for key in keys))
+            yield name, {"seconds": seconds, "entered": sorted(entered), "starts_programs": programs}
+
+
+if __name__ == "__main__":
+    serve()
+    # Without what modules would do at the end, which takes time and words.
+    os._exit(0)
