@@ -218,7 +218,6 @@ def test_what_cannot_be_scored(examples: Path, tmp_path: Path) -> None:
     path = folder(examples, tmp_path / "dense")
     refused(path, tmp_path, "klob_c.parquet is missing; build it")
     for number in ("0", "101"):
-        refused(path, examples, "is no percentage above 0 and up to 100", "--headline", number)
         refused(path, examples, "locate.k", "--k", number)
     wrong = tmp_path / "wrong"
     wrong.mkdir()

@@ -63,14 +63,31 @@ def test_v1_paper_approximation_and_one_large_sentence() -> None:
     assert each == [[1 / 2, 1 / 2, 1 / 2], [0, 0, 1]]
 
 
-def test_v2() -> None:
-    found = similarity(results(CONSISTENT, *V2), "all")
-    assert found.candidate.tolist() == APPROX([2 / 3, 1 / 2])
-    assert found.population.tolist() == APPROX([1 / 6, 1 / 6])
-    assert found.rsim().tolist() == APPROX([3 / 5, 2 / 5])
-    literal = similarity(results(CONSISTENT, *V2), "all", exclude="none")
-    assert literal.population.tolist() == APPROX([17 / 36, 5 / 12])
-    assert literal.rsim().tolist() == APPROX([7 / 19, 1 / 7])
+@pytest.mark.parametrize(
+    ("examples", "units", "population", "exclude", "candidate", "everything", "rsim"),
+    [
+        (CONSISTENT, V2, "all", "fact", [2 / 3, 1 / 2], [1 / 6, 1 / 6], [3 / 5, 2 / 5]),
+        (CONSISTENT, V2, "all", "none", [2 / 3, 1 / 2], [17 / 36, 5 / 12], [7 / 19, 1 / 7]),
+        (RELEVANT, V3, "all", "fact", [1 / 2, 1 / 3], [0, 0], [1 / 2, 1 / 3]),
+        (RELEVANT, V3, "all", "none", [1 / 2, 1 / 3], [11 / 32, 5 / 16], [5 / 21, 1 / 33]),
+        (RELEVANT, V4, "all", "fact", [1 / 2, 1 / 2], [1 / 4, 1 / 4], [1 / 3, 1 / 3]),
+        (RELEVANT, V4, "cross", "fact", [1 / 2, 1 / 2], [1 / 2, 1 / 2], [0, 0]),
+        (RELEVANT, V4, "all", "none", [1 / 2, 1 / 2], [15 / 32, 15 / 32], [1 / 17, 1 / 17]),
+    ],
+)
+def test_v2_to_v4(
+    examples: Examples,
+    units: tuple[tuple[int, ...], ...],
+    population: str,
+    exclude: str,
+    candidate: list[float],
+    everything: list[float],
+    rsim: list[float],
+) -> None:
+    found = similarity(results(examples, *units), population, exclude)
+    assert found.candidate.tolist() == APPROX(candidate)
+    assert found.population.tolist() == APPROX(everything)
+    assert found.rsim().tolist() == APPROX(rsim)
 
 
 def test_v2_approximation_from_zeros_and_ones() -> None:
@@ -94,27 +111,6 @@ def test_v2_approximation_from_zeros_and_ones() -> None:
     assert values["rsim", "same_subject", None] is None
     assert values["left_out", "same_subject", None] == 2
     assert values["rsd", None, None] is None
-
-
-def test_v3_and_v4() -> None:
-    found = similarity(results(RELEVANT, *V3), "all")
-    assert found.candidate.tolist() == APPROX([1 / 2, 1 / 3])
-    assert found.population.tolist() == [0, 0]
-    assert found.rsim().tolist() == APPROX([1 / 2, 1 / 3])
-    literal = similarity(results(RELEVANT, *V3), "all", exclude="none")
-    assert literal.population.tolist() == APPROX([11 / 32, 5 / 16])
-    assert literal.rsim().tolist() == APPROX([5 / 21, 1 / 33])
-
-    found = similarity(results(RELEVANT, *V4), "all")
-    assert found.candidate.tolist() == APPROX([1 / 2, 1 / 2])
-    assert found.population.tolist() == APPROX([1 / 4, 1 / 4])
-    assert found.rsim().tolist() == APPROX([1 / 3, 1 / 3])
-    cross = similarity(results(RELEVANT, *V4), "cross")
-    assert cross.population.tolist() == APPROX([1 / 2, 1 / 2])
-    assert cross.rsim().tolist() == [0, 0]
-    literal = similarity(results(RELEVANT, *V4), "all", exclude="none")
-    assert literal.population.tolist() == APPROX([15 / 32, 15 / 32])
-    assert literal.rsim().tolist() == APPROX([1 / 17, 1 / 17])
 
 
 def fractional(*rows: tuple[float, ...], chosen: int) -> Selection:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -176,8 +175,3 @@ def scoring(jobs: Sequence[Job]) -> list[str]:
         for option, form in forms.items()
         for word in (f"--{option}", *(str(job.path(form)) for job in jobs))
     ]
-
-
-def write_table(path: Path, rows: Sequence[Row], schema: pa.Schema) -> Path:
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)
-    return path

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from support.lm_harness import Samples, same_answers
 from support.questions import items, write_tables
 
 from factdrift.cli import main
@@ -35,6 +34,9 @@ from factdrift.evaluation.tools.harness import (
 )
 from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
 from factdrift.evaluation.tools.written_questions import WrittenQuestions, written_items, written_updates
+
+Samples = dict[str, dict[str, dict[str, Any]]]
+"""Task -> id of the document -> what the harness logged of it."""
 
 PROMPT, INSTRUCTION = "{context} {cloze}", "Be short."
 ASKED = read_chains(CUTOFF_CHAINS)[::80]
@@ -189,6 +191,25 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, S
         )
         found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
         yield loaded, found
+
+
+def same_answers(asked: list[dict[str, Any]], found: Samples, name: str) -> int:
+    """Asserts that the harness is right about the items of a condition where we are; returns their number."""
+    ours = {row["item_id"]: row for row in asked if row["condition"] == name}
+    theirs = {
+        id: row
+        for task, rows in found.items()
+        if task.startswith(f"tempripple_{name}_")
+        for id, row in rows.items()
+    }
+    assert theirs.keys() == ours.keys()
+    assert {id: bool(row["acc"]) for id, row in theirs.items()} == {
+        id: row["correct"] for id, row in ours.items()
+    }
+    for id, row in theirs.items():
+        logs = [float(value) for value, _ in row["filtered_resps"]]
+        assert logs == pytest.approx(ours[id]["logprobs"], abs=1e-3)
+    return len(theirs)
 
 
 @pytest.mark.parametrize(("condition", "state"), [("without", "none"), ("with", "context")])

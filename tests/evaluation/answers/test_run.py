@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, chance, settings_with, state_of, write_table  # noqa: E402
+from support.asking import ask, chance, settings_with, state_of  # noqa: E402
 from support.questions import items, write_tables  # noqa: E402
+from support.tables import written as written_to  # noqa: E402
 from support.tiny_edits import add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
@@ -283,7 +284,7 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
         row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
         row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
         rows.append(dict.fromkeys(EDITS.names) | row)
-    edits = write_table(tmp_path / "edits.parquet", rows, EDITS)
+    edits = written_to(tmp_path / "edits.parquet", EDITS, rows)
     texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
     chains = example(tmp_path, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
     # What the model itself would write is completed; a text of more tokens than positions cannot be asked.

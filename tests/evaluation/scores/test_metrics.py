@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.asking import write_table
 from support.examples import examples
+from support.tables import written
 from support.updates import edits, update
 
 from factdrift.core.intervals import interval
@@ -99,7 +99,7 @@ class World:
         """Scores and probes of `none` and of one method, `x`."""
         files = {
             name: [
-                write_table(self.folder / f"{method}.{name}.parquet", self.tables(method)[name], schema)
+                written(self.folder / f"{method}.{name}.parquet", schema, self.tables(method)[name])
                 for method in ("none", "x")
             ]
             for name, schema in TABLES.items()

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.asking import write_table
 from support.stream_updates import stream_edits
+from support.tables import written
 from support.updates import edits
 
 from factdrift.core.intervals import clustered_wilson, wilson
@@ -122,7 +122,7 @@ def test_each_answer_stands_beside_its_likelihood(stream: bool, tmp_path: Path) 
     plan = plan_table(given, 5, 0) if stream else None
     if plan is not None:
         plan = plan.append_column("model", pa.array(["m"] * len(plan), pa.string()))
-    answers = write_table(tmp_path / "answers.parquet", rows, ANSWERS)
+    answers = written(tmp_path / "answers.parquet", ANSWERS, rows)
     table = written_table([answers], [path], plan)
     columns = ("method", "interval", "kind", "role", "question", "verdict", "reason", "stays", "before")
     found = [tuple(row[name] for name in (*columns, "exact", "s")) for row in table.to_pylist()]
@@ -243,7 +243,7 @@ def test_other_benchmarks_have_the_option_beside_what_is_written(tmp_path: Path)
         rows.append(named | {"way": "written", "verdict": verdict})
         if right is not None:
             rows.append(named | {"way": "loglik", "exact": [False] * 4, "correct": right})
-    (score,) = written_scores(written_table([write_table(tmp_path / "a.parquet", rows, ANSWERS)]).to_pylist())
+    (score,) = written_scores(written_table([written(tmp_path / "a.parquet", ANSWERS, rows)]).to_pylist())
     assert (score["asked"], score["stays"], score["answers"]) == ("old, hop 0", True, 3)
     assert (score["kept"], score["lost"], score["compared"]) == (1, 0, 3)
     assert (score["exact_answers"], score["exact"], score["exact_disagrees"]) == (2, 1.0, 0.5)

@@ -10,10 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("torch", reason="support.asking imports it")
-from support.asking import write_table
 from support.stream_updates import link, links, stream
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
@@ -75,7 +73,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
         "states": {"none": [{"model": "tiny", "method": "none", "state": 0}], "ft": intervals},
     }
     files = {
-        name: [write_table(folder / f"{method}.{name}", rows, TABLES[name]) for method, rows in of.items()]
+        name: [written(folder / f"{method}.{name}", TABLES[name], rows) for method, rows in of.items()]
         for name, of in tables.items()
     }
     return Runs(
@@ -172,7 +170,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
     rows = pq.read_table(runs.answers[1]).to_pylist()
     for row in rows:
         row |= {"logprobs": None, "exact": [False], "reason": "not_finite"}
-    lost = write_table(tmp_path / "lost.parquet", rows, TABLES["answers"])
+    lost = written(tmp_path / "lost.parquet", TABLES["answers"], rows)
     given = replace(runs, answers=[runs.answers[0], lost], methods=["ft"])
     found = [row for row in scored(given, tmp_path) if row["failed"] is None]
     known = pq.read_table(runs.answers[0]).to_pylist()

@@ -74,11 +74,11 @@ def read_ability(path: Path, loaded: Loaded | None = None) -> Ability:
     if not path.is_file():
         raise InputError(f"{path}: no such file; make it with `factdrift edit ability`")
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Ability)
+        ability = msgspec.json.decode(path.read_bytes(), type=Ability)
     except msgspec.DecodeError as error:
         raise InputError(
             f"{path}: damaged, or not written by `factdrift edit ability` ({error}); make it again"
         ) from None
-    if loaded is not None and found.model != loaded.digest:
+    if loaded is not None and ability.model != loaded.digest:
         raise InputError(f"{path}: of another model than {loaded.name}; delete it and make it again")
-    return found
+    return ability

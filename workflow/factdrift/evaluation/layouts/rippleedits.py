@@ -175,11 +175,11 @@ def _answers(query: Record) -> list[Row]:
     ids = targets if len(targets) == len(query["answers"]) else [None] * len(query["answers"])
     return [
         {
-            "id": None if one is None else str(one),
-            "label": str(each["value"]),
-            "aliases": list(each["aliases"]),
+            "id": None if item is None else str(item),
+            "label": str(answer["value"]),
+            "aliases": list(answer["aliases"]),
         }
-        for one, each in zip(ids, query["answers"], strict=True)
+        for item, answer in zip(ids, query["answers"], strict=True)
     ]
 
 
@@ -200,7 +200,7 @@ def _split(record: Record) -> tuple[str, str]:
                 return text.removesuffix(label).rstrip(), label
     original = (edit.get("original_fact") or edit)["prompt"]
     same = _same(text, original)
-    verbs = [found.end() for found in _VERB.finditer(text[:same])]
+    verbs = [verb.end() for verb in _VERB.finditer(text[:same])]
     end = verbs[-1] if verbs else text.rfind(" ", 0, same) if same < len(text) else -1
     if end < 0:
         raise InputError(f"{text!r} does not show where its object begins; write `... is OBJECT.`")

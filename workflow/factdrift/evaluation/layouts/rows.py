@@ -252,8 +252,8 @@ def write_easyedit(fields: Fields, row: Row) -> Record:
         fact = {"prompt": opened(probe["prompt"]), "ground_truth": [names]}
         probes.setdefault(probe["criterion"], []).append(fact)
     reasoning = [
-        {"prompt": one["question"], "ground_truth": [[one["answer_label"], *one["answer_aliases"]]]}
-        for one in row.get("related") or []
+        {"prompt": fact["question"], "ground_truth": [[fact["answer_label"], *fact["answer_aliases"]]]}
+        for fact in row.get("related") or []
     ]
     specificity = [{"prompt": text, "ground_truth": [[label]]} for text, label in fields.neighbors]
     portability = {

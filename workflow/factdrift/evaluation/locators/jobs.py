@@ -35,8 +35,8 @@ class Sentences(Job, command="locate sentences", implied_inputs="examples"):
     def run(self) -> str:
         from factdrift.evaluation.locators.sentences import write_examples
 
-        found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
-        return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
+        numbers = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
+        return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in numbers.items())
 
 
 class Run(OfModel, command="locate run", implied_inputs="values"):
@@ -104,7 +104,6 @@ class Scores(
     examples: Examples = Path("results")
     recall: Recall = ()
     k: Annotated[tuple[float, ...], Key("locate.k"), Flag("PERCENT")]
-    headline: Annotated[float, "k of the printed tables", Flag("PERCENT", by_hand=True)] = 1
     ties: Annotated[Literal["index", "fractional"], Flag(by_hand=True)] = "index"
     sim_all: Annotated[Literal["exact", "paper_approx"], Flag(by_hand=True)] = "exact"
     exclude: Annotated[Literal["fact", "example", "none"], "from Sim_all", Flag(by_hand=True)] = "fact"
@@ -119,10 +118,10 @@ class Scores(
         from factdrift.evaluation.locators.table import compare, skipped
         from factdrift.klob.scoring.evaluate import Choices
         from factdrift.klob.scoring.inputs import read_examples
-        from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
+        from factdrift.klob.scoring.report import HEADLINE, draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines
 
-        percents = tuple(sorted({_percent(percent) for percent in (self.headline, *self.k)}))
+        percents = tuple(sorted({Fraction(str(percent)) for percent in (HEADLINE, *self.k)}))
         switches = {name: getattr(self, name) for name in ("ties", "sim_all", "exclude", "rsd_pool", "seed")}
         subtasks = read_examples(self.examples)
         reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
@@ -136,7 +135,7 @@ class Scores(
         notes += recall_lines(self.recall)
         printed = []
         for subtask in subtasks:
-            text = "\n".join([*lines(groups, subtask, self.headline), *notes]) + "\n"
+            text = "\n".join([*lines(groups, subtask), *notes]) + "\n"
             printed.append(text)
             write_text(text, self.out_reports / f"table_{subtask}.txt")
             figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "pdf")]
@@ -146,13 +145,6 @@ class Scores(
                 pieces = [(f"{group.title}, KLoB-{subtask}", group, subtask) for group in groups]
                 draw_rsim(pieces, 4, *figures)
         return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])
-
-
-def _percent(number: float) -> Fraction:
-    """A percentage as its decimal digits say; InputError if it is not above 0 and up to 100."""
-    if not 0 < number <= 100:
-        raise InputError(f"--k, --headline: {number:g} is no percentage above 0 and up to 100")
-    return Fraction(str(number))
 
 
 class EditFacts(Job, command="locate edit-facts"):

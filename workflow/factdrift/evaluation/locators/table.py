@@ -51,21 +51,21 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     columns = [name for name in LOCATED.names if name != "top"]
     rows = pa.concat_tables(pq.read_table(path, columns=columns) for path in shards)
     names = rows["sentence"].to_pylist()
-    found, wanted = Counter(names), Counter(order)
-    if wrong := (found - wanted) + (wanted - found):
+    located, wanted = Counter(names), Counter(order)
+    if wrong := (located - wanted) + (wanted - located):
         raise InputError(f"{folder}: the shards do not name each sentence once, such as {min(wrong)}")
-    places = {name: place for place, name in enumerate(names)}
-    known = rows.take(pa.array([places[name] for name in order], pa.int64()))
+    indices = {name: index for index, name in enumerate(names)}
+    known = rows.take(pa.array([indices[name] for name in order], pa.int64()))
     for name in ("mean", "sd"):
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
             np.save(file, known[name].to_numpy())
     width = next((len(top) for _, top in _tops(shards) if top), 0)
-    places = {name: place for place, name in enumerate(order)}
+    indices = {name: index for index, name in enumerate(order)}
     with atomic_path(folder / "units.npy") as path:
         # Mapped, because memory may hold fewer than all of them.
         units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
         for name, top in _tops(shards):
-            units[places[name]] = top or np.arange(width)
+            units[indices[name]] = top or np.arange(width)
         units.flush()
         del units
     write_text("".join(f"{name}\n" for name in order), folder / "sentences.txt")
@@ -76,19 +76,18 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
 
 def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     """What the shards' descriptions say in common; raises InputError if they contradict each other."""
-    found: dict[str, Any] = {}
+    common: dict[str, Any] = {}
     for path in paths:
-        given = json.loads(path.read_text(encoding="utf-8"))
-        for key, value in given.items():
+        for key, value in json.loads(path.read_text(encoding="utf-8")).items():
             # What is of the job alone differs; and a shard without sentences does not know its units.
-            if key not in ("batches", "device", "threads") and found.setdefault(key, value) != value:
+            if key not in ("batches", "device", "threads") and common.setdefault(key, value) != value:
                 raise InputError(
-                    f"{path}: {key} is {value!r}, and {found[key]!r} in another shard; run all shards with "
+                    f"{path}: {key} is {value!r}, and {common[key]!r} in another shard; run all shards with "
                     "the same model and settings"
                 )
-    if "units" not in found:
+    if "units" not in common:
         raise InputError(f"{paths[0]}: no sentence could be scored; see the reasons in the tables beside it")
-    return found
+    return common
 
 
 def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
@@ -159,16 +158,20 @@ def compare(
                 "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
                 "source": about.get("source"),
             }
-            found = evaluate(scores, subtasks, choices)
-            _add_recalled(found, folder)
-            group.found.append(found)
-            rows += [own | row for row in found.measures]
-        rows += [common | {"kind": "reference"} | row for one in group.references for row in one.measures]
+            evaluation = evaluate(scores, subtasks, choices)
+            _add_recalled(evaluation, folder)
+            group.methods.append(evaluation)
+            rows += [own | row for row in evaluation.measures]
+        rows += [
+            common | {"kind": "reference"} | row
+            for evaluation in group.references
+            for row in evaluation.measures
+        ]
         groups.append(group)
     return groups, pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def _add_recalled(found: Evaluation, folder: Path) -> None:
+def _add_recalled(evaluation: Evaluation, folder: Path) -> None:
     """Adds how often the answer's first token is the likeliest one, and its mean probability.
 
     The mean is over the sentences for which the model's output is finite; the others count as not known. Of
@@ -184,4 +187,4 @@ def _add_recalled(found: Evaluation, folder: Path) -> None:
         for measure in columns:
             values = [float(row[measure]) for row in asked if row[measure] is not None]
             value = sum(values) / len(values) if values else None
-            found.add(subtask, measure, value, len(values))
+            evaluation.add(subtask, measure, value, len(values))

@@ -65,12 +65,12 @@ def write_grid(
                 to_json(histogram(reason) FILTER (reason IS NOT NULL))::VARCHAR AS reasons
             FROM rows GROUP BY ALL ORDER BY model, benchmark, method, way, kind"""
         ).to_arrow_table()
-    found = rows.to_pylist()
-    for row in found:
+    cells = rows.to_pylist()
+    for row in cells:
         if row["judged"]:
             row["share"] = row["right"] / row["judged"]
             row["low"], row["high"] = wilson(row["right"], row["judged"])
-    table = pa.Table.from_pylist(found, schema=GRID)
+    table = pa.Table.from_pylist(cells, schema=GRID)
     write_parquet(table, output)
     return table
 

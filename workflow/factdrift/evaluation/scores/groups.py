@@ -172,16 +172,14 @@ def state_line(method: str, row: Any, title: str = "", among: Any = "") -> Line:
     return Line(title or title_of(method), row, method != "none", among)
 
 
-def by_state(
-    rows: Iterable[Row], title: Callable[[Row], str], cell: Callable[[Row], Cell], better: int = HIGHER
-) -> Iterator[str]:
+def by_state(rows: Iterable[Row], title: Callable[[Row], str], cell: Callable[[Row], Cell]) -> Iterator[str]:
     """A table with a line for each state of a model (`method`) and a column for each `title`."""
     states: dict[str, dict[str, Row]] = {}
     for row in rows:
         states.setdefault(row["method"], {})[title(row)] = row
 
     def column(name: str) -> Column:
-        return Column(name, lambda of: cell(of[name]) if name in of else Cell(), better)
+        return Column(name, lambda of: cell(of[name]) if name in of else Cell(), HIGHER)
 
     titles = dict.fromkeys(name for of in states.values() for name in of)
     yield from table("", map(column, titles), [state_line(method, of) for method, of in states.items()])

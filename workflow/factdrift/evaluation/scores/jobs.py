@@ -32,7 +32,7 @@ class Skips(Job):
     def without_job(self) -> list[Any]:
         from factdrift.evaluation.methods.record import Skipped
 
-        return [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
+        return [Skipped(*skip) for skip in _json(self.skipped, "--skipped", "[]")]
 
 
 class Printed(Job):

@@ -21,23 +21,12 @@ from factdrift.verdict.judge import Case
 from factdrift.words.templates import BLANK
 
 _COLUMNS = (
-    "model",
-    "benchmark",
-    "method",
-    "interval",
-    "kind",
-    "role",
-    "question",
-    "edit",
-    "output",
-    "verdict",
+    *("model", "benchmark", "method", "interval", "kind", "role"),
+    *("question", "edit", "output", "verdict"),
 )
 
 JUDGED = schema_of(*(ANSWERS.field(name) for name in _COLUMNS), "rule judge: string")
-"""One row for each answer in writing that a chat model was asked about, in the order of the answers.
-
-`verdict`, `rule`: by rule. `judge`: what the chat model said, null if that was no verdict.
-"""
+"""One row for each written answer that a chat model was asked about (docs/tables/judged.md)."""
 
 
 def write_judge_requests(

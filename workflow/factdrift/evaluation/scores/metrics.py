@@ -49,7 +49,7 @@ PROBES = schema_of(
 """One row for each probe of an edit that did not fail, by method and model."""
 
 
-INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
+INTERVALS = pa.schema([field for field in STATES if field.name != "state"])
 """One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
 STREAM_SCORES = schema_of(
@@ -58,7 +58,7 @@ STREAM_SCORES = schema_of(
     "p_own p_other d s exact generalization_d generalization_s generalization_exact: float64",
     "bleedover_random bleedover_nearest random_exact_before random_exact: float64",
     f"nearest_exact_before nearest_exact: float64, {NOT_FINITE}: int32",
-    *(each for each in META if each.name not in ("model", "method", "regime", "group")),
+    *(field for field in META if field.name not in ("model", "method", "regime", "group")),
     "source: string",
 )
 """In the order of the configuration, the intervals, the kinds of probes and the edits."""
@@ -87,12 +87,12 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path) -> int:
         read_runs(db, runs)
         abilities = [
             {
-                "model": found.name,
-                "text": f"{found.text}, {found.tokens:,} tokens" if found.text else None,
-                "perplexity_before": found.perplexity,
-                "tasks_before": json.dumps(found.results, sort_keys=True) if found.results else None,
+                "model": ability.name,
+                "text": f"{ability.text}, {ability.tokens:,} tokens" if ability.text else None,
+                "perplexity_before": ability.perplexity,
+                "tasks_before": json.dumps(ability.results, sort_keys=True) if ability.results else None,
             }
-            for found in map(read_ability, runs.abilities)
+            for ability in map(read_ability, runs.abilities)
         ]
         columns = ("model", "text", "perplexity_before", "tasks_before")
         kinds = pa.schema([SCORES.field(name) for name in columns])

@@ -22,13 +22,7 @@ WRITTEN_SCORES = schema_of(
     f"{' '.join(f'{name}_answers' for name in _BESIDE)}: int32",
     *(f"{name} {name}_written {name}_disagrees: float64" for name in _BESIDE),
 )
-"""One row for each model, benchmark, state and kind of question (`asked_of`).
-
-`*_low`, `*_high`: 95 % Wilson intervals, clustered by subject. `matches`: answers whose whole text
-is an accepted one; `contains`: in which one is anywhere. `compared`: answers about what must stay that
-the unedited model gave, too. Of the answers with such a number (`*_answers`): `exact`, `s`, what the
-likelihood has right; `*_written`, what was written right; `*_disagrees`, how often the two differ.
-"""
+"""One row for each model, benchmark, state and kind of question (docs/tables/written_scores.md)."""
 
 
 _CLOZES = {"update": "own wording", "generalization": "other wordings", "later": "superseded"}

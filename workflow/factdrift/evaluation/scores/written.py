@@ -18,13 +18,7 @@ GENERATION_SCORES = schema_of(
     "model benchmark method: string, interval: int32, kind role question edit verdict reason: string",
     "correct matches contains stays before exact s: bool",
 )
-"""One row for each question that was put in writing and has a right answer.
-
-`stays`: whether no edit may change the answer; `before`: whether the unedited model writes a right one.
-`matches`: whether the whole text is an accepted answer; `contains`: whether one is anywhere in it.
-`exact`: whether the likelihood is right about the question; `s`: whether it prefers the new object to the
-obsolete one.
-"""
+"""One row for each question in writing that has a right answer (docs/tables/edit_written.md)."""
 
 PAIRS = schema_of("asked new obsolete: string")
 """A question in writing about an update, and the questions for the likelihoods of its two objects."""

@@ -3,11 +3,8 @@
 Imports torch.
 """
 
-import json
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import SHIPPED_MODELS
@@ -16,21 +13,6 @@ from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_file
 from factdrift.models.names import BUNDLED, folder_of
-
-
-class Options(NamedTuple):
-    """What a user has said of a model and a method."""
-
-    model: str
-    revision: str
-    models: Path
-    """The folder of the bundled ones."""
-    trust_remote_code: bool
-    template: str
-    computing: Mapping[str, Any]
-    """How the model is run."""
-    values: Mapping[str, Any]
-    """Hyper-parameters of the method."""
 
 
 def find_files(
@@ -73,24 +55,3 @@ def find_files(
             )
         files[option] = newest / name
     return files
-
-
-def making(model: Loaded, hyper: Hyper, options: Options) -> str:
-    """The command that makes what a method needs, with the user's own hyper-parameters.
-
-    Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
-    """
-    if "editor" not in needs(hyper):
-        line = ["--model", options.model, "--revision", options.revision, "--models", str(options.models)]
-        line += ["--trust-remote-code"] if options.trust_remote_code else []
-        line += ["--settings", json.dumps(options.computing), "--sampled"]
-        line += ["--layers", *map(str, hyper.layers), "-o", f"moments/{folder_of(model.name)}"]
-        return shlex.join(["factdrift", "models", "moments", *line])
-    name = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
-    config: dict[str, Any] = {"models": [name], "methods": [hyper.own.given if hyper.own else hyper.method]}
-    if options.template != "none":
-        config["edit"] = {"template": options.template}
-    if options.values:
-        config[hyper.method] = options.values
-    settings = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
-    return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from factdrift.core.errors import InputError
@@ -65,7 +66,7 @@ def find_around(dataset: Path, prompt: str, subject: str, target: str) -> list[S
                 return [
                     *old,
                     *(("In other words", f"{text} ...", text, target) for text in again),
-                    *((STAY, f"{each['prompt']} ...", each["prompt"], each["target"]) for each in near),
+                    *((STAY, f"{probe['prompt']} ...", probe["prompt"], probe["target"]) for probe in near),
                 ]
             others += [(text, edit["obsolete"]) for text in alike if edit["obsolete"]]
     return [(STAY, f"{text} ...", text, label) for text, label in others[:NEIGHBOURS]]
@@ -101,38 +102,40 @@ def attempt(
         Question(str(index), edit.id, prompt=text, targets=(label,))
         for index, (_, _, text, label) in enumerate(asked)
     ]
-    seen = []
+    columns = []
     for state in (Prepared(Hyper("none", model.name, "", {})), prepared):
         start = time.perf_counter()
-        with Condition(state, "independent").opened(model) as opened, opened.apply([edit]) as placed:
+        with Condition(state, "independent").opened(model) as opened, opened.apply([edit]) as model_edited:
             seconds = time.perf_counter() - start
-            if failed := placed.failed(edit.id):
+            if failed := model_edited.failed(edit.id):
                 raise InputError(f"{hyper.method}: the edit failed: {failed}")
-            session = Session(placed.loaded, settings)
-            seen.append([*_continuations(session, placed, edit), *_chances(session, placed, questions)])
+            session = Session(model_edited.loaded, settings)
+            columns.append(
+                [*_continuations(session, model_edited, edit), *_chances(session, model_edited, questions)]
+            )
     print(f"the edit took {seconds:.2f} s", file=sys.stderr)
-    pairs = zip(*seen, strict=True)
+    pairs = zip(*columns, strict=True)
     yield from (f"{title_of(hyper.method)} on {model.name}", "", f"{edit.prompt} ...")
     yield f"  {'before':<38}after"
     for _ in range(TOP):
         before, after = next(pairs)
         yield f"  {before:<38}{after}".rstrip()
-    for heading, group in groupby(asked, key=lambda each: each[0]):
+    for heading, group in groupby(asked, key=itemgetter(0)):
         part = list(group)
         yield from ("", heading) if heading else ("",)
-        width, named = (max(len(each[index]) for each in part) for index in (1, 3))
+        width, named = (max(len(line[index]) for line in part) for index in (1, 3))
         for _, title, _, label in part:
             before, after = next(pairs)
             yield f"  {title:<{width}}  {label:<{named}}  {before:>7} -> {after:>7}"
 
 
-def _continuations(session: Session, placed: EditedModel, edit: Edit) -> Iterator[str]:
+def _continuations(session: Session, model_edited: EditedModel, edit: Edit) -> Iterator[str]:
     """The most probable continuations of the prompt of an edit.
 
     Each has the probability of its first token, and goes on greedily.
     """
-    (context,) = placed.before([Question("", prompt=edit.prompt)], [edit.id])
-    changes, owner = placed.made.changes, placed.owner(edit.id)
+    (context,) = model_edited.before([Question("", prompt=edit.prompt)], [edit.id])
+    changes, owner = model_edited.made.changes, model_edited.owner(edit.id)
     ids = session.sentence(edit.prompt, "", context).ids
     first = next_tokens(session.loaded, ids, TOP, changes, owner)
     rest = session.written([Generation([*ids, token], WORDS - 1, owner) for token, _ in first], changes)
@@ -144,14 +147,14 @@ def _continuations(session: Session, placed: EditedModel, edit: Edit) -> Iterato
         yield f"{probability:7.2%}  {sentence[:26]}"
 
 
-def _chances(session: Session, placed: EditedModel, questions: Sequence[Question]) -> Iterator[str]:
+def _chances(session: Session, model_edited: EditedModel, questions: Sequence[Question]) -> Iterator[str]:
     """The geometric mean of the probabilities of each object's tokens, or why they cannot be aligned."""
     edits = [question.edit for question in questions]
     asked = [
-        PlannedQuestion(question, before=before, owner=placed.owner(question.edit))
-        for question, before in zip(questions, placed.before(questions, edits), strict=True)
+        PlannedQuestion(question, before=before, owner=model_edited.owner(question.edit))
+        for question, before in zip(questions, model_edited.before(questions, edits), strict=True)
     ]
-    for row in likelihoods(session, asked, placed.made.changes):
+    for row in likelihoods(session, asked, model_edited.made.changes):
         yield row["reason"] if row.get("reason") else f"{math.exp(row['logprobs'][0]):.2%}"
 
 

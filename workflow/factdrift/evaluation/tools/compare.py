@@ -11,10 +11,12 @@ from typing import NamedTuple
 import duckdb
 
 from factdrift.core.errors import InputError, nearest
-from factdrift.core.figures import KEPT, SOFT, save, subplots
+from factdrift.core.figures import KEPT, SOFT
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import COVERED, Z, interval, wilson
 from factdrift.core.owned import claim
+from factdrift.core.panels import Figure, Mark
+from factdrift.core.panels import draw as draw_panels
 from factdrift.core.products import no_file
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
@@ -212,39 +214,34 @@ def write(differences: Sequence[Difference], folder: Path) -> list[Path]:
 
 def draw(differences: Sequence[Difference], paths: Sequence[Path]) -> None:
     """A panel for each benchmark and metric: differences from the first rival, with their intervals."""
-    panels: dict[tuple[str, str], list[Difference]] = {}
-    for row in differences:
-        panels.setdefault((row.benchmark, row.metric), []).append(row)
+    first, clear = differences[0].first, sum(row.clear for row in differences)
     rivals = list(dict.fromkeys(row.rival for row in differences))
-    height = 0.75 + len(panels) * (0.62 + 0.24 * len(rivals))
-    figure, axes = subplots(len(panels), 1, figsize=(6.4, height), squeeze=False, sharex=True)
-    for axis, ((benchmark, metric), rows) in zip(axes[:, 0], panels.items(), strict=True):
-        axis.axvline(0, color=SOFT, linewidth=1)
-        for row in rows:
-            index = len(rivals) - rivals.index(row.rival)
-            colour = KEPT if row.clear else SOFT
-            if not math.isnan(row.low):
-                axis.plot([row.low, row.high], [index, index], color=colour, linewidth=2)
-            axis.plot([row.difference], [index], "o", color=colour)
-            axis.annotate(
-                f"{row.difference:+.1f}",
-                (row.difference, index),
-                xytext=(0, 5),
-                textcoords="offset points",
-                ha="center",
-                fontsize="x-small",
-            )
-        axis.set_yticks(range(len(rivals), 0, -1), rivals, fontsize="small")
-        axis.set_ylim(0.4, len(rivals) + 0.9)
-        axis.tick_params(axis="x", labelsize="x-small")
-        for side in ("top", "right", "left"):
-            axis.spines[side].set_visible(False)
-        axis.set_title(f"{benchmark}: {METRICS.get(metric, 'answers right')}", fontsize="small", loc="left")
-    first = differences[0].first
-    clear = sum(row.clear for row in differences)
-    sentence = f"{clear} of {len(differences)} differences from {first} are larger than chance explains"
-    figure.suptitle(sentence, fontsize="medium", x=0.01, ha="left")
-    axes[-1, 0].set_xlabel(
-        f"points more than {first}, over the same edits (bar: 95 % interval)", fontsize="small"
+    panels = list(dict.fromkeys(map(_panel, differences)))
+    figure = Figure(
+        panels=panels,
+        columns=1,
+        size=(6.4, 0.62 + 0.24 * len(rivals)),
+        of_panel={
+            panels[-1]: {"xlabel": f"points more than {first}, over the same edits (bar: 95 % interval)"}
+        },
+        lines=rivals,
+        share={"sharex": True},
     )
-    save(figure, *paths)
+    marks = [Mark(panel, "", 0, 1, kind="day") for panel in panels]
+    for row in differences:
+        panel, line, colour = _panel(row), rivals.index(row.rival), KEPT if row.clear else SOFT
+        if not math.isnan(row.low):
+            marks.append(
+                Mark(
+                    panel, line, row.low, row.high - row.low, color=colour, kind="bar", style={"height": 0.12}
+                )
+            )
+        marks.append(Mark(panel, line, row.difference, 0, kind="dot", style={"marker": "o"}))
+        text = f"{row.difference:+.1f}"
+        marks.append(Mark(panel, line, row.difference, line - 0.25, text=text, color=colour, kind="text"))
+    message = f"{clear} of {len(differences)} differences from {first} are larger than chance explains"
+    draw_panels(figure, {message: marks}, paths)
+
+
+def _panel(row: Difference) -> str:
+    return f"{row.benchmark}: {METRICS.get(row.metric, 'answers right')}"

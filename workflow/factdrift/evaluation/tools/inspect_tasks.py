@@ -71,7 +71,7 @@ def write_inspect(written: Iterable[WrittenQuestions], tokens: int, output: Path
     `tokens`: the configuration's `written.tokens`. Raises InputError if there is no question in words, a task
     has a name that the code of the folder uses, or the folder has other files.
     """
-    tables = {f"{each.group}{each.kind}": each.turns for each in written if len(each.turns)}
+    tables = {f"{asked.group}{asked.kind}": asked.turns for asked in written if len(asked.turns)}
     if not tables:
         raise InputError("no question to write; give --questions or --edits")
     for name in tables:

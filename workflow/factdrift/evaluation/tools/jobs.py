@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,7 @@ from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
+from factdrift.models.names import folder_of
 from factdrift.models.running import Computing, RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
@@ -57,19 +60,38 @@ class TriesMethod(RunsMethod):
         from factdrift.core.owned import scratch
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import check_layers
-        from factdrift.evaluation.tools.artefacts import Options, find_files, making
+        from factdrift.evaluation.tools.artefacts import find_files
 
         hyper = self.hyper_of(model, method)
         check_layers(model, hyper)
         lacking = [option for option in needs(hyper) if not getattr(self, option)]
-        computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
-        named = {name: getattr(self, name) for name in Options._fields if hasattr(self, name)}
-        options = Options(**named, computing=computing, values=self.set)
         with scratch() as folder:
-            command = partial(making, model, hyper, options)
+            command = partial(self._making, model, hyper)
             files = find_files(model, hyper, lacking, self.results, folder, command)
             with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
             return Prepared(hyper, with_files.artefacts(hyper, model))
+
+    def _making(self, model: Loaded, hyper: Hyper) -> str:
+        """The command that makes what a method needs, with the user's own hyper-parameters.
+
+        Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
+        """
+        if "editor" not in needs(hyper):
+            line = ["--model", self.model, "--revision", self.revision, "--models", str(self.models)]
+            line += ["--trust-remote-code"] if self.trust_remote_code else []
+            computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
+            line += ["--settings", json.dumps(computing), "--sampled"]
+            line += ["--layers", *map(str, hyper.layers), "-o", f"moments/{folder_of(model.name)}"]
+            return shlex.join(["factdrift", "models", "moments", *line])
+        name = model.name if self.revision == "main" else f"{model.name}@{self.revision}"
+        method = hyper.own.given if hyper.own else hyper.method
+        config: dict[str, Any] = {"models": [name], "methods": [method]}
+        if self.template != "none":
+            config["edit"] = {"template": self.template}
+        if self.set:
+            config[hyper.method] = self.set
+        settings = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
+        return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"
 
 
 def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
@@ -191,8 +213,7 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
     ] = None
     new_object: Annotated[str | None, Flag(positional=True)] = None
     subject: Annotated[str | None, "as written in the prompt"] = None
-    edit: Annotated[tuple[str, ...], "edits of the workflow, instead of a prompt", Flag("ID")] = ()
-    edits: Annotated[Path | None, "their table (default: the newest of the results)", Flag("PARQUET")] = None
+    edit: Annotated[tuple[str, ...], "edits of the newest results, instead of a prompt", Flag("ID")] = ()
     regime: Annotated[
         Literal["independent", "sequential", "batch"],
         "several edits: a folder for each, or one change for all",
@@ -216,11 +237,9 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
                 raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
             edits = [Edit("edit", self.prompt or "", self.subject or "", self.new_object or "")]
             if self.edit:
-                path = self.edits or self.newest(BUILT_EDITS)
+                path = self.newest(BUILT_EDITS)
                 if path is None:
-                    raise InputError(
-                        f"--edits: no {self.results}/*/edit/edits.parquet; name a table of edits"
-                    )
+                    raise InputError(f"--results: no {self.pattern(BUILT_EDITS)}; name another folder")
                 edits = chosen_edits(path, self.edit)
             prepared = self.prepared(model, self.method)
             count = export(model, edits, prepared, self.output, self.regime, self.full)
@@ -267,7 +286,6 @@ class Tune(RunsModel, OfMethodValues, command="edit tune"):
     edits: Annotated[int, "number of updates, of the split train; 0 for all"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
-    moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
@@ -304,10 +322,10 @@ class _Exported(Job):
         except ValueError as error:
             raise InputError(f"--prompt: {error}") from None
         names = set()
-        for given in self.questions:
-            name, _, path = given.partition("=")
+        for text in self.questions:
+            name, _, path = text.partition("=")
             if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
-                raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+                raise InputError(f"--questions: {text!r} is not of the form tempripple=FILE.parquet")
             if name in names:
                 raise InputError(f"--questions: {name} names two tables; give one of them another name")
             names.add(name)
@@ -345,8 +363,8 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
     def run(self) -> str:
         from factdrift.evaluation.tools.inspect_tasks import write_inspect
 
-        found = write_inspect(self.written(), self.tokens, self.output)
-        return "\n".join(f"{name}: {number:,}" for name, number in found.items())
+        numbers = write_inspect(self.written(), self.tokens, self.output)
+        return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
 class Compare(Job, command="compare"):
@@ -366,6 +384,6 @@ class Compare(Job, command="compare"):
         from factdrift.evaluation.tools.compare import compare, lines, write
 
         answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
-        found = compare(self.methods, self.scores, answers)
-        written = write(found, self.output)
-        return "\n".join([*lines(found), "", *map(str, written)])
+        differences = compare(self.methods, self.scores, answers)
+        written = write(differences, self.output)
+        return "\n".join([*lines(differences), "", *map(str, written)])

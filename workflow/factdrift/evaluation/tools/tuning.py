@@ -40,7 +40,7 @@ from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import Moments, count_moments, read_layers
+from factdrift.models.moments import Moments, count_moments
 from factdrift.models.texts import written
 
 _MARK = "factdrift edit tune, the best of"
@@ -63,8 +63,6 @@ class Tuning(NamedTuple):
     seed: int
     layers: Sequence[int]
     """The last edited blocks to try; empty for those of the method's file."""
-    moments: Path | None
-    """A folder of second moments; those that it has not are counted."""
     settings: Settings
     template: str
     output: Path
@@ -128,14 +126,10 @@ class Bench:
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
     def _counted(self, layers: Sequence[int]) -> dict[int, Moments]:
-        """The second moments of blocks, from `--moments` if they are there, otherwise counted once."""
-        kept, folder = self._moments, self.tuning.moments
+        """The second moments of blocks, counted once while they are tried one after another."""
+        kept = self._moments
         self._moments = {layer: kept[layer] for layer in layers if layer in kept}
-        lacking = [layer for layer in layers if layer not in kept]
-        files = {layer: folder / f"{layer}.safetensors" for layer in lacking} if folder else {}
-        present = {layer: path for layer, path in files.items() if path.is_file()}
-        self._moments |= read_layers(present, self.model)
-        if lacking := [layer for layer in lacking if layer not in present]:
+        if lacking := [layer for layer in layers if layer not in kept]:
             self._moments |= count_moments(self.model, lacking, written(self.model, self.tuning.seed))
         return self._moments
 
@@ -192,7 +186,7 @@ def search(
         ]
     trials = [trial(values) for values in tried]
     for other, factors in search["factors"].items():
-        best = max(trials, key=lambda each: each.rank)
+        best = max(trials, key=lambda trial: trial.rank)
         kept = {name: best.hyper[name] for name in ((key,) if candidates else ()) + (*search["factors"],)}
         for factor in factors:
             values = {**kept, other: float(f"{start[other] * factor:.6g}")}
@@ -242,7 +236,7 @@ def tune(tuning: Tuning, model: Loaded) -> None:
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
         trials = search(start, tried, model.spec.layers, trial, tuning.layers)
-        best = max(trials, key=lambda each: each.rank)
+        best = max(trials, key=lambda trial: trial.rank)
         print(f"the best:\n{_row(best, shown)}")
         _write(tuning, model.name, best, f"{_MARK} {len(trials)} settings on {about}")
 

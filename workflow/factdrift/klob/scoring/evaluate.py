@@ -26,11 +26,7 @@ MEASURES = schema_of(
     "locator subtask measure population relation: string, k: float64, chosen: int64",
     "effective_k value low high: float64, n: int64",
 )
-"""One row a measure (docs/tables/locate_scores.md): of a subtask (null: all), a `population` (null if the
-measure has none) and a `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
-units that this is; `effective_k`: 100 K / N. All three are null for `lexical`, whose K is each sentence's
-number of words. `low`, `high`: the 95 % interval; null if all values are equal, which says nothing of their
-spread. `n`: the number of examples, sentences or pairs."""
+"""One row a measure (docs/tables/locate_scores.md)."""
 
 ABOVE = "rsim_above_permuted"
 """The leading measure: RSim against all results, not clipped, less that of the permuted sentences."""

@@ -17,6 +17,8 @@ TITLES = {
 CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "same_relation", "permuted")}
 """Populations that are printed beside `all`."""
 
+HEADLINE = 1
+"""The k of the tables, in percent."""
 HIGH = 0.1
 """RSim among permuted sentences above which a locator chooses the same units whatever the sentence says."""
 
@@ -28,48 +30,48 @@ class Group(NamedTuple):
     """Locating methods that can be compared, and the reference locators with as many units."""
 
     title: str
-    found: list[Evaluation]
+    methods: list[Evaluation]
     references: Sequence[Evaluation]
 
 
-def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[str]:
+def lines(groups: Sequence[Group], subtask: str, k: float = HEADLINE) -> Iterator[str]:
     """The table of one subtask; intervals are 95 %. Below each part: what its numbers do not say."""
     yield TITLES[subtask]
     for group in groups:
         yield ""
         yield _heading(group, subtask)
-        every = (*group.found, *group.references)
+        every = (*group.methods, *group.references)
         if subtask == "u":
             yield from _rsd_table(every)
         else:
-            yield from _rsim_table([(found.locator, found, headline) for found in every], subtask)
-        yield from _warnings(group, subtask, headline)
+            yield from _rsim_table([(own.locator, own, k) for own in every], subtask)
+        yield from _warnings(group, subtask, k)
 
 
 def _heading(group: Group, subtask: str) -> str:
-    for row in (row for found in group.found for row in found.measures):
+    for row in (row for evaluation in group.methods for row in evaluation.measures):
         if (row["subtask"], row["measure"]) == (subtask, "known") and row["value"] is not None:
             return f"{group.title}; {100 * row['value']:.0f} % of {row['n']:,} answers known"
     return group.title
 
 
-def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
+def _warnings(group: Group, subtask: str, k: float) -> Iterator[str]:
     """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
     high = []
-    asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
-    for found in group.found:
-        mine = [row for row in found.measures if row["subtask"] == subtask]
+    asked = any(row["subtask"] == subtask for evaluation in group.references for row in evaluation.measures)
+    for evaluation in group.methods:
+        mine = [row for row in evaluation.measures if row["subtask"] == subtask]
         for row in mine:
             if row["measure"] == "excluded_sentences" and row["value"]:
                 yield (
-                    f"{found.locator}: {row['value']:,.0f} of {row['n']:,} sentences left out: they could "
-                    "not be scored, or a score is not finite"
+                    f"{evaluation.locator}: {row['value']:,.0f} of {row['n']:,} sentences left out: they "
+                    "could not be scored, or a score is not finite"
                 )
         if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
-            yield f"{found.locator}: not scored"
-        permuted = _at(found, subtask, headline).get(("rsim", "permuted"))
+            yield f"{evaluation.locator}: not scored"
+        permuted = _at(evaluation, subtask, k).get(("rsim", "permuted"))
         if permuted and (permuted["value"] or 0) > HIGH:
-            high.append(found.locator)
+            high.append(evaluation.locator)
     if high:
         yield (
             f"RSim of permuted sentences is above {HIGH}, so read RSim above permuted, not RSim: "
@@ -77,11 +79,11 @@ def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
         )
 
 
-def _at(found: Evaluation, subtask: str, k: float) -> dict[tuple[str, str | None], Row]:
+def _at(evaluation: Evaluation, subtask: str, k: float) -> dict[tuple[str, str | None], Row]:
     """(measure, population) -> the row over all relations at this k, or without any."""
     return {
         (row["measure"], row["population"]): row
-        for row in found.measures
+        for row in evaluation.measures
         if row["subtask"] == subtask and row["k"] in (k, None) and row["relation"] is None
     }
 
@@ -91,8 +93,8 @@ def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -
     header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
     header += [*(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
     rows = []
-    for name, found, k in wanted:
-        mine = _at(found, subtask, k)
+    for name, evaluation, k in wanted:
+        mine = _at(evaluation, subtask, k)
         main = mine.get(("rsim", "all"))
         if main is None:
             continue
@@ -105,7 +107,7 @@ def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -
             _cell(main),
             _cell(mine.get(("rsim", "permuted")), False),
             _cell(mine.get(("rsim_of_means", "all")), False),
-            *(_cell(mine.get(("rsim_raw", each)), False) for each in ("all", *CONTROLS[subtask])),
+            *(_cell(mine.get(("rsim_raw", name)), False) for name in ("all", *CONTROLS[subtask])),
         ]
         counts = [f"{main['n']:,}", f"{left:.0f}", f"{degenerate:.0f}"]
         rows.append([name, chosen, *(["-"] * len(cells) if alike else cells), *counts])
@@ -115,12 +117,12 @@ def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -
 def _rsd_table(every: Iterable[Evaluation]) -> Iterator[str]:
     names = ("rsd", "rsd_unclipped", "rsd_cv", "rsd_paired", "rsd_paired_p_value")
     rows = []
-    for found in every:
-        values = {row["measure"]: row for row in found.measures if row["subtask"] is None}
+    for evaluation in every:
+        values = {row["measure"]: row for row in evaluation.measures if row["subtask"] is None}
         if values:
             numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
             counts = [f"{number:,}" for number in numbers]
-            rows.append([found.locator, *(_cell(values.get(name)) for name in names), *counts])
+            rows.append([evaluation.locator, *(_cell(values.get(name)) for name in names), *counts])
     yield from grid(["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"], rows)
 
 
@@ -139,45 +141,47 @@ def draw_rsim(pieces: Sequence[tuple[str, Group, str]], columns: int, *paths: Pa
     `columns`: panels beside each other. The dashed lines are chance (0) and the overlap of words, which needs
     no model, the dotted one is RSim of permuted sentences.
     """
-    messages = [_message(title, group.found, subtask) for title, group, subtask in pieces]
-    panels = [len(group.found) for _, group, _ in pieces]
+    messages = [_message(title, group.methods, subtask) for title, group, subtask in pieces]
+    panels = [len(group.methods) for _, group, _ in pieces]
     figure, made = parts(messages, panels, columns, _SIZE, sharey=True)
     for axes, (_, group, subtask) in zip(made, pieces, strict=True):
-        of_words = [row for one in group.references for row in _curve(one, subtask) if row["k"] is None]
+        of_words = [
+            row for evaluation in group.references for row in _curve(evaluation, subtask) if row["k"] is None
+        ]
         words = next((row["value"] for row in of_words), None)
-        for axis, found in zip(axes, group.found, strict=True):
-            _draw_panel(axis, found, subtask, words)
+        for axis, evaluation in zip(axes, group.methods, strict=True):
+            _draw_panel(axis, evaluation, subtask, words)
         if axes:
             axes[0].set(ylabel="RSim above permuted", xlabel="k, % of the units; words: their overlap")
     save(figure, *paths)
 
 
-def _message(title: str, found: Sequence[Evaluation], subtask: str) -> str:
+def _message(title: str, methods: Sequence[Evaluation], subtask: str) -> str:
     """Which locator is furthest above its control at the middle k, in words."""
     best: tuple[float, float, str] | None = None
-    for one in found:
-        rows = _curve(one, subtask)
+    for evaluation in methods:
+        rows = _curve(evaluation, subtask)
         if rows:
             row = rows[len(rows) // 2]
-            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, _in_words(one)))
+            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, _in_words(evaluation)))
     if best is None:
         return f"{title}: not scored"
     return f"{title}: {best[2]} is furthest above chance ({best[0]:.2f} at k\u00a0=\u00a0{best[1]:g}\u00a0%)"
 
 
-def _in_words(found: Evaluation) -> str:
+def _in_words(evaluation: Evaluation) -> str:
     """The name of a locator as figures have it."""
-    return found.locator.replace("_", " ")
+    return evaluation.locator.replace("_", " ")
 
 
-def _draw_panel(axis: Any, found: Evaluation, subtask: str, words: float | None) -> None:
-    axis.set(title=_in_words(found), xscale="log", ylim=(-0.33, 1.13))
+def _draw_panel(axis: Any, evaluation: Evaluation, subtask: str, words: float | None) -> None:
+    axis.set(title=_in_words(evaluation), xscale="log", ylim=(-0.33, 1.13))
     mark(axis, 0)
     names = [("chance", 0.0, SOFT)]
     if words is not None:
         mark(axis, words)
         names.append(("words", words, SOFT))
-    rows = _curve(found, subtask)
+    rows = _curve(evaluation, subtask)
     if not rows:
         axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
         axis.tick_params(axis="x", which="both", labelbottom=False)
@@ -187,7 +191,7 @@ def _draw_panel(axis: Any, found: Evaluation, subtask: str, words: float | None)
     # Without a spread there is no interval.
     ends = [[row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
     axis.fill_between(ks, *ends, alpha=0.18, color=KEPT, linewidth=0)
-    control = _curve(found, subtask, "rsim", "permuted")
+    control = _curve(evaluation, subtask, "rsim", "permuted")
     axis.plot([row["k"] for row in control], [row["value"] for row in control], ":", color=OBSOLETE)
     names.append((f"{values[-1]:.2f}", values[-1], KEPT))
     names += [("permuted", row["value"], OBSOLETE) for row in control[-1:]]
@@ -196,12 +200,12 @@ def _draw_panel(axis: Any, found: Evaluation, subtask: str, words: float | None)
     name_ends(axis, names, _SIZE[1])
 
 
-def _curve(found: Evaluation, subtask: str, measure: str = ABOVE, population: str = "all") -> list[Row]:
+def _curve(evaluation: Evaluation, subtask: str, measure: str = ABOVE, population: str = "all") -> list[Row]:
     """The rows of a measure over all relations that have a value, by k."""
     wanted = (subtask, measure, population, None)
     rows = [
         row
-        for row in found.measures
+        for row in evaluation.measures
         if tuple(row[name] for name in ("subtask", "measure", "population", "relation")) == wanted
         and row["value"] is not None
     ]
@@ -218,27 +222,27 @@ def draw_rsd(groups: Sequence[Group], *paths: Path) -> None:
 
 
 def _draw_bars(axis: Any, group: Group) -> None:
-    found = [
-        (_in_words(each), row, reference)
-        for reference, every in ((False, group.found), (True, group.references))
-        for each in every
-        for row in each.measures
+    bars = [
+        (_in_words(evaluation), row, reference)
+        for reference, every in ((False, group.methods), (True, group.references))
+        for evaluation in every
+        for row in evaluation.measures
         if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None
     ]
-    for place, (_, row, reference) in enumerate(reversed(found)):
+    for index, (_, row, reference) in enumerate(reversed(bars)):
         error = None if row["low"] is None else [[row["value"] - row["low"]], [row["high"] - row["value"]]]
         spread = {"error_kw": {"linewidth": 0.8, "ecolor": INK}}
-        axis.barh(place, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
+        axis.barh(index, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
         right = row["value"] if row["high"] is None else row["high"]
         axis.annotate(
             f"{row['value']:.2f}",
-            (max(right, 0), place),
+            (max(right, 0), index),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
             fontsize="x-small",
         )
-    axis.set_yticks(range(len(found)), [name for name, *_ in reversed(found)])
+    axis.set_yticks(range(len(bars)), [name for name, *_ in reversed(bars)])
     axis.set_xlabel("RSD: 1 - spread after random words / spread after facts; grey: reference locators")
     axis.axvline(0, color=SOFT, linewidth=0.9)
     axis.grid(visible=False, axis="y")
