@@ -41,3 +41,23 @@ def test_modules_beside_a_function_count_directly_or_not(tmp_path: Path) -> None
     assert code_digest(code_files(tmp_path / "mine.py")) == before
     (tmp_path / "parts/inner/more.py").write_text("changed = 1\n", encoding="utf-8")
     assert code_digest(code_files(tmp_path / "mine.py")) != before
+
+
+def test_of_an_installed_package_only_its_own_modules_count(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        {
+            "own/__init__.py": "",
+            "own/sub/__init__.py": "",
+            "own/sub/method.py": "from own import base\nfrom .near import x\nimport numpy\n",
+            "own/sub/near.py": "",
+            "own/base.py": "",
+            "numpy/__init__.py": "",
+            "alone.py": "import numpy\n",
+        },
+    )
+    found = code_files(tmp_path / "own/sub/method.py", "own.sub.method")
+    assert _names(tmp_path, found) == [
+        *("own/sub/method.py", "own/__init__.py", "own/base.py", "own/sub/__init__.py", "own/sub/near.py"),
+    ]
+    assert code_files(tmp_path / "alone.py", "alone") == [tmp_path / "alone.py"]

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import Told, ask  # noqa: E402
-from support.own_methods import write_examples  # noqa: E402
+from support.own_methods import install, write_examples  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
@@ -96,6 +96,18 @@ def test_plain_fine_tuning_in_turn_is_ours(world: Path, tmp_path: Path) -> None:
     assert {row["method"] for rows in plain[:3] for row in rows} == {"mine"}
     base, found = (one.logprobs() for one in (made(world, tmp_path / "none", "none"), plain))
     assert max(abs(found[key] - value) for key, value in base.items()) > 0.1
+
+
+def test_an_entry_point_is_run_as_the_same_file_is(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(install(tmp_path / "site"))
+    with pytest.raises(InputError, match=r"own_package.module cannot be imported: ImportError: only jobs"):
+        made(world, tmp_path / "fails", "elsewhere", {"lr": 0.01})
+    (tmp_path / "site/own_package/__init__.py").write_text("", encoding="utf-8")
+    found = made(world, tmp_path / "point", "elsewhere", {"lr": 0.01})
+    assert_alike(found, made(world, tmp_path / "file", f"{world}/mine.py:edit", {"lr": 0.01}), 0)
+    assert {row["method"] for row in found.edits} == {"elsewhere"}
 
 
 CHANGE = "model.model.layers[1].mlp.down_proj.weight.data *= 1 + len(update.subject) / 10"

@@ -1,5 +1,6 @@
 """Editing methods of the user's own in the real workflow, on a random model that needs no training."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -7,17 +8,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.own_methods import write_examples
+from support.own_methods import install, write_examples
 from support.workflow import jobs, snakemake
 
 SCORES = "results/edit_scores.parquet"
-METHODS = ["none", "ft", "mine.py:edit", "batched.py:edit"]
+METHODS = ["none", "ft", "mine.py:edit", "batched.py:edit", "elsewhere"]
 VALUES: dict[str, Any] = {"lr": 0.05, "steps": 8}
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A working directory with a model, a dataset and the documents' examples."""
+    """A working directory with a model, a dataset and the documents' examples; a package in `site`."""
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.tiny_models import tiny_model, tiny_tokenizer
     from support.updates import dataset
@@ -26,18 +27,24 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_model("llama", dtype=torch.float32).model.save_pretrained(folder / "tiny")
     tiny_tokenizer().save_pretrained(folder / "tiny")
     dataset(folder / "dataset.parquet")
+    install(folder / "site")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _installed(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{world}/site{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 
 
 def config(**changes: Any) -> dict[str, Any]:
     edit = {"dataset": "dataset.parquet", "fluency_sample": 0.5, "length": 20, "device": "cpu", "threads": 1}
     given = {"models": ["tiny"], "methods": METHODS, "edit": edit, "ft": {"layers": [0], **VALUES}}
-    return given | {"mine": VALUES, "batched": {"layer": 1}} | changes
+    return given | {"mine": VALUES, "batched": {"layer": 1}, "elsewhere": {"lr": 0.05}} | changes
 
 
 def test_jobs_of_own_methods(world: Path) -> None:
     found = jobs(snakemake(world, SCORES, "--dry-run", "--quiet", "rules", **config()))
-    assert (found["evaluate"], found.get("edit_prefixes")) == (4, None)
+    assert (found["evaluate"], found.get("edit_prefixes")) == (5, None)
     wrong = config(mine={"stepz": 1})
     said = snakemake(world, "results/wfd_repl.parquet", "--dry-run", fails=True, **wrong)
     assert "configuration: mine.stepz: no such key (did you mean steps?); there are layer, lr" in said
@@ -45,23 +52,31 @@ def test_jobs_of_own_methods(world: Path) -> None:
 
 @pytest.mark.slow
 def test_own_methods_have_the_same_tables(world: Path) -> None:
+    (world / "site/own_package/__init__.py").write_text("", encoding="utf-8")
     (world / "beside.py").write_text("", encoding="utf-8")
     text = (world / "mine.py").read_text(encoding="utf-8")
     (world / "mine.py").write_text(f"import beside\n{text}", encoding="utf-8")
     snakemake(world, SCORES, **config())
     text = next((world / "results").glob("*/edit/table6.txt")).read_text(encoding="utf-8")
     rows = [re.split("  +", line) for line in text.splitlines()]
-    table = {name: [row[1:] for row in rows if row[0] == name] for name in ("FT", "mine", "batched")}
+    table = {
+        name: [row[1:] for row in rows if row[0] == name] for name in ("FT", "mine", "batched", "elsewhere")
+    }
     # Behind what was written two rows of numbers; the plain method is FT, but for the seconds of the first.
     ours, more, plain, others = *table["FT"][-2:], *table["mine"][-2:]
     assert (plain[:-1], others) == (ours[:-1], more)
-    assert [len(row) for row in table["batched"][-2:]] == [9, 9]
+    for name in ("elsewhere", "batched"):
+        assert [len(row) for row in table[name][-2:]] == [9, 9]
     scores = pq.read_table(world / SCORES).to_pandas()
-    assert scores.groupby("method").size().to_dict() == dict.fromkeys(("none", "ft", "mine", "batched"), 5)
+    assert scores.groupby("method").size().to_dict() == dict.fromkeys(
+        ("none", "ft", "mine", "batched", "elsewhere"), 5
+    )
     ours, mine = (scores[scores["method"] == name].reset_index() for name in ("ft", "mine"))
     for column in ("efficacy_d", "generalization_d", "bleedover_nearest", "bleedover_random", "fluency"):
         assert mine[column].tolist() == pytest.approx(ours[column].tolist(), abs=1e-4, nan_ok=True)
     assert scores.groupby("method")["efficacy_d"].mean()["batched"] > 0
+    costs = json.loads(next((world / "results").glob("*/edit/costs.json")).read_text(encoding="utf-8"))
+    assert {cost["method"]: cost["hyper"] for cost in costs}["elsewhere"] == {"layer": 0, "lr": 0.05}
     # What imports a file from beside it is run again when that changes, and nothing else.
     (world / "beside.py").write_text("changed = 1\n", encoding="utf-8")
     found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
@@ -84,4 +99,4 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     weights.write_bytes(tensors)
     os.utime(weights, (1, 1))
     found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
-    assert (found["evaluate"], found["edit_scores"]) == (4, 1)
+    assert (found["evaluate"], found["edit_scores"]) == (5, 1)

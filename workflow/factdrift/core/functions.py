@@ -44,20 +44,24 @@ def check_names(names: Sequence[str], key: str, rename: str) -> None:
             raise InputError(f"{key}: two are called {name}; rename {rename}")
 
 
-def code_files(path: Path) -> list[Path]:
+def code_files(path: Path, module: str = "") -> list[Path]:
     """The file of a function and the modules that it imports from beside it, directly or not; the file first.
 
-    Beside it is in its folder or below. The code is parsed, not imported; a file that is no Python code
-    imports nothing.
+    Beside it is in its folder or below, or, for a `module` of an installed package, in that package. The code
+    is parsed, not imported; a file that is no Python code imports nothing.
     """
-    files, waiting = [path], [(path, list[str]())]
+    package = module.split(".")[:-1]
+    root = path.parents[len(package)]
+    files, waiting = [path], [(path, package)]
     while waiting:
         file, inside = waiting.pop()
         for name in _imported(file, inside):
             parts = name.split(".")
+            if module and parts[0] != module.partition(".")[0]:
+                continue
             # Importing a.b.c also runs a and a.b; c may be a name that a.b defines.
             for depth in range(1, len(parts) + 1):
-                target = path.parent.joinpath(*parts[:depth])
+                target = root.joinpath(*parts[:depth])
                 for other, its in (
                     (target / "__init__.py", parts[:depth]),
                     (target.with_suffix(".py"), parts[: depth - 1]),

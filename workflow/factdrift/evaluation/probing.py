@@ -94,7 +94,7 @@ class OfMethodValues(Job, implied_inputs="values"):
 class RunsMethod(RunsModel, OfMethodValues):
     """A command that runs an editing method on a model."""
 
-    method: Annotated[str, "a name (config/methods) or PATH.py:FUNCTION"]
+    method: Annotated[str, "a name (config/methods), PATH.py:FUNCTION or an entry point"]
     prefixes: Annotated[Path | None, "what `edit prefixes` wrote", Flag("JSON")] = None
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
     editor: Annotated[Path | None, "what `edit train-editor` wrote", Flag("SAFETENSORS")] = None

@@ -1,10 +1,14 @@
 """Editing methods of the user's own: where they are and which hyper-parameters they have. No torch.
 
-A method is named as `PATH.py:FUNCTION`. The code is parsed, not imported, so that a workflow does not wait
-for what it imports. docs/own-methods.md describes both interfaces.
+`PATH.py:FUNCTION`, or the name of an entry point `factdrift.methods` of an installed package. The code is
+parsed, not imported, so that a workflow does not wait for what it imports. docs/own-methods.md describes both
+interfaces.
 """
 
 import ast
+import importlib.metadata
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +23,9 @@ from factdrift.core.functions import check_names, code_digest, code_files, split
 from factdrift.core.keys import validator
 from factdrift.core.paths import CONFIG, LOCATORS, METHODS
 
+GROUP = "factdrift.methods"
+"""The group of entry points."""
+
 DOCUMENT = "docs/own-methods.md"
 GIVEN = {"plain": ("model", "tokenizer", "update"), "batched": ("loaded", "edits", "hyper", "artefacts")}
 """Interface -> the parameters that every method of it has. The second one says which interface it is."""
@@ -29,8 +36,8 @@ class UserMethod:
     """One method of a configuration, or one of factdrift's locators."""
 
     name: str
-    """In tables, paths and the configuration: the method's, or the file's (`mine`, or `mine.other` for
-    another function than `edit`)."""
+    """In tables, paths and the configuration: the method's, the file's (`mine`, or `mine.other` for another
+    function than `edit`) or the entry point's."""
     given: str
     """As the user named it."""
     file: Mapping[str, Any] = field(compare=False)
@@ -41,13 +48,15 @@ class UserMethod:
     path: Path | None = None
     """The file with the user's function; None for a method of factdrift."""
     function: str = ""
+    module: str = ""
+    """Of an entry point; empty for PATH.py:FUNCTION."""
     plain: bool = False
     code: str = ""
     """`code_digest` of the file and of what it imports from beside it."""
 
     def files(self) -> list[Path]:
         """What its results depend on besides the configuration and the package."""
-        return [*(code_files(self.path) if self.path else ()), *self.described]
+        return [*(code_files(self.path, self.module) if self.path else ()), *self.described]
 
 
 def entries(reference: Sequence[str], folder: Path = METHODS) -> list[UserMethod]:
@@ -75,16 +84,18 @@ def entry(reference: str, folder: Path = METHODS) -> UserMethod:
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if reference in known:
         return _known(reference, folder)
-    among = f"{meant(reference, known)}; there are {', '.join(known)} (files in {folder})"
     if folder == LOCATORS:
-        raise InputError(f"locators: {reference}: no such locator{among}")
+        raise InputError(
+            f"locators: {reference}: no such locator{meant(reference, known)}; there are {', '.join(known)} "
+            f"(files in {folder})"
+        )
     named = split_function(reference, "methods")
     if named is None:
-        raise InputError(
-            f"methods: {reference}: no such method{among}; or give PATH.py:FUNCTION ({DOCUMENT})"
-        )
-    path, function = named
-    name = path.stem if function == "edit" else f"{path.stem}.{function}"
+        path, function, module = _entry_point(reference, known, folder)
+        name = reference
+    else:
+        (path, function), module = named, ""
+        name = path.stem if function == "edit" else f"{path.stem}.{function}"
     if name in known:
         raise InputError(
             f"methods: {reference} would be called {name}, as a method of factdrift; rename the file"
@@ -104,8 +115,8 @@ def entry(reference: str, folder: Path = METHODS) -> UserMethod:
                 raise InputError(f"methods: {beside}: the parameter {key} of {function} is no key")
     else:
         file = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}
-    code = code_digest(code_files(path))
-    return UserMethod(name, reference, file, described, path, function, plain, code)
+    code = code_digest(code_files(path, module))
+    return UserMethod(name, reference, file, described, path, function, module, plain, code)
 
 
 @cache
@@ -131,6 +142,39 @@ def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]
     record = other.get("record", {}) | (file.get("record") or {})
     joined = {"keys": other["keys"] | keys, "models": models, "record": record}
     return {**other, **file, **joined}, (path, *paths)
+
+
+def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
+    """File, function and module of an entry point."""
+    points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    if reference not in points:
+        names = [*known, *sorted(points)]
+        raise InputError(
+            f"methods: {reference}: no such method{meant(reference, names)}; there are {', '.join(names)} "
+            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION "
+            f"({DOCUMENT})"
+        )
+    point = points[reference]
+    path = _file_of(point.module)
+    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", reference) or "." in point.attr:
+        raise InputError(
+            f"methods: {reference}: the entry point {point.value!r} must be a function of a module in "
+            "Python, and its name must consist of letters, digits, `_` and `-`"
+        )
+    return path, point.attr, point.module
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a module that can be imported, without importing it or the packages it is in."""
+    name, locations, spec = "", None, None
+    for part in module.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        spec = next((found for finder in finders if (found := finder.find_spec(name, locations))), None)
+        if spec is None:
+            return None
+        locations = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 def _arguments(path: Path, function: str) -> ast.arguments:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
-from factdrift.core.functions import named_function, read_function
+from factdrift.core.functions import function_of, named_function, read_function
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.evaluation.methods.own import DOCUMENT, UserMethod
@@ -71,7 +72,15 @@ def method_of(hyper: Hyper) -> Method:
 def own_function(own: UserMethod) -> Callable[..., Any]:
     """The function of a user's own method, imported; raises InputError if that fails."""
     assert own.path is not None
-    return read_function(own.path, own.function, "methods")
+    if not own.module:
+        return read_function(own.path, own.function, "methods")
+    try:
+        module = import_module(own.module)
+    except Exception as error:
+        raise InputError(
+            f"methods: {own.given}: {own.module} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    return function_of(module, own.function, own.module, "methods")
 
 
 def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
