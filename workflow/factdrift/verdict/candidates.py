@@ -130,7 +130,7 @@ class Candidates:
         if len(capitals) != 1 or not tokens[span.stop].is_capital or tokens[span.stop - 1].possessive:
             return False
         surname = tokens[span.stop]
-        common = self._known(surname) or self.cues.has("place", surname.key)
+        common = self._known(surname) or self.cues.has("place", surname.key) or surname.key in ("jr", "sr")
         return surname.kind == "word" and not common
 
     def _matches(self, tokens: Sequence[Token]) -> Iterator[tuple[range, Name]]:

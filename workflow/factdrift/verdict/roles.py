@@ -18,6 +18,7 @@ from factdrift.verdict.clauses import (
     read_verbs,
 )
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import read_order
@@ -49,14 +50,17 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     for step in (
         *(_read_limits, _read_counted, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_events, read_subjects, read_offices),
-        *(_read_opinions, _read_concessions, _read_refusals, _read_corrections, read_present),
-        read_conditions,
+        *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
         step(reading)
+    sure = {start for start, role in reading.roles.items() if role == Role.NOW}
+    read_present(reading)
+    read_conditions(reading)
     for mention in reading.mentions:
         if reading.role(mention) == Role.NOW:
             reading.doubts.pop(mention.start, None)
     read_verbs(reading)
+    read_frames(reading, sure)
     read_future(reading)
     return reading
 

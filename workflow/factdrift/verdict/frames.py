@@ -1,0 +1,121 @@
+"""Whether a sentence asserts a name in words that are known to do so: all others leave the answer unclear.
+
+The frame of a name is the words before it in its clause, and those behind it up to one of the question's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import ACCEPTED
+from factdrift.verdict.offices import office_fits
+from factdrift.verdict.reading import CLAIMED, Reading
+
+_BORDERS = frozenset('.;:(),—–"?!|[]')
+_ROWS = (
+    *("holds", "article", "by", "tenure", "particle", "locative", "to", "of", "right", "known", "thing"),
+    "lasting",
+)
+"""Rows of words that may be in a frame."""
+_CUES = (
+    *("spared", "retracted", "amended", "took_over", "former", "handed_on", "contrast", "hedge", "and"),
+    *("or", "bound", "disclaimer", "gives", "refused", "not", "beside", "until", "now"),
+)
+"""Kinds of cues that may be in a frame: the role of the name says what they do to it."""
+
+
+def read_frames(reading: Reading, sure: set[int]) -> None:
+    """Leaves open the accepted names whose frame has a word that is not known to assert them.
+
+    `sure`: starts of the names that an order, a gift or the verb of the question asserts.
+    """
+    for mention in reading.mentions:
+        if mention.kind != ACCEPTED or mention.start in sure or reading.role(mention) not in CLAIMED:
+            continue
+        known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
+        known |= {at for other in reading.mentions for at in other.span}
+        if _is_opinion(reading, mention):
+            reading.doubts.setdefault(mention.start, "is only what some say")
+        words = (
+            at for at in _frame(reading, mention) if at not in known and not _is_known(reading, at, mention)
+        )
+        if (at := next(words, None)) is not None:
+            reading.doubts.setdefault(
+                mention.start, f"is named with {reading.key(at)!r}, which is not known to assert it"
+            )
+
+
+def _is_open(reading: Reading, cue: Cue, mention: Mention) -> bool:
+    """Whether a cue makes a value only the end of a time or range: `since 1998`, `up to 1,000`."""
+    ends = cue.kind == "until" or reading.key(cue.start) in ("since", "seit")
+    return mention.value and ends and cue.end == mention.start
+
+
+def _is_opinion(reading: Reading, mention: Mention) -> bool:
+    """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
+    turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
+    turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
+    return any(
+        cue.start == mention.end
+        or (
+            cue.end <= mention.start
+            and not any(
+                at < mention.start and (at >= cue.end or reading.is_a(at, "conceded")) for at in turns
+            )
+        )
+        for cue in reading.of("believed")
+    )
+
+
+def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
+    """The positions of the words of a name's frame."""
+    start = mention.start
+    while start and not _is_border(reading, start - 1):
+        start -= 1
+    yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
+    for at in range(mention.end, len(reading.tokens)):
+        if _is_border(reading, at) or _of_question(reading, at):
+            return
+        if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
+            yield at
+
+
+def _is_border(reading: Reading, at: int) -> bool:
+    """Whether a sign, the end of a line or, behind a name, a conjunction is at a position."""
+    joins = reading.is_a(at, "conjunction") and any(other.end <= at for other in reading.named())
+    return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
+
+
+def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is no name: written small, at the beginning, or the subject of the sentence."""
+    token = reading.tokens[at]
+    begins = at == 0 or not reading.tokens[at - 1].is_word
+    subject = (
+        at == 1 and reading.is_a(0, "article") and reading.sign(2).islower() and not reading.is_a(2, "of")
+    )
+    common = token.text.islower() or ((begins or subject) and not token.text.isupper())
+    return token.kind == "word" and (common or mention.value)
+
+
+def _of_question(reading: Reading, at: int) -> bool:
+    """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
+    key = reading.key(at)
+    if reading.is_a(at, "article", "verb", "starter", "particle"):
+        return False
+    return key in reading.asked or bool(office_fits(reading, [key]))
+
+
+def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
+    words, key = reading.words, reading.key(at)
+    kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
+    rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    if reading.is_a(at, "tenure") and reading.is_a(at + 1, "of") and reading.lead(mention) == at + 1:
+        return False  # the office of X
+    if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
+        return True
+    if reading.is_a(at, "title") and not reading.is_a(at + 1, "verb"):
+        return True
+    stems = {word[:4] for word in reading.asked if not words.has("starter", word)}
+    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in stems
