@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED
-from factdrift.verdict.offices import office_fits
+from factdrift.verdict.offices import asked_office, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -38,6 +38,8 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
         known |= {at for other in reading.mentions for at in other.span}
         if _is_opinion(reading, mention):
             reading.doubts.setdefault(mention.start, "is only what some say")
+        if _is_described(reading, mention):
+            reading.doubts.setdefault(mention.start, "is said to be or do something else")
         words = (
             at for at in _frame(reading, mention) if at not in known and not _is_known(reading, at, mention)
         )
@@ -75,11 +77,42 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     while start and not _is_border(reading, start - 1):
         start -= 1
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
-    for at in range(mention.end, len(reading.tokens)):
-        if _is_border(reading, at) or _of_question(reading, at):
+    for at in _behind(reading, mention):
+        if _of_question(reading, at):
             return
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
+
+
+def _behind(reading: Reading, mention: Mention) -> range:
+    """The positions behind a name in its clause."""
+    ends = (at for at in range(mention.end, len(reading.tokens)) if _is_border(reading, at))
+    return range(mention.end, next(ends, len(reading.tokens)))
+
+
+def _is_described(reading: Reading, mention: Mention) -> bool:
+    """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
+    verb, tokens = mention.end, reading.tokens
+    leads = reading.is_a(verb, "leads")
+    if not (asked_office(reading) and (leads or reading.is_a(verb, "past", "present", "plays"))):
+        return False
+    rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
+    if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
+        reading.is_a(at, "tenure", "holds", "right", "achieved")
+        or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
+        for at in rest
+    ):
+        return False
+    noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
+    named = any(tokens[at].is_capital for at in _behind(reading, mention))
+    described = named or reading.key(verb + 1) in ("on", "at", "with") or (noun and noun[0].kind == "word")
+    return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
+
+
+def _is_object(reading: Reading, at: int) -> bool:
+    """Whether a noun is another's: `married to the president`, `the president's brother`."""
+    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
+    return reading.tokens[at].possessive or led
 
 
 def _is_border(reading: Reading, at: int) -> bool:
@@ -102,7 +135,7 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
 def _of_question(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
     key = reading.key(at)
-    if reading.is_a(at, "article", "verb", "starter", "particle"):
+    if reading.is_a(at, "article", "verb", "starter", "particle") or _is_object(reading, at):
         return False
     return key in reading.asked or bool(office_fits(reading, [key]))
 
