@@ -38,6 +38,8 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
         known |= {at for other in reading.mentions for at in other.span}
         if _is_opinion(reading, mention):
             reading.doubts.setdefault(mention.start, "is only what some say")
+        if body := _body(reading, mention):
+            reading.doubts.setdefault(mention.start, f"is said to hold an office of {body}")
         if _is_described(reading, mention):
             reading.doubts.setdefault(mention.start, "is said to be or do something else")
         words = (
@@ -90,6 +92,46 @@ def _behind(reading: Reading, mention: Mention) -> range:
     return range(mention.end, next(ends, len(reading.tokens)))
 
 
+def _body(reading: Reading, mention: Mention) -> str:
+    """A body that the question does not name, whose office is: `X is CEO of Z`, `Z's CEO is X`."""
+    asked = any(
+        reading.tokens[at].is_capital and reading.key(at) in reading.asked
+        for at in range(1, mention.start)
+        if not office_fits(reading, [reading.key(at)])
+    )
+    end = _behind(reading, mention).stop
+    if (
+        reading.sign(end) == ","
+        and office_fits(reading, reading.keys(end + 1, end + 4))
+        and not reading.of("former")
+    ):
+        end = len(reading.tokens)  # X, CEO of Z
+    for at in range(mention.end, end):
+        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):
+            return "another body"
+    for body in reading.unknown:
+        at = body.start - 1
+        while not reading.is_a(at, "of") and (
+            reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
+        ):
+            at -= 1
+        if asked if body.end <= mention.start else body.start >= end:
+            continue
+        common = all(
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or reading.sign(at).isupper()
+            for at in body.span
+        )
+        owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
+        if not common and (owner or (reading.is_a(at, "of") and _office_before(reading, at))):
+            return body.name
+    return ""
+
+
+def _office_before(reading: Reading, at: int) -> bool:
+    """Whether an office of the kind that is asked for is before a position."""
+    return bool(office_fits(reading, reading.keys(max(at - 3, 0), at)))
+
+
 def _is_described(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
     verb, tokens = mention.end, reading.tokens
@@ -125,9 +167,8 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is no name: written small, at the beginning, or the subject of the sentence."""
     token = reading.tokens[at]
     begins = at == 0 or not reading.tokens[at - 1].is_word
-    subject = (
-        at == 1 and reading.is_a(0, "article") and reading.sign(2).islower() and not reading.is_a(2, "of")
-    )
+    subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
+    subject &= mention.person or not reading.is_a(2, "of")
     common = token.text.islower() or ((begins or subject) and not token.text.isupper())
     return token.kind == "word" and (common or mention.value)
 
@@ -144,8 +185,10 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
     kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
     rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
-    if reading.is_a(at, "tenure") and reading.is_a(at + 1, "of") and reading.lead(mention) == at + 1:
-        return False  # the office of X
+    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person:
+        return key in reading.asked  # the office of X
+    if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
+        return False  # the man that X succeeded
     if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
         return True
     if reading.is_a(at, "title") and not reading.is_a(at + 1, "verb"):

@@ -24,14 +24,8 @@ def read_offices(reading: Reading) -> None:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
             reading.assign(mention, Role.BESIDE, CLAIMED)
-        behind = reading.keys(mention.end + 1, mention.end + 4)
-        apposed = reading.sign(mention.end) == "," and bool(office_fits(reading, behind))
-        apposed = apposed and not reading.has_cue("former", mention.end, len(reading.tokens))
-        doubt = _other_body(reading, mention) if verb or apposed else _body_before(reading, mention)
-        if mention is named[0] and not doubt and not reading.of("former") and _titled(reading, mention):
-            doubt = "another office"
-        if doubt:
-            reading.doubts[mention.start] = f"is said to hold {doubt}"
+        if mention is named[0] and not reading.of("former") and _titled(reading, mention):
+            reading.doubts[mention.start] = "is said to hold another office"
         rank = _behind(reading, mention.end)[:1] if verb else []
         under = bool(rank) and reading.words.has("deputy", rank[0]) and rank[0] not in reading.asked
         other = asked and office and not _is_asked(reading, office)
@@ -74,51 +68,6 @@ def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
 def other_office(reading: Reading, keys: Sequence[str]) -> bool:
     """Whether words name offices, and none of the kind that is asked for."""
     return office_fits(reading, keys) is False
-
-
-def _other_body(reading: Reading, mention: Mention) -> str:
-    """`an office of Z` where a name is said to hold one, `X is president of Z`, and the question has no Z."""
-    words = reading.words
-    for at in range(mention.end + 2, len(reading.tokens) - 1):
-        office = words.valued("office", reading.keys(max(mention.end, at - 3), at))
-        if office and reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite"):
-            return "an office of another body"
-    for body in reading.unknown:
-        keys = [token.key for token in reading.tokens[mention.end : body.start] if token.is_word]
-        while (
-            keys
-            and not words.has("of", keys[-1])
-            and (keys[-1] in reading.asked or words.has("article", keys[-1]) or words.has("title", keys[-1]))
-        ):
-            keys.pop()
-        linked = [words.has("of", key) for key in keys]
-        if not 2 <= len(keys) <= _WORDS + 3 or linked.count(True) != 1 or not linked[-1]:
-            continue
-        unfit = not words.valued("office", keys) or reading.stopped(mention.end, body.start)
-        if unfit or not asked_office(reading):
-            continue
-        party = any(key in ("party", "partei") for key in reading.keys(mention.end, body.end))
-        common = all(reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") for at in body.span)
-        common |= all(reading.sign(at).isupper() for at in body.span)
-        if party or not common:
-            return f"an office of {body.name}"
-    return ""
-
-
-def _body_before(reading: Reading, mention: Mention) -> str:
-    """`an office of Z` in `Z's president is X`, `the president of Z is X`, where the question has no Z."""
-    lead = reading.lead(mention)
-    before = reading.keys(0, lead)
-    capitals = [at for at in range(lead) if reading.tokens[at].is_capital and not reading.is_a(at, "starter")]
-    of_question = any(reading.key(at) in reading.asked for at in capitals)
-    if not reading.is_a(lead, "present", "past") or of_question or not office_fits(reading, before):
-        return ""
-    for body in reading.unknown:
-        of = reading.is_a(body.start - 1, "of") or reading.is_a(body.start - 2, "of")
-        named = body.start in _starts_of_names(reading) and not reading.sign(body.start).isupper()
-        if named and body.end <= lead and (body.possessive or of):
-            return f"an office of {body.name}"
-    return ""
 
 
 def _clause_end(reading: Reading, mention: Mention) -> int:
@@ -206,40 +155,11 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
-_NOUNS = ("title", "thing", "tenure", "place", "verb", "holds", "particle", "starter", "article", "suffix")
-"""Rows of words before `of X` that mean X itself: `the presidency of X`, `the city of X`."""
-
-
-def _of_another_noun(reading: Reading, mention: Mention) -> bool:
-    """Whether a name only says which thing is meant: `the company of X`, `a supporter of X`, `who met X`."""
-    lead, noun = reading.lead(mention), reading.lead(mention) - 1
-    if reading.is_a(lead, "of") and reading.is_a(noun, "belonging") and mention.person:
-        return reading.key(noun) not in reading.asked
-    if reading.is_a(lead, "of") and reading.is_a(noun, "admirer"):
-        return True
-    if mention.possessive and reading.is_a(mention.end, "admirer") and len(reading.named()) == 1:
-        return True
-    events = reading.words.values["event"]
-    if reading.is_a(lead, "by") and reading.key(noun) in events and asked_office(reading):
-        return events[reading.key(noun)] not in reading.words.valued("event", reading.asked).values()
-    common = reading.sign(noun).islower() or reading.key(noun - 1) in ("der", "die", "das", "ein", "eine")
-    common = common and reading.key(noun) not in reading.asked and not reading.is_a(noun, *_NOUNS)
-    led = any(reading.is_a(at, "article", "indefinite") for at in (noun - 1, noun - 2))
-    linked = reading.is_a(lead, "of", "by") and asked_office(reading) and not mention.value
-    if common and led and linked and not any(noun in cue.span for cue in reading.cues):
-        return True
-    relative = next((at for at in range(1, 5) if reading.key(at) in ("who", "whom", "that", "which")), None)
-    begins = reading.is_a(0, "article", "indefinite") and relative is not None and relative < mention.start
-    return begins and not any(reading.has(tense, 0) for tense in ("past", "present"))
-
-
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
     led = reading.is_a(mention.start - 1, "article")
     after = mention.end + (reading.sign(mention.end) == "'")
-    if _of_another_noun(reading, mention):
-        return True
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
     token, following = reading.tokens[after], reading.keys(after + 1, after + 3)
