@@ -32,7 +32,10 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     `sure`: starts of the names that an order, a gift or the verb of the question asserts.
     """
     for mention in reading.mentions:
-        if mention.kind != ACCEPTED or mention.start in sure or reading.role(mention) not in CLAIMED:
+        certain = mention.start in sure and (
+            reading.key(0) != "the" or reading.has("verb", 0) or reading.of("gives", "handed_on")
+        )
+        if mention.kind != ACCEPTED or certain or reading.role(mention) not in CLAIMED:
             continue
         known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
         known |= {at for other in reading.mentions for at in other.span}
@@ -122,7 +125,9 @@ def _body(reading: Reading, mention: Mention) -> str:
             for at in body.span
         )
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
-        if not common and (owner or (reading.is_a(at, "of") and _office_before(reading, at))):
+        of = reading.is_a(at, "of") and _office_before(reading, at)
+        of |= at == mention.end and reading.key(at) in ("at", "bei")
+        if not common and (owner or of):
             return body.name
     return ""
 
@@ -135,6 +140,13 @@ def _office_before(reading: Reading, at: int) -> bool:
 def _is_described(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
     verb, tokens = mention.end, reading.tokens
+    aside = (
+        range(verb + 2, len(tokens))
+        if reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
+        else ()
+    )
+    if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
+        return True  # X, a critic of the president
     leads = reading.is_a(verb, "leads")
     if not (asked_office(reading) and (leads or reading.is_a(verb, "past", "present", "plays"))):
         return False
@@ -170,7 +182,29 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
     common = token.text.islower() or ((begins or subject) and not token.text.isupper())
-    return token.kind == "word" and (common or mention.value)
+    return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
+
+
+def _is_other(reading: Reading, at: int) -> bool:
+    """Whether a name beside a date or an amount is another subject's: `Porto has 1,000 people`."""
+    token, after = reading.tokens[at], reading.tokens[at + 1 : at + 2]
+    if token.kind == "number":  # Sputnik 2
+        return len(token.key) < 3 and token.key not in reading.asked and reading.key(at - 1) in reading.asked
+    if not token.is_capital or token.text.isupper() or reading.has("by", at - 2, at):
+        return False
+    longer = bool(after) and after[0].is_capital and after[0].key in reading.asked  # the Panama Canal
+    subject = any(other.is_capital and other.key in reading.asked for other in reading.tokens[1:])
+    return longer or not (subject or reading.tokens[at - 1].is_capital)
+
+
+def _in_subject(reading: Reading, at: int) -> bool:
+    """Whether a word only says whose what is asked for is: `the author of the 1980 novel is X`."""
+    for of in range(at - 1, max(at - 5, 0), -1):
+        if reading.is_a(of, "verb") or _is_border(reading, of):
+            return False
+        if reading.is_a(of, "of") and (reading.key(of - 1) in reading.asked or _office_before(reading, of)):
+            return True
+    return False
 
 
 def _of_question(reading: Reading, at: int) -> bool:
@@ -185,6 +219,10 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
     kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
     rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    if _in_subject(reading, at):
+        return True  # the author of the novel
+    if key == "who" and not reading.sign(at + 1).isalpha():
+        return False  # X or who?
     if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person:
         return key in reading.asked  # the office of X
     if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):

@@ -155,10 +155,19 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
+_NOUNS = ("title", "tenure", "place", "verb", "holds", "starter", "known")
+"""Rows of words before `of X` that may mean X itself: `the presidency of X`."""
+
+
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
     led = reading.is_a(mention.start - 1, "article")
+    lead, noun = reading.lead(mention), reading.lead(mention) - 1
+    of = reading.is_a(lead, "of", "by") and reading.is_a(noun - 1, "article", "indefinite")
+    in_cue = any(noun in cue.span for cue in reading.cues) or reading.key(noun) in reading.asked
+    if mention.person and of and asked_office(reading) and not (in_cue or reading.is_a(noun, *_NOUNS)):
+        return True  # the company of X
     after = mention.end + (reading.sign(mention.end) == "'")
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
@@ -170,6 +179,6 @@ def belongs(reading: Reading, mention: Mention) -> bool:
     if mention.possessive and not reading.tokens[mention.end - 1].possessive:
         return True
     noun = token.text.islower() and token.key not in reading.asked and not token.key.endswith("ing")
-    noun &= not reading.is_a(after, "article", "starter", "verb", "title", "by")
+    noun &= not reading.is_a(after, "article", "starter", "verb", "by")
     adverb = token.key.endswith("ly") and following[:1] and following[0] in reading.asked
     return noun and not adverb and not any(words.has("article", key) for key in following)  # nor is 's a verb
