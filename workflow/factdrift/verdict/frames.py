@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
+from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED
 from factdrift.verdict.offices import asked_office, office_fits
@@ -24,6 +25,8 @@ _CUES = (
     *("or", "bound", "disclaimer", "gives", "refused", "not", "beside", "until", "now"),
 )
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
+_MOST = 40
+"""Names of a sentence, at most, whose frames are read."""
 
 
 def read_frames(reading: Reading, sure: set[int]) -> None:
@@ -31,27 +34,31 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
 
     `sure`: starts of the names that an order, a gift or the verb of the question asserts.
     """
-    for mention in reading.mentions:
-        certain = mention.start in sure and (
-            reading.key(0) != "the" or reading.has("verb", 0) or reading.of("gives", "handed_on")
-        )
-        if mention.kind != ACCEPTED or certain or reading.role(mention) not in CLAIMED:
+    acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
+    acts |= bool(reading.of("gives", "handed_on"))
+    for number, mention in enumerate(reading.mentions):
+        if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
             continue
-        known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
-        known |= {at for other in reading.mentions for at in other.span}
-        if _is_opinion(reading, mention):
-            reading.doubts.setdefault(mention.start, "is only what some say")
-        if body := _body(reading, mention):
-            reading.doubts.setdefault(mention.start, f"is said to hold an office of {body}")
-        if _is_described(reading, mention):
-            reading.doubts.setdefault(mention.start, "is said to be or do something else")
-        words = (
-            at for at in _frame(reading, mention) if at not in known and not _is_known(reading, at, mention)
-        )
-        if (at := next(words, None)) is not None:
-            reading.doubts.setdefault(
-                mention.start, f"is named with {reading.key(at)!r}, which is not known to assert it"
-            )
+        if not (acts and mention.start in sure):
+            reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
+            if reason:
+                reading.doubts.setdefault(mention.start, reason)
+
+
+def _doubt(reading: Reading, mention: Mention) -> str:
+    """Why a name may not answer the question; empty if its frame asserts it."""
+    if _is_opinion(reading, mention):
+        return "is only what some say"
+    if body := _body(reading, mention):
+        return f"is said to hold an office of {body}"
+    if _is_described(reading, mention):
+        return "is said to be or do something else"
+    known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
+    known |= {at for other in reading.mentions for at in other.span}
+    for at in _frame(reading, mention):
+        if at not in known and not _is_known(reading, at, mention):
+            return f"is named with {reading.key(at)!r}, which is not known to assert it"
+    return ""
 
 
 def _is_open(reading: Reading, cue: Cue, mention: Mention) -> bool:
@@ -124,6 +131,7 @@ def _body(reading: Reading, mention: Mention) -> str:
             reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or reading.sign(at).isupper()
             for at in body.span
         )
+        common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         of = reading.is_a(at, "of") and _office_before(reading, at)
         of |= at == mention.end and reading.key(at) in ("at", "bei")
@@ -192,6 +200,8 @@ def _is_other(reading: Reading, at: int) -> bool:
         return len(token.key) < 3 and token.key not in reading.asked and reading.key(at - 1) in reading.asked
     if not token.is_capital or token.text.isupper() or reading.has("by", at - 2, at):
         return False
+    if reading.is_a(at - 1, "locative") and asked_events(reading):  # born on X in Y
+        return False
     longer = bool(after) and after[0].is_capital and after[0].key in reading.asked  # the Panama Canal
     subject = any(other.is_capital and other.key in reading.asked for other in reading.tokens[1:])
     return longer or not (subject or reading.tokens[at - 1].is_capital)
@@ -229,7 +239,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return False  # the man that X succeeded
     if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
         return True
-    if reading.is_a(at, "title") and not reading.is_a(at + 1, "verb"):
+    if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
         return True
     stems = {word[:4] for word in reading.asked if not words.has("starter", word)}
     return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in stems

@@ -104,6 +104,8 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
 def held_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is said to have had an office: `X was president`."""
     office = _behind(reading, mention.end) if reading.is_a(mention.end, "past") else []
+    if reading.is_a(mention.end + 1, "achieved"):  # X was elected
+        return False
     return bool(reading.words.valued("office", office))
 
 
