@@ -134,10 +134,6 @@ def _behind(reading: Reading, position: int) -> list[str]:
 def _is_asked(reading: Reading, office: list[str]) -> bool:
     """Whether an office is the whole of what is asked for: not `president` in `vice president of`."""
     words, asked = reading.words, reading.asked
-    if len(office) == 1 and abbreviates(office[0], asked):
-        return True
-    while len(office) > 1 and office[0] not in asked and words.has("title", office[0]):
-        office = office[1:]
     for at in range(len(asked) - len(office) + 1) if office else ():
         around = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
         ends = all(any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in around)
@@ -174,8 +170,6 @@ def belongs(reading: Reading, mention: Mention) -> bool:
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
     token, following = reading.tokens[after], reading.keys(after + 1, after + 3)
-    if token.kind != "word" or any(cue.start == after for cue in reading.cues):
-        return False
     if any(words.has("tenure", key) for key in (token.key, *following)):
         return False
     if mention.possessive and not reading.tokens[mention.end - 1].possessive:

@@ -50,9 +50,6 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     sure = {start for start, role in reading.roles.items() if role == Role.NOW}
     read_present(reading)
     read_conditions(reading)
-    for mention in reading.mentions:
-        if reading.role(mention) == Role.NOW:
-            reading.doubts.pop(mention.start, None)
     read_frames(reading, sure)
     read_future(reading)
     return reading
@@ -153,8 +150,6 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
     if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
-        return None
-    if any(name.start in between and not reading.is_a(name.start - 1, "article") for name in reading.unknown):
         return None
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
     whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"
