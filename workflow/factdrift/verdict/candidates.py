@@ -130,7 +130,7 @@ class Candidates:
         if len(capitals) != 1 or not tokens[span.stop].is_capital or tokens[span.stop - 1].possessive:
             return False
         surname = tokens[span.stop]
-        common = self._known(surname) or self.cues.has("place", surname.key)
+        common = self._known(surname) or self.cues.has("place", surname.key) or surname.key in ("jr", "sr")
         return surname.kind == "word" and not common
 
     def _matches(self, tokens: Sequence[Token]) -> Iterator[tuple[range, Name]]:
@@ -244,8 +244,6 @@ class Candidates:
         after, following = [*tokens[end : end + 2], None, None][:2]
         person, single = self._names.is_person(name), len(span) == 1
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
-        if name.kind != ACCEPTED and self._of_question(tokens, span):
-            return True
         joins = after is not None and self._joins_names(after) and end + 1 not in starts
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
@@ -265,20 +263,6 @@ class Candidates:
         if part and (single or self.cues.has("particle", tokens[span.start].key)):
             return self._of_another(before, name, tokens[end - 1])
         return self._of_another_place(tokens, start, name)
-
-    def _of_question(self, tokens: Sequence[Token], span: range) -> bool:
-        """Whether the question has the mention together with the word before or behind it."""
-        asked = tuple(map(self._number, self.asked))
-        for start, stop in ((span.start - 1, span.stop), (span.start, span.stop + 1)):
-            run = self._numbers(tokens[max(start, 0) : stop])
-            common = any(
-                self.cues.has(kind, key)
-                for key in (*run[:1], *run[-1:])
-                for kind in ("verb", "article", "starter")
-            )
-            if len(run) == len(span) + 1 and not common and _within(run, asked):
-                return True
-        return False
 
     def _of_another_king(self, name: Name, after: Token) -> bool:
         """Whether the number behind a given name is not that of its holder: `Charles II`."""
@@ -369,7 +353,3 @@ def _in_capitals(token: Token) -> bool:
 
 def _is_roman(token: Token) -> bool:
     return token.key.strip("ivx") == ""
-
-
-def _within(run: Keys, words: Keys) -> bool:
-    return any(words[start : start + len(run)] == run for start in range(len(words) - len(run) + 1))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import asked_office, office_fits, other_office
+from factdrift.verdict.offices import other_office
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
@@ -197,96 +197,6 @@ def read_gifts(reading: Reading) -> None:
         if taker is not None:
             reading.assign(giver, Role.BEFORE, HOLDS)
             reading.assign(taker, Role.NOW)
-
-
-def read_verbs(reading: Reading) -> None:
-    """`X visited it`: what is said of the name that begins an answer may leave open whether it answers."""
-    for mention in reading.mentions[:1]:
-        if mention.possessive or mention.value:
-            continue
-        last = mention.end == reading.count(0, len(reading.tokens))
-        led = last and mention.start == 1 and bool(reading.unknown) and not mention.person
-        if led and not reading.key(0).endswith("ly"):
-            reading.doubts[mention.start] = "may be a part of a longer name"  # Swiss German
-        elif reading.lead(mention) < 0 and (doubt := _doubt(reading, mention)):
-            reading.doubts[mention.start] = doubt
-    for mention in reading.mentions:
-        if not mention.value and _led_by_unknown(reading, reading.lead(mention)):
-            key = reading.key(reading.lead(mention))
-            reading.doubts.setdefault(
-                mention.start, f"is named behind {key!r}, which is not known to lead to it"
-            )
-
-
-def _led_by_unknown(reading: Reading, lead: int) -> bool:
-    """Whether a verb or adjective before a name leaves open what is said of it: `they wanted X`."""
-    subject = reading.is_a(lead - 1, "pronoun") or reading.key(lead - 1) in ("they", "we", "you", "i")
-    if (
-        not reading.sign(lead).islower()
-        or reading.sign(lead - 1) == "-"
-        or not (subject or reading.key(lead).endswith(("ed", "s", "ing")))
-    ):
-        return False
-    if any(lead in cue.span for cue in reading.cues) or reading.is_a(lead, *_KNOWN, *_JOINING, "known"):
-        return False
-    stems = {key[:4] for key in (*reading.asked, *reading.words.values["event"])}
-    numbers = reading.words.values["month"] | reading.words.values["unit"] | reading.words.values["office"]
-    return reading.key(lead)[:4] not in stems and reading.key(lead) not in numbers
-
-
-_KNOWN = ("verb", "holds", "starter", "title", "article", "by", "thing", "tenure", "talk", "particle")
-"""Rows whose words say nothing else of the name before them."""
-
-
-def _doubt(reading: Reading, mention: Mention) -> str:
-    """Why a name does not answer for the verb behind it; empty if it may."""
-    verb = reading.key(mention.end)
-    in_cue = any(mention.end in cue.span for cue in reading.cues)
-    if not reading.sign(mention.end).islower() or in_cue:
-        return ""
-    rest = [token.key for token in reading.tokens[mention.end :] if token.is_word]
-    about, of_office = bool(_subject(reading) & set(rest)), asked_office(reading)
-    own = [reading.key(at) for at in range(mention.end, len(reading.tokens)) if not _is_object(reading, at)]
-    if of_office and office_fits(reading, rest) and not office_fits(reading, own):
-        return "is only said to have to do with the office"
-    if of_office and not office_fits(reading, rest):
-        others = [
-            name
-            for name in reading.unknown
-            if name.start > mention.end and not reading.is_a(name.start - 1, "article")
-        ]
-        if reading.is_a(mention.end, "past", "present") and _describes(reading, mention, rest, about):
-            return "is only described"  # X is a fellow of Z
-        if reading.is_a(mention.end, "leads") and others and not about:
-            return f"is said to lead {others[0].name}"
-        if reading.is_a(mention.end, "plays"):
-            return "is said to have played"
-    stems = {key[:4] for key in (*reading.asked, *(() if of_office else reading.words.values["event"]))}
-    known = verb[:4] in stems or verb.endswith("ly") or reading.is_a(mention.end, *_KNOWN)
-    if known or any(reading.words.has("holds", key) for key in rest):
-        return ""
-    return f"is named with {verb!r}, which is not known to answer"
-
-
-def _is_object(reading: Reading, at: int) -> bool:
-    """Whether a noun is another's: `married to the president`, `the president's brother`."""
-    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object")
-    of = reading.is_a(at - 1, "article") and reading.key(at - 2) == "of"
-    led |= of and reading.key(at - 3) in ("husband", "wife", "brother", "sister", "son", "daughter", "friend")
-    return reading.tokens[at].possessive or led
-
-
-def _describes(reading: Reading, mention: Mention, rest: Sequence[str], about: bool) -> bool:
-    """Whether `is` leads to a noun that says nothing of the office, not even that it is held."""
-    words = reading.words
-    holds = any(words.has(kind, key) for key in rest[1:] for kind in ("tenure", "holds"))
-    holds |= any(words.has("right", key) for key in rest)
-    holds |= about and bool(words.valued("office", rest))  # the leader of Y
-    holds |= bool(reading.of("now", "took_over", "handed_on", "disclaimer"))
-    after = mention.end + 1
-    noun = reading.is_a(after, "article") or reading.key(after) in ("on", "at", "with")
-    noun |= words.values["event"].get(reading.key(after)) in ("birth", "education", "death")
-    return not holds and (noun or (after < len(reading.tokens) and reading.tokens[after].is_capital))
 
 
 def read_conditions(reading: Reading) -> None:

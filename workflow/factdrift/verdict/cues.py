@@ -34,8 +34,8 @@ WORDS = (
     *("namesake", "predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
-    *("indefinite", "who", "common", "nearly", "swapped", "arrived", "belonging", "appoints", "topic"),
-    *("departs", "two_surnames", "object", "pronoun", "counted", "admirer", "known"),
+    *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
+    *("departs", "two_surnames", "object", "pronoun", "known", "roughly"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")

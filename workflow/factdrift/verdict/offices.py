@@ -24,14 +24,8 @@ def read_offices(reading: Reading) -> None:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
             reading.assign(mention, Role.BESIDE, CLAIMED)
-        behind = reading.keys(mention.end + 1, mention.end + 4)
-        apposed = reading.sign(mention.end) == "," and bool(office_fits(reading, behind))
-        apposed = apposed and not reading.has_cue("former", mention.end, len(reading.tokens))
-        doubt = _other_body(reading, mention) if verb or apposed else _body_before(reading, mention)
-        if mention is named[0] and not doubt and not reading.of("former") and _titled(reading, mention):
-            doubt = "another office"
-        if doubt:
-            reading.doubts[mention.start] = f"is said to hold {doubt}"
+        if mention is named[0] and not reading.of("former") and _titled(reading, mention):
+            reading.doubts[mention.start] = "is said to hold another office"
         rank = _behind(reading, mention.end)[:1] if verb else []
         under = bool(rank) and reading.words.has("deputy", rank[0]) and rank[0] not in reading.asked
         other = asked and office and not _is_asked(reading, office)
@@ -76,51 +70,6 @@ def other_office(reading: Reading, keys: Sequence[str]) -> bool:
     return office_fits(reading, keys) is False
 
 
-def _other_body(reading: Reading, mention: Mention) -> str:
-    """`an office of Z` where a name is said to hold one, `X is president of Z`, and the question has no Z."""
-    words = reading.words
-    for at in range(mention.end + 2, len(reading.tokens) - 1):
-        office = words.valued("office", reading.keys(max(mention.end, at - 3), at))
-        if office and reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite"):
-            return "an office of another body"
-    for body in reading.unknown:
-        keys = [token.key for token in reading.tokens[mention.end : body.start] if token.is_word]
-        while (
-            keys
-            and not words.has("of", keys[-1])
-            and (keys[-1] in reading.asked or words.has("article", keys[-1]) or words.has("title", keys[-1]))
-        ):
-            keys.pop()
-        linked = [words.has("of", key) for key in keys]
-        if not 2 <= len(keys) <= _WORDS + 3 or linked.count(True) != 1 or not linked[-1]:
-            continue
-        unfit = not words.valued("office", keys) or reading.stopped(mention.end, body.start)
-        if unfit or not asked_office(reading):
-            continue
-        party = any(key in ("party", "partei") for key in reading.keys(mention.end, body.end))
-        common = all(reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") for at in body.span)
-        common |= all(reading.sign(at).isupper() for at in body.span)
-        if party or not common:
-            return f"an office of {body.name}"
-    return ""
-
-
-def _body_before(reading: Reading, mention: Mention) -> str:
-    """`an office of Z` in `Z's president is X`, `the president of Z is X`, where the question has no Z."""
-    lead = reading.lead(mention)
-    before = reading.keys(0, lead)
-    capitals = [at for at in range(lead) if reading.tokens[at].is_capital and not reading.is_a(at, "starter")]
-    of_question = any(reading.key(at) in reading.asked for at in capitals)
-    if not reading.is_a(lead, "present", "past") or of_question or not office_fits(reading, before):
-        return ""
-    for body in reading.unknown:
-        of = reading.is_a(body.start - 1, "of") or reading.is_a(body.start - 2, "of")
-        named = body.start in _starts_of_names(reading) and not reading.sign(body.start).isupper()
-        if named and body.end <= lead and (body.possessive or of):
-            return f"an office of {body.name}"
-    return ""
-
-
 def _clause_end(reading: Reading, mention: Mention) -> int:
     """Where what is said of a name ends: at a sign, at another name, or before what it was once."""
     ends = [at for at, token in enumerate(reading.tokens) if token.text in STOPS]
@@ -155,6 +104,8 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
 def held_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is said to have had an office: `X was president`."""
     office = _behind(reading, mention.end) if reading.is_a(mention.end, "past") else []
+    if reading.is_a(mention.end + 1, "achieved"):  # X was elected
+        return False
     return bool(reading.words.valued("office", office))
 
 
@@ -183,10 +134,6 @@ def _behind(reading: Reading, position: int) -> list[str]:
 def _is_asked(reading: Reading, office: list[str]) -> bool:
     """Whether an office is the whole of what is asked for: not `president` in `vice president of`."""
     words, asked = reading.words, reading.asked
-    if len(office) == 1 and abbreviates(office[0], asked):
-        return True
-    while len(office) > 1 and office[0] not in asked and words.has("title", office[0]):
-        office = office[1:]
     for at in range(len(asked) - len(office) + 1) if office else ():
         around = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
         ends = all(any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in around)
@@ -206,50 +153,28 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
 
 
-_NOUNS = ("title", "thing", "tenure", "place", "verb", "holds", "particle", "starter", "article", "suffix")
-"""Rows of words before `of X` that mean X itself: `the presidency of X`, `the city of X`."""
-
-
-def _of_another_noun(reading: Reading, mention: Mention) -> bool:
-    """Whether a name only says which thing is meant: `the company of X`, `a supporter of X`, `who met X`."""
-    lead, noun = reading.lead(mention), reading.lead(mention) - 1
-    if reading.is_a(lead, "of") and reading.is_a(noun, "belonging") and mention.person:
-        return reading.key(noun) not in reading.asked
-    if reading.is_a(lead, "of") and reading.is_a(noun, "admirer"):
-        return True
-    if mention.possessive and reading.is_a(mention.end, "admirer") and len(reading.named()) == 1:
-        return True
-    events = reading.words.values["event"]
-    if reading.is_a(lead, "by") and reading.key(noun) in events and asked_office(reading):
-        return events[reading.key(noun)] not in reading.words.valued("event", reading.asked).values()
-    common = reading.sign(noun).islower() or reading.key(noun - 1) in ("der", "die", "das", "ein", "eine")
-    common = common and reading.key(noun) not in reading.asked and not reading.is_a(noun, *_NOUNS)
-    led = any(reading.is_a(at, "article", "indefinite") for at in (noun - 1, noun - 2))
-    linked = reading.is_a(lead, "of", "by") and asked_office(reading) and not mention.value
-    if common and led and linked and not any(noun in cue.span for cue in reading.cues):
-        return True
-    relative = next((at for at in range(1, 5) if reading.key(at) in ("who", "whom", "that", "which")), None)
-    begins = reading.is_a(0, "article", "indefinite") and relative is not None and relative < mention.start
-    return begins and not any(reading.has(tense, 0) for tense in ("past", "present"))
+_NOUNS = ("title", "tenure", "place", "verb", "holds", "starter", "known")
+"""Rows of words before `of X` that may mean X itself: `the presidency of X`."""
 
 
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
     led = reading.is_a(mention.start - 1, "article")
+    lead, noun = reading.lead(mention), reading.lead(mention) - 1
+    of = reading.is_a(lead, "of", "by") and reading.is_a(noun - 1, "article", "indefinite")
+    in_cue = any(noun in cue.span for cue in reading.cues) or reading.key(noun) in reading.asked
+    if mention.person and of and asked_office(reading) and not (in_cue or reading.is_a(noun, *_NOUNS)):
+        return True  # the company of X
     after = mention.end + (reading.sign(mention.end) == "'")
-    if _of_another_noun(reading, mention):
-        return True
     if not mention.person or not (mention.possessive or led) or after >= len(reading.tokens):
         return False
     token, following = reading.tokens[after], reading.keys(after + 1, after + 3)
-    if token.kind != "word" or any(cue.start == after for cue in reading.cues):
-        return False
     if any(words.has("tenure", key) for key in (token.key, *following)):
         return False
     if mention.possessive and not reading.tokens[mention.end - 1].possessive:
         return True
     noun = token.text.islower() and token.key not in reading.asked and not token.key.endswith("ing")
-    noun &= not reading.is_a(after, "article", "starter", "verb", "title", "by")
+    noun &= not reading.is_a(after, "article", "starter", "verb", "by")
     adverb = token.key.endswith("ly") and following[:1] and following[0] in reading.asked
     return noun and not adverb and not any(words.has("article", key) for key in following)  # nor is 's a verb

@@ -15,9 +15,9 @@ from factdrift.verdict.clauses import (
     read_future,
     read_gifts,
     read_subjects,
-    read_verbs,
 )
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import read_order
@@ -40,23 +40,17 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     own = [mention for mention in mentions if mention.kind != UNKNOWN]
     unknown = [mention for mention in mentions if mention.kind == UNKNOWN]
     unknown = unknown or candidates.unknown(sentence, own)
-    if candidates.asked[:1] in (("where",), ("wo",)):  # Arlington, Virginia
-        regions = {mention.end + 1 for mention in own if sentence[mention.end : mention.end + 1]}
-        unknown = [
-            name for name in unknown if name.start not in regions or sentence[name.start - 1].text != ","
-        ]
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
-        *(_read_limits, _read_counted, read_order, read_gifts, read_times, _read_former_list),
+        *(_read_limits, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_events, read_subjects, read_offices),
-        *(_read_opinions, _read_concessions, _read_refusals, _read_corrections, read_present),
-        read_conditions,
+        *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
         step(reading)
-    for mention in reading.mentions:
-        if reading.role(mention) == Role.NOW:
-            reading.doubts.pop(mention.start, None)
-    read_verbs(reading)
+    sure = {start for start, role in reading.roles.items() if role == Role.NOW}
+    read_present(reading)
+    read_conditions(reading)
+    read_frames(reading, sure)
     read_future(reading)
     return reading
 
@@ -90,20 +84,6 @@ def _changes(reading: Reading, first: Mention) -> bool:
     """Whether the values of a range are those before and after a change: `it grew from 1 to 2`."""
     led = first.start > 1 and reading.is_a(first.start - 1, "from")
     return led and not reading.is_a(first.start - 2, "verb")
-
-
-def _read_counted(reading: Reading) -> None:
-    """`26,500 students and 28,000 alumni`: the noun of the question chooses between amounts."""
-    values = [mention for mention in reading.named() if mention.value]
-    if any(reading.key(mention.end) in reading.asked for mention in values):
-        for mention in values:
-            noun = reading.tokens[mention.end : mention.end + 1]
-            word = bool(noun) and noun[0].kind == "word" and noun[0].key not in reading.asked
-            if word and not reading.is_a(mention.end, "starter", "verb"):
-                reading.assign(mention, Role.BESIDE)
-    for mention in values:
-        if reading.is_a(mention.end, "counted") and reading.key(mention.end) not in reading.asked:
-            reading.assign(mention, Role.BESIDE)
 
 
 def _read_former_list(reading: Reading) -> None:
@@ -170,8 +150,6 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
     if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
-        return None
-    if any(name.start in between and not reading.is_a(name.start - 1, "article") for name in reading.unknown):
         return None
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
     whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"

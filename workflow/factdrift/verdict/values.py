@@ -54,6 +54,8 @@ class Value(NamedTuple):
             return is_year and other.kind == Kind.AMOUNT and other.number == self.date[0] and not other.unit
         if self.kind == Kind.AMOUNT:
             units = {self.unit, other.unit}
+            if not self.unit and other.unit in ("km2", "ha"):
+                return False
             if "" in units or len(units) == 1 or ("°" in units and units <= _DEGREES):
                 return self.number == other.number
             return self._metric() == other._metric()

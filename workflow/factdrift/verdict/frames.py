@@ -1,0 +1,245 @@
+"""Whether a sentence asserts a name in words that are known to do so: all others leave the answer unclear.
+
+The frame of a name is the words before it in its clause, and those behind it up to one of the question's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from factdrift.verdict.candidates import Mention
+from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import ACCEPTED
+from factdrift.verdict.offices import asked_office, office_fits
+from factdrift.verdict.reading import CLAIMED, Reading
+
+_BORDERS = frozenset('.;:(),—–"?!|[]')
+_ROWS = (
+    *("holds", "article", "by", "tenure", "particle", "locative", "to", "of", "right", "known", "thing"),
+    "lasting",
+)
+"""Rows of words that may be in a frame."""
+_CUES = (
+    *("spared", "retracted", "amended", "took_over", "former", "handed_on", "contrast", "hedge", "and"),
+    *("or", "bound", "disclaimer", "gives", "refused", "not", "beside", "until", "now"),
+)
+"""Kinds of cues that may be in a frame: the role of the name says what they do to it."""
+_MOST = 40
+"""Names of a sentence, at most, whose frames are read."""
+
+
+def read_frames(reading: Reading, sure: set[int]) -> None:
+    """Leaves open the accepted names whose frame has a word that is not known to assert them.
+
+    `sure`: starts of the names that an order, a gift or the verb of the question asserts.
+    """
+    acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
+    acts |= bool(reading.of("gives", "handed_on"))
+    for number, mention in enumerate(reading.mentions):
+        if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
+            continue
+        if not (acts and mention.start in sure):
+            reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
+            if reason:
+                reading.doubts.setdefault(mention.start, reason)
+
+
+def _doubt(reading: Reading, mention: Mention) -> str:
+    """Why a name may not answer the question; empty if its frame asserts it."""
+    if _is_opinion(reading, mention):
+        return "is only what some say"
+    if body := _body(reading, mention):
+        return f"is said to hold an office of {body}"
+    if _is_described(reading, mention):
+        return "is said to be or do something else"
+    known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
+    known |= {at for other in reading.mentions for at in other.span}
+    for at in _frame(reading, mention):
+        if at not in known and not _is_known(reading, at, mention):
+            return f"is named with {reading.key(at)!r}, which is not known to assert it"
+    return ""
+
+
+def _is_open(reading: Reading, cue: Cue, mention: Mention) -> bool:
+    """Whether a cue makes a value only the end of a time or range: `since 1998`, `up to 1,000`."""
+    ends = cue.kind == "until" or reading.key(cue.start) in ("since", "seit")
+    return mention.value and ends and cue.end == mention.start
+
+
+def _is_opinion(reading: Reading, mention: Mention) -> bool:
+    """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
+    turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
+    turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
+    return any(
+        cue.start == mention.end
+        or (
+            cue.end <= mention.start
+            and not any(
+                at < mention.start and (at >= cue.end or reading.is_a(at, "conceded")) for at in turns
+            )
+        )
+        for cue in reading.of("believed")
+    )
+
+
+def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
+    """The positions of the words of a name's frame."""
+    start = mention.start
+    while start and not _is_border(reading, start - 1):
+        start -= 1
+    yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
+    for at in _behind(reading, mention):
+        if _of_question(reading, at):
+            return
+        if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
+            yield at
+
+
+def _behind(reading: Reading, mention: Mention) -> range:
+    """The positions behind a name in its clause."""
+    ends = (at for at in range(mention.end, len(reading.tokens)) if _is_border(reading, at))
+    return range(mention.end, next(ends, len(reading.tokens)))
+
+
+def _body(reading: Reading, mention: Mention) -> str:
+    """A body that the question does not name, whose office is: `X is CEO of Z`, `Z's CEO is X`."""
+    asked = any(
+        reading.tokens[at].is_capital and reading.key(at) in reading.asked
+        for at in range(1, mention.start)
+        if not office_fits(reading, [reading.key(at)])
+    )
+    end = _behind(reading, mention).stop
+    if (
+        reading.sign(end) == ","
+        and office_fits(reading, reading.keys(end + 1, end + 4))
+        and not reading.of("former")
+    ):
+        end = len(reading.tokens)  # X, CEO of Z
+    for at in range(mention.end, end):
+        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):
+            return "another body"
+    for body in reading.unknown:
+        at = body.start - 1
+        while not reading.is_a(at, "of") and (
+            reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
+        ):
+            at -= 1
+        if asked if body.end <= mention.start else body.start >= end:
+            continue
+        common = all(
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or reading.sign(at).isupper()
+            for at in body.span
+        )
+        common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
+        owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
+        of = reading.is_a(at, "of") and _office_before(reading, at)
+        of |= at == mention.end and reading.key(at) in ("at", "bei")
+        if not common and (owner or of):
+            return body.name
+    return ""
+
+
+def _office_before(reading: Reading, at: int) -> bool:
+    """Whether an office of the kind that is asked for is before a position."""
+    return bool(office_fits(reading, reading.keys(max(at - 3, 0), at)))
+
+
+def _is_described(reading: Reading, mention: Mention) -> bool:
+    """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
+    verb, tokens = mention.end, reading.tokens
+    aside = (
+        range(verb + 2, len(tokens))
+        if reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
+        else ()
+    )
+    if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
+        return True  # X, a critic of the president
+    leads = reading.is_a(verb, "leads")
+    if not (asked_office(reading) and (leads or reading.is_a(verb, "past", "present", "plays"))):
+        return False
+    rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
+    if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
+        reading.is_a(at, "tenure", "holds", "right", "achieved")
+        or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
+        for at in rest
+    ):
+        return False
+    noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
+    named = any(tokens[at].is_capital for at in _behind(reading, mention))
+    described = named or reading.key(verb + 1) in ("on", "at", "with") or (noun and noun[0].kind == "word")
+    return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
+
+
+def _is_object(reading: Reading, at: int) -> bool:
+    """Whether a noun is another's: `married to the president`, `the president's brother`."""
+    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
+    return reading.tokens[at].possessive or led
+
+
+def _is_border(reading: Reading, at: int) -> bool:
+    """Whether a sign, the end of a line or, behind a name, a conjunction is at a position."""
+    joins = reading.is_a(at, "conjunction") and any(other.end <= at for other in reading.named())
+    return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
+
+
+def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is no name: written small, at the beginning, or the subject of the sentence."""
+    token = reading.tokens[at]
+    begins = at == 0 or not reading.tokens[at - 1].is_word
+    subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
+    subject &= mention.person or not reading.is_a(2, "of")
+    common = token.text.islower() or ((begins or subject) and not token.text.isupper())
+    return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
+
+
+def _is_other(reading: Reading, at: int) -> bool:
+    """Whether a name beside a date or an amount is another subject's: `Porto has 1,000 people`."""
+    token, after = reading.tokens[at], reading.tokens[at + 1 : at + 2]
+    if token.kind == "number":  # Sputnik 2
+        return len(token.key) < 3 and token.key not in reading.asked and reading.key(at - 1) in reading.asked
+    if not token.is_capital or token.text.isupper() or reading.has("by", at - 2, at):
+        return False
+    if reading.is_a(at - 1, "locative") and asked_events(reading):  # born on X in Y
+        return False
+    longer = bool(after) and after[0].is_capital and after[0].key in reading.asked  # the Panama Canal
+    subject = any(other.is_capital and other.key in reading.asked for other in reading.tokens[1:])
+    return longer or not (subject or reading.tokens[at - 1].is_capital)
+
+
+def _in_subject(reading: Reading, at: int) -> bool:
+    """Whether a word only says whose what is asked for is: `the author of the 1980 novel is X`."""
+    for of in range(at - 1, max(at - 5, 0), -1):
+        if reading.is_a(of, "verb") or _is_border(reading, of):
+            return False
+        if reading.is_a(of, "of") and (reading.key(of - 1) in reading.asked or _office_before(reading, of)):
+            return True
+    return False
+
+
+def _of_question(reading: Reading, at: int) -> bool:
+    """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
+    key = reading.key(at)
+    if reading.is_a(at, "article", "verb", "starter", "particle") or _is_object(reading, at):
+        return False
+    return key in reading.asked or bool(office_fits(reading, [key]))
+
+
+def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
+    words, key = reading.words, reading.key(at)
+    kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
+    rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    if _in_subject(reading, at):
+        return True  # the author of the novel
+    if key == "who" and not reading.sign(at + 1).isalpha():
+        return False  # X or who?
+    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person:
+        return key in reading.asked  # the office of X
+    if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
+        return False  # the man that X succeeded
+    if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
+        return True
+    if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
+        return True
+    stems = {word[:4] for word in reading.asked if not words.has("starter", word)}
+    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in stems
