@@ -66,7 +66,7 @@ def complete(info, defined):
     output = changes.output if changes and changes.output else info.output
     made, *_ = [*output.paths, *output.kwpaths.values()]
     made = made if isinstance(made, str) else made[0]
-    log = "logs/" + made.removeprefix("results/").removesuffix("/")
+    log = f"logs/{made.removeprefix('results/').removesuffix('/')}"
     wildcards = get_wildcard_names(log)
     info.log = output._replace(paths=(f"{log}.txt",), kwpaths={})
     info.benchmark = output._replace(paths=f"{log}.tsv", kwpaths={})

@@ -4,23 +4,8 @@ Inputs: wfd_repl.parquet, shared_objects.parquet and ripples.parquet of the conf
 follows from them.
 """
 
-from factdrift.evaluation.layouts.record import LAYOUTS, modules
 
-
-def layout_tables(wildcards):
-    """Field -> the table from which a layout is filled; the dataset, if its records are updates."""
-    layout = LAYOUTS[wildcards.layout]
-    dataset = {"dataset": "wfd_repl"} if layout.write else {}
-    return {field: f"{PAIR}/{name}.parquet" for field, name in {**dataset, **layout.tables}.items()}
-
-
-def layout_words(wildcards):
-    """The tables that ship with the project by which a layout is written."""
-    return (
-        resource("ripples/rippleedits.tsv")
-        if LAYOUTS[wildcards.layout].write
-        else resources("tempripple", "words")
-    )
+include: "inputs/layouts.smk"
 
 
 rule layout:

@@ -50,11 +50,6 @@ def summarise_idle():
     atexit.register(summarise, "Files that are up to date")
 
 
-def words_of(rule):
-    """What a rule does, for people: its message, or else the first line of its docstring."""
-    return (rule.message or rule.docstring or rule.name).strip().partition("\n")[0].rstrip(".")
-
-
 def targets():
     """What can be asked for, by each name under which someone may look for it: rules without files, products."""
     named = {
@@ -74,7 +69,7 @@ if workflow.modifier.is_main_snakefile():
 
 onstart:
     from factdrift.runs.begin import begin
-    from factdrift.runs.stages import Job
+    from factdrift.runs.stages import Job, words_of
 
     jobs = list(workflow.dag.needrun_jobs())
     planned = [

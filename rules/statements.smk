@@ -76,6 +76,10 @@ rule every_bucket:
         lambda wildcards: buckets(f"results/{wildcards.table}/{{bucket}}.parquet"),
     output:
         f"results/{{table}}/every{LIST_OF_FILES}",
+    log:
+        "logs/{table}/every.txt",
+    benchmark:
+        "logs/{table}/every.tsv"
     localrule: True
     shell:
         "(date '+# made %s' > {output} && printf '%s\n' {input} | sed 's#.*/##' >> {output}) 2> >(tee {log:q} >&2)"

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from factdrift.core.exhausted import is_full
 from factdrift.core.files import write_text
@@ -192,3 +192,9 @@ class Follower:
 def _print(line: str) -> None:
     before = ERASE if is_terminal(sys.stderr) else ""
     print(f"{before}{line}", file=sys.stderr, flush=True)
+
+
+def words_of(rule: Any) -> str:
+    """What a rule of Snakemake does, in words: its message, or else the first line of its docstring."""
+    text: str = rule.message or rule.docstring or rule.name
+    return text.strip().partition("\n")[0].rstrip(".")
