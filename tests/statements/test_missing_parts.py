@@ -15,6 +15,7 @@ from support.dumps import COMPRESS
 from factdrift.core.errors import InputError
 from factdrift.statements.extract import NeedlessItems
 from factdrift.wikidata.course import Reader, suspicious
+from factdrift.wikidata.entity import is_joined
 from factdrift.wikidata.shares import Share
 
 
@@ -194,6 +195,10 @@ def test_a_single_foreign_id_is_a_warning(read, foreign, joined):
             "1 lines end with a statement whose id names another entity, the first is one of Q999 in Q1024"
         )
         assert [warned in each for each in read(whole(entities))] == [True] * (2 in foreign)
+
+
+def test_the_only_statement_of_a_line_may_have_a_foreign_id():
+    assert not is_joined(b'{"id":"Q1","claims":{"P1":[{"id":"Q2$A"}]}}', b"Q1")
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")

@@ -11,12 +11,72 @@ from factdrift.updates.classify import read_subjects
 from factdrift.updates.rules import read_rules
 
 PLAIN, SINGLE = 1000, 2000
-OBSOLETE = ("2010", "2022-01-01")
+STATIC, NEW, OBSOLETE = ("2010", None), ("2022-01-01", None), ("2010", "2022-01-01")
+IGNORE, UNKNOWN = ("2010", "2015"), (None, None)
 HEADER = "row\trule\tlabel\tpaper\treference\trevised\tmeaning\n"
 
 
 def in_paper(path):
     return read_rules(path, "paper")
+
+
+# Name -> the facts of a group, what becomes of them in `paper`, and in `reference` if it is something else.
+GROUPS = {
+    "replace": ([(7, OBSOLETE), (8, NEW)], ["ReplaceObject*"] * 2),
+    "archive": ([(7, OBSOLETE), (8, OBSOLETE)], ["Archive"] * 2, ["Other"] * 2),
+    "archive one": ([(7, IGNORE), (8, OBSOLETE)], ["ignore", "Archive"]),
+    "add object": ([(7, STATIC), (8, NEW)], ["AddObject"] * 2),
+    "add relation": ([(7, NEW), (8, NEW)], ["AddRelation"] * 2),
+    "other": ([(7, OBSOLETE), (6, STATIC), (8, NEW)], ["Other"] * 3),
+    "unknown": ([(7, UNKNOWN), (6, IGNORE), (8, NEW)], ["unknown"] * 3),
+    "ignored": ([(7, IGNORE), (8, IGNORE)], ["ignore"] * 2),
+    "static": ([(7, STATIC), (8, STATIC)], ["static"] * 2),
+    "no label": ([(9, OBSOLETE), (7, IGNORE), (8, NEW)], ["no_label", "ignore", "no_label"]),
+    "no label, but ignored": ([(9, IGNORE), (8, NEW)], ["ignore", "AddRelation"]),
+    "blank": ([("  ", OBSOLETE), (8, NEW)], ["no_label"] * 2),
+    "blank text": ([(Text("en", " "), OBSOLETE), (8, NEW)], ["no_label"] * 2),
+    "all obsolete": ([(7, OBSOLETE), (7, OBSOLETE)], ["Archive", "duplicate"]),
+    "one object to ignore, and then new twice":
+        ([(7, IGNORE), (7, NEW), (7, NEW)], ["ignore", "AddRelation", "duplicate"]),
+    "new, then static":
+        ([(7, NEW), (8, NEW), (7, STATIC)],
+         ["duplicate", "AddObject", "AddObject"], ["AddRelation", "AddRelation", "duplicate"]),
+    "one object, new, then static":
+        ([(7, NEW), (7, STATIC)], ["duplicate", "static"], ["AddRelation", "duplicate"]),
+    "one object, static, then new":
+        ([(7, STATIC), (7, NEW)], ["static", "duplicate"], ["Other", "duplicate"]),
+    "obsolete and static": ([(8, NEW), (7, OBSOLETE), (7, STATIC)], ["anomaly"] * 3),
+    "obsolete and new, and one to ignore":
+        ([(6, IGNORE), (7, OBSOLETE), (7, NEW)], ["ignore", "anomaly", "anomaly"]),
+    "same label": ([(11, OBSOLETE), (12, NEW)], ["ReplaceObject*"] * 2, ["anomaly"] * 2),
+    "same amount of another unit":
+        ([(Amount("10"), OBSOLETE), (Amount("10", "5"), NEW)], ["Other"] * 2, ["anomaly"] * 2),
+    "another amount of another unit":
+        ([(Amount("10"), OBSOLETE), (Amount("20", "5"), NEW)], ["Other"] * 2, ["ReplaceObject*"] * 2),
+    # In `reference` is_replace is computed while there are two new ones; the scenario comes last.
+    "replaced and repeated":
+        ([(7, OBSOLETE), (8, NEW), (8, NEW)],
+         ["ReplaceObject*", "ReplaceObject*", "duplicate"], ["ReplaceObject", "ReplaceObject", "duplicate"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", ["paper", "reference"])
+def test_drops_duplicates_anomalies_and_scenarios(variant, tmp_path):
+    """The facts of a group stand in both dumps, but for the last one: `reference` skips unchanged groups."""
+    old, new = [], []
+    for subject, (facts, *_) in enumerate(GROUPS.values(), 100):
+        group = [Fact(subject, PLAIN, o, *times, id=f"{subject} {n}") for n, (o, times) in enumerate(facts)]
+        anchor = Fact(subject, 999, 5, start="2000")
+        old += [anchor, *group[:-1]]
+        new += [anchor, *group]
+    world = World(old, new, [Property(PLAIN)], no_label=frozenset({9}), labels={11: "twin", 12: "twin"})
+    outcomes: dict[str, list[str]] = {name: [] for name in GROUPS}
+    for row in world.updates(tmp_path, variant=variant):
+        if row["property"] == PLAIN:
+            name = list(GROUPS)[row["subject"] - 100]
+            outcomes[name].append(row["dropped_by"] or row["scenario"] + "*" * row["is_replace"])
+    expected = -1 if variant == "reference" else 1
+    assert outcomes == {name: group[expected] for name, group in GROUPS.items()}
 
 
 def test_groups_without_a_name_are_dropped(tmp_path):
