@@ -1,7 +1,6 @@
 """Verdicts by rule: hand-made answers, ten and more for each row of cue words, and what spoils them."""
 
 import json
-import time
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
@@ -106,10 +105,12 @@ def test_a_wrong_table_of_cue_words_names_its_line(tmp_path):
 
 @pytest.mark.parametrize("unit", ["a", "1,234 ", "Joe Biden, ", "not ", "a-", "<think>", "J. ", "[a]("])
 def test_only_the_beginning_of_a_huge_text_is_read(unit):
-    start = time.process_time()
-    judged(case("us", unit * (1_000_000 // len(unit))))
-    judged(case("date", unit * (1_000_000 // len(unit))))
-    assert time.process_time() - start < 5
+    text = unit * (1_000_000 // len(unit))
+    for scene in ("us", "date"):
+        assert (
+            judged(case(scene, text)).verdict
+            == judged(case(scene, text + " It is Joe Biden on 3 May 2021.")).verdict
+        )
 
 
 def test_contains_counts_what_the_verdict_does_not():
