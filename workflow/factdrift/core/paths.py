@@ -4,6 +4,7 @@ A checkout holds both folders at its top, a wheel inside the package. Nothing el
 data file of its own, so that no command depends on the working directory.
 """
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,6 +38,8 @@ RIPPLES = RESOURCES / "ripples"
 SAMPLE = RESOURCES / "sample"
 SHIPPED_MODELS = RESOURCES / "models"
 """The bundled models as they were trained, a folder each."""
+REAL_MODEL = Path(sys.prefix, "share", "factdrift", "smollm2")
+"""The folder of the real model, beside the packages of the environment (`make real`)."""
 TEMPLATES = RESOURCES / "templates" / "templates.tsv"
 CUES = RESOURCES / "verdict" / "cues.tsv"
 """Words by which verdicts on answers are decided."""

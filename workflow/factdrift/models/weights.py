@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import GgufConfig
 from transformers.utils.hub import cached_file
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
 from factdrift.models.families import spec_of
+from factdrift.models.gguf import is_gguf, located, unread
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import ADAPTER, WEIGHTS, weight_files
 from factdrift.models.precise import merging
@@ -52,7 +54,11 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
     """
     # Weights of other shapes are named below; otherwise transformers does not say which.
     options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
-    model, found = kind.from_pretrained(source, trust_remote_code=trust_remote_code, **options)
+    folder, file = located(source)
+    if file:
+        # Numbers, not blocks of them; otherwise such a model could not be saved, trained or moved.
+        options["quantization_config"] = GgufConfig(dequantize=True)
+    model, found = kind.from_pretrained(folder, trust_remote_code=trust_remote_code, **options, **file)
     if getattr(model, "_hf_peft_config_loaded", False):
         raise InputError(
             f"models: {source} holds an adapter ({ADAPTER}) beside the weights of a model, and transformers "
@@ -77,7 +83,10 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         {
             "are missing in its files": missing,
             "are of another shape than its config.json says": [name for name, *_ in found["mismatched_keys"]],
-            "fit no module of its architecture": [n for n in found["unexpected_keys"] if not outside(n)],
+            "fit no module of its architecture": [
+                *(n for n in found["unexpected_keys"] if not outside(n)),
+                *(unread(source, model.state_dict()) if file else ()),
+            ],
         },
     )
     return model
@@ -98,16 +107,19 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
     """SHA-256 over all files that shape a model's results: names and contents of those that are read.
 
     They are the configurations, the weights and, if `code` is true, Python code in the folder of `source`,
-    and the files of the tokenizer. `tokens`: the folder or name, and the revision, of the tokenizer. Raises
-    InputError if there are no weights.
+    and the files of the tokenizer; a GGUF file is all of these. `tokens`: the folder or name, and the
+    revision, of the tokenizer. Raises InputError if there are no weights.
     """
     folder, own = _folder(source, revision), _folder(*tokens)
-    weights = weight_files(folder)
+    weights = [Path(source)] if is_gguf(source) else weight_files(folder)
     if not weights:
         raise InputError(f"models: {folder} has no files of weights; name the folder of a whole model")
     texts = TOKENIZER if (own / TOKENIZER[0]).is_file() else (*TOKENIZER, *VOCABULARY)
-    paths = [folder / name for name in CONFIGURATION] + weights
-    paths += [own / name for name in texts] + sorted(own.glob("additional_chat_templates/*.jinja"))
+    paths = weights if is_gguf(source) else [folder / name for name in CONFIGURATION] + weights
+    if is_gguf(tokens[0]):
+        paths += [] if tokens[0] == source else [Path(tokens[0])]
+    else:
+        paths += [own / name for name in texts] + sorted(own.glob("additional_chat_templates/*.jinja"))
     paths += sorted({*folder.glob("*.py"), *own.glob("*.py")}) if code else []
     whole = hashlib.sha256()
     for path in paths:
@@ -118,6 +130,8 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
 
 def _folder(source: str, revision: str) -> Path:
     """The folder of a model's files; that of a model of a hub is in the local cache."""
+    if is_gguf(source):
+        return Path(source).parent
     return Path(str(cached_file(source, "config.json", revision=revision))).parent
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import SHIPPED_MODELS
+from factdrift.core.paths import REAL_MODEL, SHIPPED_MODELS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_file
-from factdrift.models.names import BUNDLED, folder_of
+from factdrift.models.names import BUNDLED, REAL, folder_of
 
 
 def find_files(
@@ -43,11 +43,11 @@ def find_files(
             folder for folder in results.glob(of_model) if all((folder / file).is_file() for file in wanted)
         ]
         newest = max(folders, key=lambda folder: (folder / wanted[0]).stat().st_mtime, default=None)
-        if newest is None and option == "moments" and model.name in BUNDLED:
-            shipped = [SHIPPED_MODELS / model.name / file for file in wanted]
+        if newest is None and option == "moments" and model.name in (*BUNDLED, REAL):
+            own = REAL_MODEL if model.name == REAL else SHIPPED_MODELS / model.name
             # Of these very weights, not of others that were trained under the same name.
-            if all(file.is_file() and read_file(file).model == model.digest for file in shipped):
-                newest = SHIPPED_MODELS / model.name
+            if all((own / file).is_file() and read_file(own / file).model == model.digest for file in wanted):
+                newest = own
         if newest is None:
             raise InputError(
                 f"{hyper.method} on {model.name} needs {', '.join(wanted)}, which is not under "

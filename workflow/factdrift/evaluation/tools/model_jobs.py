@@ -23,7 +23,7 @@ class Describe(Job, command="models describe"):
 
     model: Annotated[
         str | None,
-        "sample, sample-gpt2, or the folder or name of a causal language model",
+        "sample, smollm2, or the folder, GGUF file or name of a causal language model",
         Flag(positional=True),
     ] = None
     families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False

@@ -1,0 +1,175 @@
+"""What a GGUF file says of its model, and what transformers leaves out when it reads it. Imports no torch.
+
+transformers computes the weights of such a file from their blocks. It passes over tensors, rotary scalings
+and ways to split text that it does not know; here they are read, or the file is refused by name.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.core.errors import InputError, Unsupported
+
+ENDING = ".gguf"
+ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3")
+"""Those of the families here that transformers reads from GGUF files, in which a Mistral is a `llama`."""
+SPLITS = (
+    *("gpt-2", "llama3", "llama-v3", "llama-bpe", "smaug-bpe", "dbrx", "falcon3", "qwen2"),
+    *("deepseek-r1-qwen", "tekken", "gpt-4o"),
+)
+"""Ways to split text (tokenizer.ggml.pre) that transformers follows."""
+DIGITS = ("smollm", "starcoder", "refact")
+"""Ways that are GPT-2's, but for digits, which stand alone; transformers takes them for GPT-2's."""
+FREQUENCIES = "rope_freqs.weight"
+"""The tensor with the divisors of rotary frequencies of Llama 3.1 and later."""
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+"""What all models with these divisors have; their factor is the largest divisor."""
+NAMED = 3
+"""Tensors that a message names."""
+
+
+class Header(NamedTuple):
+    """What a file says, without its weights."""
+
+    architecture: str
+    values: dict[str, Any]
+    """Its metadata but lists, and the architecture's own without the architecture's name before them."""
+    tensors: dict[str, str]
+    """Name -> type, such as Q4_1."""
+    divisors: tuple[float, ...]
+    """Of rotary frequencies; empty if there are none."""
+
+    @property
+    def types(self) -> str:
+        """The types of the weights that are quantized, in words; empty if none is."""
+        kinds = sorted(set(self.tensors.values()) - {"F32", "F16", "BF16", "F64"})
+        return ", ".join(kinds)
+
+
+def is_gguf(source: str) -> bool:
+    """Whether a model is named as a GGUF file."""
+    return source.lower().endswith(ENDING)
+
+
+def located(source: str) -> tuple[str, dict[str, str]]:
+    """The folder or name that transformers loads, and its option that names a file in it."""
+    path = Path(source)
+    return (str(path.parent), {"gguf_file": path.name}) if is_gguf(source) else (source, {})
+
+
+def read_header(source: str) -> Header:
+    """The header of a GGUF file.
+
+    Raises InputError if the file cannot be read or the package for it is missing, and Unsupported, by name,
+    for what transformers would pass over.
+    """
+    try:
+        status = Path(source).stat()
+    except OSError as error:
+        raise InputError(f"models: {source} cannot be read ({error.strerror}); name a GGUF file") from None
+    return _header(source, status.st_size, status.st_mtime_ns)
+
+
+@cache
+def _header(source: str, size: int, changed: int) -> Header:
+    """The header of the file that has this size and time of change, which is read once."""
+    try:
+        from gguf import GGUFReader, GGUFValueType
+    except ModuleNotFoundError:
+        raise InputError(
+            f"models: {source} is a GGUF file, which the package gguf reads; install it (`make models`, or "
+            "pip install gguf), or give the folder of the model"
+        ) from None
+    try:
+        reader = GGUFReader(source)
+        fields = {
+            name: field.contents()
+            for name, field in reader.fields.items()
+            if field.types and field.types[0] != GGUFValueType.ARRAY
+        }
+        architecture = fields["general.architecture"]
+    except (ValueError, KeyError, IndexError, OSError, UnicodeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"models: {source} is no whole GGUF file ({why}); get it again") from None
+    own = f"{architecture}."
+    values = {name.removeprefix(own): value for name, value in fields.items()}
+    tensors = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
+    divisors = [tensor.data for tensor in reader.tensors if tensor.name == FREQUENCIES]
+    header = Header(architecture, values, tensors, tuple(map(float, divisors[0])) if divisors else ())
+    if why := _refused(header):
+        raise Unsupported(
+            f"models: {source}: {why}, which transformers does not read; give the folder of the model from "
+            "which the file was made"
+        )
+    return header
+
+
+def _refused(header: Header) -> str:
+    """What of a file would be read wrongly; empty if nothing is."""
+    values, pre = header.values, header.values.get("tokenizer.ggml.pre")
+    if header.architecture not in ARCHITECTURES:
+        return f"its architecture is {header.architecture!r}, and none of {', '.join(ARCHITECTURES)}"
+    if values.get("tokenizer.ggml.model") == "gpt2" and pre not in (*SPLITS, *DIGITS):
+        return f"its text is split as {pre!r} (tokenizer.ggml.pre)"
+    if values.get("rope.scaling.type", "none") != "none" and values.get("rope.scaling.factor", 1) != 1:
+        return f"its rotary frequencies are scaled as {values['rope.scaling.type']!r} (rope.scaling.type)"
+    return ""
+
+
+def sizes_of(source: str) -> dict[str, Any]:
+    """Number of blocks and width, under the names that configurations of transformers have for them."""
+    values = read_header(source).values
+    return {"num_hidden_layers": values.get("block_count"), "hidden_size": values.get("embedding_length")}
+
+
+def complete(config: Any, source: str) -> Any:
+    """A configuration that transformers made from a file, with what the file says besides.
+
+    Raises Unsupported if divisors of rotary frequencies are none of Llama 3's.
+    """
+    header = read_header(source)
+    window = header.values.get("attention.sliding_window")
+    if window and getattr(config, "sliding_window", window) is None:
+        config.sliding_window = window
+    if header.divisors:
+        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+        theta = config.rope_parameters["rope_theta"]
+        scaled = {"rope_type": "llama3", "rope_theta": theta, "factor": max(header.divisors), **LLAMA3}
+        config.rope_parameters = scaled
+        frequencies, _ = ROPE_INIT_FUNCTIONS["llama3"](config, "cpu")
+        width = 2 * len(header.divisors)
+        wanted = [theta ** (-2 * i / width) / by for i, by in enumerate(header.divisors)]
+        own = frequencies.tolist()
+        if len(own) != len(wanted) or any(abs(a - b) > 1e-4 * b for a, b in zip(own, wanted, strict=True)):
+            raise Unsupported(
+                f"models: {source}: the divisors of its rotary frequencies ({FREQUENCIES}) are none of Llama "
+                "3's, and transformers reads no others; give the folder of the model from which it was made"
+            )
+    return config
+
+
+def split_digits(tokenizer: Any, source: str) -> Any:
+    """A tokenizer that transformers made from a file, which splits text as the file says."""
+    if read_header(source).values.get("tokenizer.ggml.pre") in DIGITS:
+        core = json.loads(tokenizer.backend_tokenizer.to_str())
+        alone = {"type": "Digits", "individual_digits": True}
+        core["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [alone, core["pre_tokenizer"]]}
+        tokenizer._tokenizer = type(tokenizer.backend_tokenizer).from_str(json.dumps(core))
+    return tokenizer
+
+
+def unread(source: str, weights: Iterable[str]) -> list[str]:
+    """The tensors of a file that are none of a model's `weights`, named as transformers does; ascending."""
+    from gguf import MODEL_ARCH_NAMES, get_tensor_name_map
+
+    header = read_header(source)
+    kind = next(kind for kind, name in MODEL_ARCH_NAMES.items() if name == header.architecture)
+    names = get_tensor_name_map(kind, header.values["block_count"])
+    read = {FREQUENCIES}
+    for weight in weights:
+        module, _, part = weight.rpartition(".")
+        read.add(f"{names.get_name(module)}.{part}")
+    return sorted(set(header.tensors) - read)
