@@ -76,8 +76,7 @@ rule assemble:
         popularity="results/{pair}/popularity.parquet",
         templates="results/{pair}/templates.parquet",
         literals="results/{pair}/literals.parquet",
-        neighbors="results/{pair}/neighbors.parquet",
-        random_neighbors="results/{pair}/random_neighbors.parquet",
+        **{name: f"results/{{pair}}/{name}.parquet" for name in NEIGHBORS},
         funnel="results/{pair}/funnel.parquet",
         words=resources("words"),
     output:
@@ -174,7 +173,7 @@ rule manifest:
             *expand(
                 "results/{{pair}}/{name}.parquet",
                 name=[
-                    *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
+                    *("preprocess_report", "popularity", "replacements", *NEIGHBORS),
                     *("templates", "literals", "funnel", "wikifactdiff"),
                 ],
             ),

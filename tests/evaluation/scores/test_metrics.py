@@ -134,6 +134,9 @@ def one_update(**changes: Any) -> dict[str, Any]:
     return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
 
 
+POPULAR = {"popular_neighborhood": facts(2, 0.5)}
+
+
 def updates(count: int, **changes: Any) -> list[dict[str, Any]]:
     """Alike updates of several subjects."""
     subjects = [{"id": f"Q{n}", "label": "Atlantis"} for n in range(1, count + 1)]
@@ -278,7 +281,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
+    world = World(tmp_path, [one_update(**POPULAR)], ["replacement"])
     (edit,) = world.edits
     chance = st.sampled_from([1e-6, 0.1, 0.25, 0.5, 1.0])  # few, so that objects are equally likely
     before, after = {}, {}
@@ -298,9 +301,10 @@ def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> 
         assert row["generalization_s"] == pytest.approx(fmean(gap > 0 for gap in others))
     else:
         assert row["generalization_d"] is row["generalization_s"] is None
-    for name, numbers in (("nearest", (6, 7)), ("random", (8,))):
+    for name, numbers in (("nearest", (6, 7)), ("random", (8,)), ("popular", (9, 10))):
         lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
         assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
+        assert row[f"{name}s"] == len(lost)
 
 
 def test_intervals() -> None:
