@@ -3,9 +3,7 @@
 Inputs: labelled updates, filtered statements of both dumps. Tables of shared objects are made by name only.
 """
 
-NEIGHBORS = ["neighbors", "random_neighbors"]
-if config["neighbors"]["choice"] == "popular":
-    NEIGHBORS.append("popular_neighbors")
+POPULAR = ["results/{pair}/popular_neighbors.parquet"] if config["neighbors"]["choice"] == "popular" else []
 
 
 rule neighbor_space:

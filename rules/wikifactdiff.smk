@@ -76,7 +76,9 @@ rule assemble:
         popularity="results/{pair}/popularity.parquet",
         templates="results/{pair}/templates.parquet",
         literals="results/{pair}/literals.parquet",
-        **{name: f"results/{{pair}}/{name}.parquet" for name in NEIGHBORS},
+        neighbors="results/{pair}/neighbors.parquet",
+        random_neighbors="results/{pair}/random_neighbors.parquet",
+        popular_neighbors=POPULAR,
         funnel="results/{pair}/funnel.parquet",
         words=resources("words"),
     output:
@@ -173,7 +175,7 @@ rule manifest:
             *expand(
                 "results/{{pair}}/{name}.parquet",
                 name=[
-                    *("preprocess_report", "popularity", "replacements", *NEIGHBORS),
+                    *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
                     *("templates", "literals", "funnel", "wikifactdiff"),
                 ],
             ),
@@ -182,6 +184,7 @@ rule manifest:
                 for table in ("triples", "new_entities", "updates", "untouched")
                 for path in every(f"results/{{pair}}/{table}/{{bucket}}.parquet")
             ),
+            *POPULAR,
         ],
     output:
         "results/{pair}/manifest.json",
