@@ -3,6 +3,8 @@
 Inputs: labelled updates, filtered statements of both dumps. Tables of shared objects are made by name only.
 """
 
+POPULAR = ["results/{pair}/popular_neighbors.parquet"] if config["neighbors"]["choice"] == "popular" else []
+
 
 rule neighbor_space:
     """TF-IDF vectors of the old dump's entities and of the new dump's updated subjects."""
@@ -78,6 +80,21 @@ rule random_facts:
         together("dataset")
     shell:
         job("neighbors random", without="memory_mb")
+
+
+rule popular_facts:
+    """Facts of the most popular subjects, with `neighbors.choice: popular`."""
+    input:
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
+        space="results/{pair}/neighbors/space",
+        holding=every("results/{pair}/neighbors/holding/{bucket}.parquet"),
+        popularity="results/{pair}/popularity.parquet",
+    output:
+        "results/{pair}/popular_neighbors.parquet",
+    group:
+        together("dataset")
+    shell:
+        job("neighbors popular", without="memory_mb")
 
 
 rule shared_objects:

@@ -5,7 +5,11 @@ the old dump and a chat model, for `verbalizer: file` a published file.
 Answers of chat models are kept under results/fetched/chat/, outside Snakemake's knowledge, for any later build.
 """
 
-NEIGHBOR_FACTS = [f"results/{{pair}}/{kind}.parquet" for kind in ("neighbors", "random_neighbors")]
+NEIGHBOR_FACTS = [
+    "results/{pair}/neighbors.parquet",
+    "results/{pair}/random_neighbors.parquet",
+    *POPULAR,
+]
 
 CANDIDATES = {
     "chat": "results/{pair}/verbalize/candidates.en.parquet",

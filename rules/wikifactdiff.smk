@@ -78,6 +78,7 @@ rule assemble:
         literals="results/{pair}/literals.parquet",
         neighbors="results/{pair}/neighbors.parquet",
         random_neighbors="results/{pair}/random_neighbors.parquet",
+        popular_neighbors=POPULAR,
         funnel="results/{pair}/funnel.parquet",
         words=resources("words"),
     output:
@@ -183,6 +184,7 @@ rule manifest:
                 for table in ("triples", "new_entities", "updates", "untouched")
                 for path in every(f"results/{{pair}}/{table}/{{bucket}}.parquet")
             ),
+            *POPULAR,
         ],
     output:
         "results/{pair}/manifest.json",

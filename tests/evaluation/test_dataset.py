@@ -41,6 +41,33 @@ def test_a_replacement_has_both_objects_after_all_its_clozes_and_its_neighbors_o
     assert first["probes"][6]["dist"] == pytest.approx(0.1)
 
 
+def test_popular_neighbours_are_probes_where_the_dataset_has_them(tmp_path):
+    given = update("Atlantis", 1)
+    fact = {"dist": 0.7, "popularity": 9.5, "objects": given["neighborhood"][0]["objects"]}
+    (edit,) = rows(edits(tmp_path, [given | {"popular_neighborhood": [fact]}]))
+    assert [probe["role"] for probe in edit["probes"][6:]] == ["nearest"] * 2 + ["random"] * 2 + ["popular"]
+    assert edit["probes"][-1] | {"target": ""} == {
+        **{"role": "popular", "place": 0, "object": "neighbor", "target": "", "dist": 0.7, "popularity": 9.5},
+        "prompt": edit["probes"][6]["prompt"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "datatype"),
+    [
+        ({"id": "Q1", "datatype": "wikibase-item"}, "wikibase-item"),
+        ({"id": None, "datatype": "quantity"}, "quantity"),
+        ({"id": "Q1"}, "wikibase-item"),
+        ({}, None),
+    ],
+)
+def test_the_datatype_of_the_objects(tmp_path, fields, datatype):
+    given = update("Atlantis", 1)
+    objects = [{"id": None, "datatype": None} | fields | value for value in given["objects"]]
+    (edit,) = rows(edits(tmp_path, [given | {"objects": objects}]))
+    assert edit["datatype"] == datatype
+
+
 def one_sided(number: int, scenario: str, **labels: str) -> dict[str, Any]:
     objects = [{"label": label, "decision": decision.rstrip("_")} for decision, label in labels.items()]
     return update("Atlantis", number, scenario=scenario, objects=objects)

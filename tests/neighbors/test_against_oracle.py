@@ -28,6 +28,7 @@ from factdrift.updates.filters import FILTERED
 
 Row = dict[str, Any]
 LABELS = pa.schema([("id", pa.int32()), ("label", pa.string())])
+POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64())])
 
 OLD, NEW = date(2021, 1, 4), date(2023, 2, 27)
 OLD_DAY, NEW_DAY = 20210104, 20230227
@@ -66,6 +67,11 @@ class Drawn:
         self.new = [self.later(row) for row in self.old if dice.random() < 0.8]
         self.new += [row for subject in BORN for row in self.statements(subject)]
         self.updates = [row for subject in (*SUBJECTS, *BORN, 99) for row in self.triples(subject)]
+        more = Random(f"popular {seed}")
+        for row in self.updates:
+            row["old_statement"] = more.choice([None, *self.stated(row["subject"], row["property"])])
+        rated = more.sample(SUBJECTS, 35)
+        self.popularity = {subject: more.choice([None, 0.0, 0.5, 0.5, 2.0, 7.5]) for subject in rated}
         self.labels = {item: f"Q{item}" for item in (*SUBJECTS, *CLASSES, *BORN) if item not in NAMELESS}
         self.labels[BLANK_NAME] = "The ____"
         self.supplied = {SUPPLIED_BLANK: "New ____", SUPPLIED: "Named"}
@@ -95,6 +101,11 @@ class Drawn:
                 )
             )
         return rows
+
+    def stated(self, subject: int, relation: int) -> list[str]:
+        return [
+            row["statement"] for row in self.old if (row["subject"], row["property"]) == (subject, relation)
+        ]
 
     def later(self, row: Row) -> Row:
         """A statement in the new dump, where it may have ended or be dropped."""
@@ -147,6 +158,10 @@ class Drawn:
             jobs.Search(output=path, **search, **walk).run()
         nearest = folder / "nearest.parquet"
         jobs.Gather(parts=tuple(parts), output=nearest).run()
+        rated = [{"id": item, "popularity": value} for item, value in self.popularity.items()]
+        rates = written(folder / "popularity.parquet", POPULARITY, rated)
+        most = folder / "popular.parquet"
+        jobs.Popular(**search, popularity=rates, facts=facts, output=most).run()
         replacements = [row for row in self.updates if row["dropped_by"] is None and row["is_replace"]]
         pool = written(folder / "replacements.parquet", UPDATES, replacements[::2])
         drawn = folder / "random.parquet"
@@ -155,7 +170,7 @@ class Drawn:
         ends = folder / "with_obsolete.parquet", folder / "with_new.parquet"
         more = {"candidates": candidates, "facts": facts, "seed": seed, "new_date": NEW, "space": space}
         jobs.SharedObjects(**common, **sides, output=ends[0], out_new=ends[1], **more).run()
-        tables = {path.stem: pq.read_table(path) for path in (nearest, drawn, *ends)}
+        tables = {path.stem: pq.read_table(path) for path in (nearest, drawn, most, *ends)}
         assert all(table.schema.equals(NEIGHBORS) for table in tables.values())
         return {name: table.to_pylist() for name, table in tables.items()}
 
@@ -253,6 +268,30 @@ class Plain:
             rows += numbered(subject, relation, walk[:facts])
         return rows
 
+    def popular(self, facts: int) -> list[Row]:
+        """Of the same relation, by another subject, unchanged; the most popular subjects first."""
+        changed = {
+            (row["subject"], row["property"], row.get("old_statement"))
+            for row in self.drawn.updates
+            if row["label"] != "static"
+        }
+
+        def order(subject: int) -> Any:
+            popularity = self.drawn.popularity.get(subject)
+            return popularity is None, -(popularity or 0), subject
+
+        rows = []
+        for subject, relation in self.groups:
+            avoided = {subject, *self.changed(subject, relation)}
+            offered = self.offered(relation)
+            chosen = [
+                (offered[other], self.similarity(subject, other))
+                for other in sorted(offered, key=order)
+                if other not in avoided and (other, relation, offered[other]["statement"]) not in changed
+            ]
+            rows += numbered(subject, relation, chosen[:facts])
+        return rows
+
     def random(self, nearest: list[Row], facts: int, seed: int) -> list[Row]:
         replaced = [row for row in self.kept if row["is_replace"]][::2]
         groups = {(row["subject"], row["property"]) for row in replaced}
@@ -343,6 +382,7 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     nearest = plain.nearest(**limits)
     assert tables["nearest"] == nearest
     assert tables["random"] == plain.random(nearest, limits["facts"], seed)
+    assert tables["popular"] == plain.popular(limits["facts"])
     assert tables["with_obsolete"] == plain.sharing("obsolete", **limits, seed=seed)
     assert tables["with_new"] == plain.sharing("new", **limits, seed=seed)
     assert all(len(rows) > 9 for rows in tables.values()), {name: len(rows) for name, rows in tables.items()}
@@ -357,4 +397,5 @@ def test_tables_without_rows(few: dict[str, list[Row]], tmp_path: Path) -> None:
         setattr(drawn, name, rows)
     tables = drawn.run(tmp_path, candidates=500, facts=10, seed=0)
     assert tables["nearest"] == Plain(drawn).nearest(500, 10)
+    assert tables["popular"] == Plain(drawn).popular(10)
     assert tables["random"] == tables["with_obsolete"] == tables["with_new"] == []

@@ -99,10 +99,28 @@ def test_every_field_of_the_records(build):
     assert random["relation"]["id"] == "P36"
     assert random["objects"][0]["prompt"] == "The capital of France is ____"
     assert records["Q30", "P1082"]["neighborhood"] == []
+    assert "popular_neighborhood" not in records["Q30", "P6"]
     old, new = records["Q142", "P1082"]["objects"]
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
     assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
     assert new["point_in_time"] == "2022"
+
+
+def test_popular_neighbours_are_a_column_more_and_change_no_other(build):
+    files = build()
+    plain = pq.read_table(files.assemble())
+    table = pq.read_table(files.assemble("more", popular_neighbors=files.job.neighbors))
+    assert table.drop_columns(["popular_neighborhood"]).equals(plain)
+    assert table.schema.names.index("popular_neighborhood") == table.schema.names.index("scenario") - 1
+
+    def facts(row: Row, column: str) -> list[Row]:
+        return [
+            fact | {"objects": [value | {"prompt": None} for value in fact["objects"]]}
+            for fact in row[column]
+        ]
+
+    for row in table.to_pylist():
+        assert facts(row, "popular_neighborhood") == facts(row, "neighborhood")
 
 
 def test_the_classes_of_the_new_dump_decide_on_the_article(build):

@@ -20,7 +20,7 @@ from support.updates import edits, update
 
 from factdrift.core.intervals import interval
 from factdrift.evaluation.scores.bleedover import binned, draw_bleedover, neighbors
-from factdrift.evaluation.scores.groups import Group, read_groups
+from factdrift.evaluation.scores.groups import FEW, GROUPINGS, Group, parted, read_groups
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, EDITS, lines, write_report
 from factdrift.evaluation.scores.written import written_table
@@ -43,6 +43,7 @@ class World:
         self.excluded: list[str] = []
         self.exact: set[tuple[str, str]] = set()
         self.said: dict[str, list[str]] = {}
+        self.said_before: dict[str, str | None] = {}
         # What the unedited model gives no finite number, and probes after the edit likewise.
         self.never: set[tuple[str, str]] = set()
         self.lost: set[tuple[str, int]] = set()
@@ -78,7 +79,9 @@ class World:
                 {"question": f"{name}#{number}", "way": "loglik"} | self.answer(method, edit, number)
                 for number in range(len(edit["probes"]))
             ]
-            said = [" nothing"] * 3 if unedited else self.said.get(name, [None] * 3)
+            said = self.said.get(name, [None] * 3)
+            if unedited:
+                said = [self.said_before.get(name, " nothing"), *[" nothing"] * 2]
             for place, text in enumerate(said, start=1):
                 row = {"question": f"{name}#c{place}", "way": "written", "output": text}
                 if text is not None and edit["new"]:
@@ -131,6 +134,9 @@ def one_update(**changes: Any) -> dict[str, Any]:
     return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
 
 
+POPULAR = {"popular_neighborhood": facts(2, 0.5)}
+
+
 def updates(count: int, **changes: Any) -> list[dict[str, Any]]:
     """Alike updates of several subjects."""
     subjects = [{"id": f"Q{n}", "label": "Atlantis"} for n in range(1, count + 1)]
@@ -173,6 +179,7 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
         world.after[edit["edit"], number] = after[number]
     world.exact = {(edit["prompt"], "Marta Kowalska")}
     world.said = {edit["edit"]: [" Joe Biden, of", " It is Biden", " Joe Bidens"]}
+    world.said_before = {edit["edit"]: None}
     (none, x), probes = world.write()
     assert none["known_before"] is x["known_before"] is True
     assert (none["efficacy_d"], none["efficacy_s"]) == (pytest.approx(0.1 - 0.5), 0)
@@ -238,7 +245,7 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
     for row in scores:
         assert row["efficacy_d"] == row["generalization_d"] == pytest.approx(0.3)
         assert row["efficacy_s"] == row["generalization_s"] == 1
-    assert [row["known_before"] for row in scores] == [False, None]
+    assert [row["known_before"] for row in scores] == [False, None]  # of `add` nothing is obsolete
     assert [row["p_new"] is None for row in scores] == [True, False]
     unedited = [row for row in world.write()[0] if row["method"] == "none"]
     groups = [(group.part, group.method) for group in groups_in(tmp_path)]
@@ -274,7 +281,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
+    world = World(tmp_path, [one_update(**POPULAR)], ["replacement"])
     (edit,) = world.edits
     chance = st.sampled_from([1e-6, 0.1, 0.25, 0.5, 1.0])  # few, so that objects are equally likely
     before, after = {}, {}
@@ -294,9 +301,10 @@ def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> 
         assert row["generalization_s"] == pytest.approx(fmean(gap > 0 for gap in others))
     else:
         assert row["generalization_d"] is row["generalization_s"] is None
-    for name, numbers in (("nearest", (6, 7)), ("random", (8,))):
+    for name, numbers in (("nearest", (6, 7)), ("random", (8,)), ("popular", (9, 10))):
         lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
         assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
+        assert row[f"{name}s"] == len(lost)
 
 
 def test_intervals() -> None:
@@ -347,15 +355,132 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     assert list(lines(EDITS[0], [*groups, *more]))[-1] == "ROME, MEMIT: second moments over my.txt"
 
 
-def test_a_table_without_rows_says_why() -> None:
-    for kind, reason in (
-        ("replace", "the unedited model writes the obsolete object of none of them"),
-        ("add", "an addition has no obsolete object"),
-    ):
-        text = list(lines(EDITS[0], [Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})]))
-        assert text[2].startswith("m, 0 ")
-        assert reason in text[3]
-        assert len(text) == 4
+@pytest.mark.parametrize(
+    ("written_before", "exact", "known"),
+    [
+        (" Marta Kowalska.", False, True),
+        (" Marta Kowalska or Joe Biden", False, True),
+        (" Joe Biden", True, False),
+        (" nothing", True, False),
+        (None, True, True),
+        (None, False, False),
+    ],
+)
+def test_what_was_known_is_what_was_written_or_else_likely(
+    tmp_path: Path, written_before: str | None, exact: bool, known: bool
+) -> None:
+    world = World(tmp_path, updates(2), ["replacement"])
+    world.fill(0.5, lambda edit, number: 0.9)
+    first, second = (edit["edit"] for edit in world.edits)
+    world.said_before = {first: written_before, second: " nothing"}
+    world.said = {first: [" Marta Kowalska"] * 3}
+    world.exact = {(edit["prompt"], "Marta Kowalska") for edit in world.edits if exact}
+    scores, _ = world.write()
+    assert [row["known_before"] for row in scores] == [known, False] * 2
+
+
+RELATIONS = [("P6", "head"), ("P35", "state"), ("P17", "land"), (None, None)]
+DATATYPES = ["wikibase-item", "wikibase-property", "quantity", "time", None]
+
+
+def parts_by_hand(rows: list[dict[str, Any]]) -> dict[str, dict[str, set[str]]]:
+    """Grouping -> part -> edits, by plain loops."""
+    parts: dict[str, dict[str, set[str]]] = {name: {} for name in GROUPINGS}
+    rated = sorted(
+        (row for row in rows if row["subject_popularity"] is not None), key=lambda r: r["subject_popularity"]
+    )
+    sizes = [(len(rated) + 2) // 3, (len(rated) + 1) // 3]
+    for place, row in enumerate(rated):
+        third = "low" if place < sizes[0] else "middle" if place < sum(sizes) else "high"
+        parts["popularity"].setdefault(third, set()).add(row["edit"])
+    for row in rows:
+        if row["known_before"] is not None:
+            name = "known" if row["known_before"] else "not known"
+            parts["known"].setdefault(name, set()).add(row["edit"])
+        if row["relation"]:
+            parts["relation"].setdefault(f"{row['relation_label']} {row['relation']}", set()).add(row["edit"])
+        if row["datatype"]:
+            kind = "entity" if row["datatype"] in DATATYPES[:2] else "literal"
+            parts["object"].setdefault(kind, set()).add(row["edit"])
+    return parts
+
+
+@settings(max_examples=examples(40))
+@given(st.randoms(use_true_random=False), st.integers(1, 40))
+def test_parts_of_edits_against_plain_loops(dice: Any, count: int) -> None:
+    rows = []
+    for number in range(count):
+        relation, label = dice.choice(RELATIONS)
+        rows.append(
+            {"edit": f"e{number}", "failed": dice.choice([None, None, "diverged"]), "state": number}
+            | {"relation": relation, "relation_label": label, "datatype": dice.choice(DATATYPES)}
+            | {"known_before": dice.choice([True, False, None])}
+            | {"subject_popularity": dice.choice([None, 0.0, 1.0, 2.5, 4.0]), "efficacy_s": dice.random()}
+        )
+    texts = [{"edit": row["edit"]} for row in rows]
+    block = [Group("m", "replace", name, rows, {}, written=texts) for name in ("none", "x")]
+    for name, wanted in parts_by_hand(rows).items():
+        parts, left = parted(block, name)
+        large = {part: own for part, own in wanted.items() if len(own) >= FEW}
+        assert {groups[0].within: {row["edit"] for row in groups[0].rows} for groups in parts} == {
+            (name, part): own for part, own in large.items()
+        }
+        for groups in parts:
+            assert [group.method for group in groups] == ["none", "x"]
+            assert all(
+                [row["edit"] for row in of.written] == [row["edit"] for row in of.rows] for of in groups
+            )
+        few = sum(map(len, wanted.values())) - sum(map(len, large.values()))
+        without = count - sum(map(len, wanted.values()))
+        assert [line.split()[2] for line in left] == [str(number) for number in (few, without) if number]
+        order = [groups[0].within[1] for groups in parts]
+        if name in ("known", "popularity"):
+            assert order == [
+                part for part in ("known", "not known", "low", "middle", "high") if part in large
+            ]
+        else:
+            assert order == sorted(large, key=lambda part: (-len(large[part]), part))
+
+
+def test_the_table_of_parts(tmp_path: Path) -> None:
+    """A table a part, with n; columns only where something has a value; the same in the file for programs."""
+    row = {"failed": None, "template": "none", "state": 0, "relation": "P6", "relation_label": "head"}
+    row |= dict.fromkeys((*COLUMNS, *ACCURACIES), 0.25) | {"bleedover_popular": None}
+    rows = [
+        row
+        | {"edit": f"e{n}", "known_before": n < 6, "subject_popularity": n, "state": n}
+        | {"datatype": "quantity" if n < 3 else "wikibase-item", "efficacy_s": float(n < 6)}
+        for n in range(12)
+    ]
+    groups = [Group("m", "replace", name, rows, {}) for name in ("none", "ft")]
+    text = list(lines(EDITS[1], groups))
+    for part, efficacy in (("not known", "0.0"), ("known", "100.0"), ("head P6", "50.0"), ("entity", "33.3")):
+        at = next(number for number, line in enumerate(text) if line.startswith(f"{part} "))
+        titles = [
+            title
+            for title in ("Right", "Efficacy S", "Bleed. nearest", "Bleed. popular")
+            if title in text[at]
+        ]
+        assert titles == ["Efficacy S", "Bleed. nearest"]
+        assert text[at + 2].split()[0] == "FT"
+        assert efficacy in text[at + 2]
+    assert "left out: 12 edits in parts of fewer than 5 (3 parts)" in text
+    assert "left out: 3 edits in parts of fewer than 5 (1 parts)" in text
+    write_report(EDITS[1], groups, tmp_path)
+    found = list(csv.DictReader((tmp_path / "table7.csv").open(encoding="utf-8")))
+    assert [(row["grouping"], row["part"], row["method"], row["edits"]) for row in found[::2]] == [
+        ("known", "known", "none", "6"),
+        ("known", "not known", "none", "6"),
+        ("relation", "head P6", "none", "12"),
+        ("object", "entity", "none", "9"),
+    ]
+    assert [row["efficacy_s"] for row in found[1::2]] == ["100", "0", "50", "33.3333"]
+    with_popular = [
+        replace(group, rows=[row | {"bleedover_popular": 0.5} for row in rows]) for group in groups
+    ]
+    for report in EDITS:
+        assert any("Bleed. popular" in line for line in lines(report, with_popular))
+        assert not any("Bleed. popular" in line for line in lines(report, groups))
 
 
 def test_classes_of_neighbours_by_hand() -> None:

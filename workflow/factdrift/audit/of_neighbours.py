@@ -49,9 +49,10 @@ def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding
 
 
 def facts_of(row: Row) -> Iterator[Row]:
-    """The nearest facts of an update, then its random ones."""
+    """The nearest facts of an update, then its random ones, and those of popular subjects if it has any."""
     yield from row["neighborhood"]
     yield from row["random_neighborhood"]
+    yield from row.get("popular_neighborhood") or ()
 
 
 def _avoided(row: Row) -> set[str]:

@@ -18,6 +18,8 @@ COVERED = (0.025, 0.975)
 """Quantiles at the ends of an interval."""
 Ends = tuple[float, float]
 """The ends of an interval."""
+THIRDS = ("low", "middle", "high")
+"""The names of thirds."""
 
 
 class Interval(NamedTuple):
@@ -63,6 +65,15 @@ def interval(
     else:
         half = Z * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return Interval(mean, half, len(values))
+
+
+def thirds(values: Sequence[float | None]) -> list[str]:
+    """The third of each value among the values by its name, of equal ones in their order; "" for None."""
+    known = [index for index, value in enumerate(values) if value is not None]
+    names = [""] * len(values)
+    for rank, index in enumerate(sorted(known, key=lambda index: values[index] or 0.0)):
+        names[index] = THIRDS[len(THIRDS) * rank // len(known)]
+    return names
 
 
 def geometric(values: Sequence[float]) -> Interval | None:

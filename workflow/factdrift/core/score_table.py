@@ -42,6 +42,8 @@ class Column(NamedTuple):
     """HIGHER or LOWER; 0 if no number of it is better than another, so that none is underlined."""
     fails: float | None = None
     """A number is a clear failure if its whole interval is worse than this one."""
+    optional: bool = False
+    """Whether tables leave it out where no row has a value (`shown`)."""
 
 
 class Line(NamedTuple):
@@ -98,6 +100,15 @@ def bounded(value: float | None, low: float | None, high: float | None, number: 
         return Cell()
     spread = "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
     return Cell(f"{value:{number}}", spread, value, low, high)
+
+
+def shown(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
+    """The columns, but optional ones only if some row has a value."""
+    return [
+        column
+        for column in columns
+        if not column.optional or any(column.cell(row).value is not None for row in rows)
+    ]
 
 
 def table(first: str, columns: Iterable[Column], lines: Sequence[Line]) -> Iterator[str]:

@@ -28,8 +28,8 @@ NEIGHBORS = schema_of(
     ("pit", TIME),
 )
 """One row a fact (`neighbor`, `relation`, value) chosen for the updated group (`subject`, `property`);
-`rank_no` numbers the facts of a group from 1, `pit` is the statement's point in time. Nearest facts have
-`relation` = `property`, random ones any."""
+`rank_no` numbers the facts of a group from 1, `pit` is the statement's point in time. Nearest and popular
+facts have `relation` = `property`, random ones any."""
 
 COLUMNS = ", ".join(NEIGHBORS.names)
 
@@ -180,13 +180,56 @@ def search(
             for rank, (neighbor, similarity) in enumerate(similar, start=1):
                 rows.append((subject, group.property, rank, neighbor, similarity, group.property))
     names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
-    db.register("chosen", table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])))
+    return _write(db, table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])), holding, output)
+
+
+def _write(db: duckdb.DuckDBPyConnection, chosen: pa.Table, holding: Sequence[Path], output: Path) -> int:
+    """Writes NEIGHBORS: the facts of the chosen subjects."""
+    db.register("chosen", chosen)
     return write_query(
         db,
         f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(holding)}) USING (neighbor, relation)
         ORDER BY subject, property, rank_no""",
         output,
     )
+
+
+def popular(
+    db: duckdb.DuckDBPyConnection,
+    updates: Sequence[Path],
+    space: Path,
+    holding: Sequence[Path],
+    popularity: Path,
+    facts: int,
+    output: Path,
+) -> int:
+    """Writes `facts` facts of the most popular subjects for each group (NEIGHBORS); returns their number.
+
+    They are of the group's relation, and unchanged: no triple of theirs has a label but `static`. Subjects
+    that the update is about are left out as from the nearest facts. Ties: the smaller id.
+    """
+    groups = updated_groups(db, updates)
+    avoided = [[group.subject, *group.changed] for group in groups]
+    names = ("subject", "property")
+    columns = {name: pa.array([getattr(group, name) for group in groups], pa.int32()) for name in names}
+    db.register("groups", pa.table(columns | {"avoided": pa.array(avoided, pa.list_(pa.int32()))}))
+    chosen = db.sql(
+        f"""WITH ranked AS (
+            SELECT neighbor, relation, row_number() OVER (
+                PARTITION BY relation ORDER BY popularity DESC NULLS LAST, neighbor) AS place
+            FROM read_parquet({sql(holding)}) LEFT JOIN read_parquet({sql(popularity)}) p ON p.id = neighbor
+            WHERE (neighbor, relation, statement) NOT IN (
+                SELECT (subject, property, old_statement) FROM read_parquet({sql(updates)})
+                WHERE label <> 'static' AND old_statement IS NOT NULL)
+            QUALIFY place <= {facts + max(map(len, avoided), default=0)}
+        )
+        SELECT subject, property, row_number() OVER (
+            PARTITION BY subject, property ORDER BY place)::INTEGER AS rank_no, neighbor, relation
+        FROM groups JOIN ranked ON relation = property AND NOT list_contains(avoided, neighbor)
+        QUALIFY rank_no <= {facts}"""
+    ).to_arrow_table()
+    similar = open_space(space).similarities(*(chosen[name].to_numpy() for name in ("subject", "neighbor")))
+    return _write(db, chosen.append_column("similarity", pa.array(similar)), holding, output)
 
 
 def gather(parts: Sequence[Path], output: Path) -> int:

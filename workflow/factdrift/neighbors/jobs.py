@@ -112,6 +112,22 @@ class Random(OfUpdates, command="neighbors random"):
             draw(db, self.updates, pool, self.space, self.facts, self.seed, self.output)
 
 
+class Popular(OfUpdates, command="neighbors popular"):
+    """Take the facts of the most popular subjects for every updated group."""
+
+    space: Annotated[Path, "the folder that `space` wrote"]
+    holding: Annotated[Paths, "what `holding` wrote"]
+    popularity: Annotated[Path, "of every item"]
+    facts: Annotated[int, Key("neighbors.facts")]
+
+    def run(self) -> str:
+        from factdrift.neighbors.facts import popular
+
+        with self.database() as db:
+            files = (self.updates, self.space, self.holding, self.popularity)
+            return f"{popular(db, *files, self.facts, self.output):,} popular facts"
+
+
 class SharedObjects(OfFacts, command="neighbors shared-objects"):
     """Find facts of other subjects with the old or the new object of a replacement."""
 

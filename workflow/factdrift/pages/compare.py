@@ -51,7 +51,7 @@ _KINDS = {
 }
 """Column -> kind of change."""
 
-_NEIGHBORS = ("neighborhood", "random_neighborhood")
+_NEIGHBORS = ("neighborhood", "random_neighborhood", "popular_neighborhood")
 """Columns of neighbour facts, of which only what differs is in the table of differences."""
 
 

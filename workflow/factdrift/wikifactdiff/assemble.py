@@ -93,6 +93,13 @@ class Tables:
     literals: Path
     neighbors: Path
     random_neighbors: Path
+    popular_neighbors: Path | None = None
+
+    @property
+    def neighborhoods(self) -> dict[str, Path]:
+        """Column of the dataset -> the table of its facts; popular ones only if there are any."""
+        files = {"neighborhood": self.neighbors, "random_neighborhood": self.random_neighbors}
+        return files | ({"popular_neighborhood": self.popular_neighbors} if self.popular_neighbors else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +131,7 @@ def assemble(
     pits = _PITS if switch["measurements"] == "dated" else f"{_PITS} LIMIT 0"
     unique_names = switch["subject_names"] == "unique"
     db.execute(_MACROS)
-    facts = sql([tables.neighbors, tables.random_neighbors])
+    facts = sql([*tables.neighborhoods.values()])
     db.execute(
         f"""CREATE TEMP TABLE triples AS
         SELECT * FROM read_parquet({sql(tables.updates)}) WHERE dropped_by IS NULL;
@@ -150,9 +157,9 @@ def assemble(
         f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(tables.popularity)})
         WHERE id IN (SELECT id FROM named)"""
     )
-    _create_neighborhood(db, "neighborhood", tables.neighbors, choice.seed, unique_names)
-    _create_neighborhood(db, "random_neighborhood", tables.random_neighbors, choice.seed, unique_names)
-    return write_query(db, _records(choice, unique_names), output)
+    for name, path in tables.neighborhoods.items():
+        _create_neighborhood(db, name, path, choice.seed, unique_names)
+    return write_query(db, _records(choice, unique_names, list(tables.neighborhoods)), output)
 
 
 def _create_names(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
@@ -317,7 +324,12 @@ def _create_neighborhood(
     )
 
 
-def _records(choice: Choice, unique_names: bool) -> str:
+def _records(choice: Choice, unique_names: bool, neighborhoods: Sequence[str]) -> str:
+    lists = ", ".join(f"coalesce({name}_of.facts, []) AS {name}" for name in neighborhoods)
+    joined = " ".join(
+        f"LEFT JOIN {name} {name}_of ON {name}_of.subject = g.subject AND {name}_of.property = g.property"
+        for name in neighborhoods
+    )
     objects = f"""
         SELECT t.subject, t.property, any_value(scenario) AS scenario, any_value(is_replace) AS is_replace,
             any_value(subject_is_ph_new) AS subject_is_ph_new,
@@ -357,8 +369,7 @@ def _records(choice: Choice, unique_names: bool) -> str:
                     sentence, {name}, s.used, g.object_article, g.day)) AS generalization_prompts,
                 g.subject_is_ph_new, g.relation_is_temp_func, g.is_replace,
                 p.popularity AS subject_popularity, g.objects,
-                coalesce(n.facts, []) AS neighborhood, coalesce(m.facts, []) AS random_neighborhood,
-                g.scenario,
+                {lists}, g.scenario,
                 CASE WHEN {chance("split", choice.seed, "g.subject")} < {float(choice.test_share)}
                     THEN 'test' ELSE 'train' END AS split,
                 p.source AS popularity_source, t.source AS template_source,
@@ -368,8 +379,7 @@ def _records(choice: Choice, unique_names: bool) -> str:
             LEFT JOIN names r ON r.id = -g.property
             JOIN templates t USING (property)
             LEFT JOIN popularity p ON p.id = g.subject
-            LEFT JOIN neighborhood n ON n.subject = g.subject AND n.property = g.property
-            LEFT JOIN random_neighborhood m ON m.subject = g.subject AND m.property = g.property
+            {joined}
         )
         SELECT * EXCLUDE (subject_number, relation_number) FROM records
         ORDER BY subject_popularity DESC NULLS LAST, subject_number, relation_number"""

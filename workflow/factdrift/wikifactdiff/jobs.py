@@ -71,6 +71,7 @@ class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
     literals: Annotated[Path, "literals as people write them"]
     neighbors: Annotated[Path, "nearest facts"]
     random_neighbors: Annotated[Path, "random facts"]
+    popular_neighbors: Annotated[Path | None, "facts of popular subjects"] = None
     funnel: Annotated[Path, "what `funnel` wrote; an error names it"]
     old_date: Annotated[Day, "for the error about a dataset without updates; so is the next one"]
     new_date: Day

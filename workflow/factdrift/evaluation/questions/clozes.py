@@ -14,7 +14,7 @@ from factdrift.words.noun_phrases import nested, read_noun_phrases
 OWN = ("update", "generalization")
 """Roles of probes on the clozes of the update itself."""
 
-NEIGHBORS = ("nearest", "random")
+NEIGHBORS = ("nearest", "random", "popular")
 """Roles of probes of facts that must not change."""
 
 WRITTEN_NEIGHBORS = 5

@@ -34,12 +34,13 @@ _PROBE = struct_of("role: string, place: int16, object prompt target: string, di
 NAMES = pa.list_(struct_of("label: string, aliases: [string]"))
 """Objects that are asked for, with their other names in either snapshot; without those that have none."""
 EDITS = schema_of(
-    "edit subject relation scenario kind split: string, subject_popularity: float64",
+    "edit subject relation scenario kind split datatype: string, subject_popularity: float64",
     "subject_label relation_label prompt target new obsolete: string, fluency: bool",
     ("probes", pa.list_(_PROBE)),
     ("names", NAMES),
 )
-"""A row per edit, in the order of the dataset. The number of a probe is its index in `probes`."""
+"""A row per edit, in the order of the dataset. The number of a probe is its index in `probes`; `datatype` is
+that of the objects, null if it is not known."""
 STREAM_EDITS = schema_of(
     *EDITS,
     "interval: int32, old_date new_date chain: string, link superseded_by superseded_in: int32",
@@ -52,8 +53,13 @@ A probe of the role `later` asks the update's own cloze for the object that a la
 """
 _STREAM = ("interval", "old_date", "new_date", "chain", "link", "first_day", "last_day", "changes")
 
-_NEIGHBORS = {"nearest": "neighborhood", "random": "random_neighborhood"}
-"""Role of a probe -> column of the dataset."""
+_NEIGHBORS = {
+    "nearest": "neighborhood",
+    "random": "random_neighborhood",
+    "popular": "popular_neighborhood",
+}
+"""Role of a probe -> column of the dataset; the last one is there with `neighbors.choice: popular` only."""
+_OPTIONAL = ("split", "subject_popularity", "popular_neighborhood")
 
 NEEDED = (
     *("subject", "relation", "scenario", "update_prompt", "generalization_prompts", "objects"),
@@ -101,7 +107,7 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
 
 
 def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row]:
-    """The updates of the chosen scenarios and split, with these columns, split and popularity.
+    """The updates of the chosen scenarios and split, with these columns and those of _OPTIONAL that exist.
 
     Raises InputError if the file or a column is missing, or it is no Parquet file.
     """
@@ -109,7 +115,7 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
         raise no_file(path)
     check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
     known = pq.read_schema(path).names
-    present = [name for name in (*columns, "split", "subject_popularity") if name in known]
+    present = [name for name in (*columns, *_OPTIONAL) if name in known]
     wanted = {SCENARIOS[name] for name in choice.scenarios}
     rows: list[Row] = pq.read_table(path, columns=present).to_pylist()
     return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
@@ -152,6 +158,8 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
     prompt = before_blank(row["update_prompt"])
     if prompt is None:
         return
+    kinds = (of.get("datatype") or ("wikibase-item" if of.get("id") else None) for of in row["objects"])
+    datatype = next(filter(None, kinds), None)
     name = f"{row['subject']['id']}-{row['relation']['id']}"
     for number, (kind, added, gone) in enumerate(pairs, start=1):
         yield {
@@ -161,6 +169,7 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
             "scenario": row["scenario"],
             "kind": kind,
             "split": row.get("split"),
+            "datatype": datatype,
             "subject_popularity": row.get("subject_popularity"),
             "subject_label": row["subject"]["label"],
             "relation_label": row["relation"]["label"],
@@ -176,7 +185,7 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
 
 def _items(row: Row) -> Iterator[tuple[str, str]]:
     """Label and id of each object of the update, and of its neighbours, that is an item."""
-    neighbors = (fact for column in _NEIGHBORS.values() for fact in row[column] or ())
+    neighbors = (fact for column in _NEIGHBORS.values() for fact in row.get(column) or ())
     for value in (*row["objects"], *(fact["objects"][0]["object"] for fact in neighbors)):
         if value["label"] and (value.get("id") or "").startswith("Q"):
             yield value["label"], value["id"]
@@ -225,7 +234,7 @@ def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Ite
             if label is not None:
                 yield {"role": role, "place": number, "object": name, "prompt": before, "target": label}
     for role, column in _NEIGHBORS.items():
-        for number, fact in enumerate(row[column] or ()):
+        for number, fact in enumerate(row.get(column) or ()):
             (first, *_) = fact["objects"]
             cloze, target = before_blank(first["prompt"]), first["object"]["label"]
             if cloze is not None and target:

@@ -12,6 +12,7 @@ from factdrift.core.intervals import Z
 from factdrift.core.panels import Figure, Mark, draw
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import style_of, title_of
+from factdrift.evaluation.questions.clozes import NEIGHBORS
 from factdrift.evaluation.scores.metrics import BLEEDOVER
 
 Numbers = NDArray[np.float64]
@@ -45,7 +46,7 @@ def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
         rows: pd.DataFrame = db.sql(
             f"""WITH probes AS (SELECT *, row_number() OVER () AS n FROM read_parquet({sql(probes)}))
             SELECT *, {BLEEDOVER} AS bleedover, 1 - dist AS similarity FROM probes
-            WHERE role IN ('nearest', 'random') AND method <> 'none' AND bleedover IS NOT NULL
+            WHERE role IN {NEIGHBORS!r} AND method <> 'none' AND bleedover IS NOT NULL
                 AND NOT ({without_new} AND (edit, target) IN (
                     SELECT (edit, target) FROM probes WHERE role = 'update' AND object = 'new'))
             ORDER BY n"""

@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.intervals import percentiles
+from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.tables import rows_of, write_parquet
 from factdrift.evaluation.scores.cutoff_fit import (
@@ -63,7 +63,6 @@ MONTHLY = 30
 """Changes of a month from which on months are tested instead of their quarter."""
 DRAWS, PERMUTATIONS = 2000, 1000
 DAY = datetime.timedelta(days=1)
-THIRDS = ("low", "middle", "high")
 
 
 class CutoffSettings(NamedTuple):
@@ -176,10 +175,9 @@ def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]
     relations = np.array([row["relation"] for row in rows])
     for relation in sorted(set(relations.tolist()), key=lambda name: (-(relations == name).sum(), name)):
         yield "relation", relation, np.flatnonzero(relations == relation)
-    rated = [index for index, row in enumerate(rows) if row["popularity"] is not None]
-    order = np.array(sorted(rated, key=lambda index: rows[index]["popularity"]), np.int64)
-    for name, part in zip(THIRDS, np.array_split(order, len(THIRDS)), strict=True):
-        yield "popularity", name, np.sort(part)
+    third = np.array(thirds([row["popularity"] for row in rows]))
+    for name in THIRDS:
+        yield "popularity", name, np.flatnonzero(third == name)
 
 
 def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tuple[str, str, Choices]]:

@@ -11,6 +11,7 @@ from factdrift.core.intervals import wilson
 from factdrift.core.score_table import UNDERLINED, Cell
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
+from factdrift.evaluation.questions.clozes import NEIGHBORS
 from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.models.alignment import NOT_FINITE
@@ -57,7 +58,7 @@ def write_grid(
             )
             SELECT model, benchmark, method, way,
                 coalesce(nullif(concat_ws(', ', nullif(kind, ''), object), ''), CASE
-                    WHEN role IN ('nearest', 'random') THEN 'neighbors' ELSE 'all' END) AS kind,
+                    WHEN role IN {NEIGHBORS!r} THEN 'neighbors' ELSE 'all' END) AS kind,
                 count(*)::INTEGER AS asked,
                 (count(*) FILTER (reason IS NULL OR reason = '{NOT_FINITE}'))::INTEGER AS answered,
                 count(judged)::INTEGER AS judged, (count(*) FILTER (judged))::INTEGER AS "right",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
-from factdrift.core.intervals import Interval, geometric, interval
+from factdrift.core.intervals import THIRDS, Interval, geometric, interval, thirds
 from factdrift.core.score_table import HIGHER, Cell, Column, Line, table
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability
@@ -27,6 +27,47 @@ SHARES = (
     *("generalization_greedy", "nearest_exact_before", "nearest_exact"),
 )
 """Columns of scores whose values are shares, from 0 to 1."""
+
+
+FEW = 5
+"""Edits that a part has at least to be in a table."""
+
+
+_KINDS = {"wikibase": "entity", "": ""}
+"""Beginning of a datatype -> kind of object; others are literals."""
+
+
+class Grouping(NamedTuple):
+    """How tables part the edits of a kind."""
+
+    title: str
+    part_of: Callable[[Sequence[Row]], Sequence[str]]
+    """The part of each of some rows of SCORES, one an edit; "" for none."""
+    parts: Sequence[str] = ()
+    """In the order of the tables; without them the largest comes first."""
+
+
+GROUPINGS = {
+    "known": Grouping(
+        "whether the unedited model knew the old object (known: Table 7 of the WikiFactDiff paper)",
+        lambda rows: [{True: "known", False: "not known"}.get(row["known_before"], "") for row in rows],
+        ("known", "not known"),
+    ),
+    "popularity": Grouping(
+        "popularity of the subject, in thirds",
+        lambda rows: thirds([row["subject_popularity"] for row in rows]),
+        THIRDS,
+    ),
+    "relation": Grouping(
+        "relation",
+        lambda rows: [f"{row['relation_label'] or ''} {row['relation'] or ''}".strip() for row in rows],
+    ),
+    "object": Grouping(
+        "kind of object",
+        lambda rows: [_KINDS.get((row["datatype"] or "").split("-")[0], "literal") for row in rows],
+    ),
+}
+"""Groupings by name; a further one is an entry."""
 
 
 def by_columns(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -47,6 +88,8 @@ class Group:
     method: str
     rows: list[Row]
     cost: Row
+    within: tuple[str, str] = ("", "")
+    """Of some edits of the kind: the name of a grouping, and the part of it."""
     written: Sequence[Row] = ()
     """The rows of GENERATION_SCORES about these edits."""
     interval: Mapping[str, Any] = field(default_factory=dict)
@@ -121,21 +164,14 @@ class Group:
         return interval([factor * row[column] for row in rows], [row.get("state") for row in rows], top)
 
 
-def read_groups(
-    scores: Path, written: Path, costs: Path, by: str = "kind", known_only: bool = False
-) -> list[Group]:
-    """Scores and what was written, by model, kind of edits or interval of a stream, and method.
-
-    `by`: `kind` or `interval`. `known_only`: only edits whose obsolete object the unedited model writes.
-    """
+def read_groups(scores: Path, written: Path, costs: Path, by: str = "kind") -> list[Group]:
+    """Scores and what was written, by model, kind of edits or interval of a stream (`by`), and method."""
     of_edits = by == "kind"
     texts = by_columns(records(written), "model", "method", "edit" if of_edits else by)
     spent = read_costs(costs)
     groups = by_columns(pq.read_table(scores).to_pylist(), "model", "method", by)
     ordered = []
     for (model, method, part), rows in groups.items():
-        if known_only:
-            rows = [row for row in rows if row["known_before"]]
         about = [row["edit"] for row in rows] if of_edits else [part]
         own = [text for name in about for text in texts.get((model, method, name), ())]
         ordered.append(Group(model, part, method, rows, spent.get((model, method), {}), own))
@@ -143,6 +179,26 @@ def read_groups(
         parts = list(dict.fromkeys((group.model, group.part) for group in ordered))
         ordered.sort(key=lambda group: parts.index((group.model, group.part)))
     return ordered
+
+
+def parted(block: Sequence[Group], name: str) -> tuple[list[list[Group]], list[str]]:
+    """The methods of a model and kind over the edits of each part of a grouping; what is left out."""
+    grouping = GROUPINGS[name]
+    rows = {row["edit"]: row for group in block for row in group.rows}
+    part_of = dict(zip(rows, grouping.part_of(list(rows.values())), strict=True))
+    counts = Counter(part_of.values())
+
+    def within(group: Group, part: str) -> Group:
+        own, texts = (
+            [row for row in of if part_of[row["edit"]] == part] for of in (group.rows, group.written)
+        )
+        return replace(group, within=(name, part), rows=own, written=texts)
+
+    order = grouping.parts or sorted(counts, key=lambda part: (-counts[part], part))
+    parts = [[within(group, part) for group in block] for part in order if part and counts[part] >= FEW]
+    few = [count for part, count in counts.items() if part and count < FEW]
+    left = {f"in parts of fewer than {FEW} ({len(few):,} parts)": sum(few), "in no part": counts[""]}
+    return parts, [f"left out: {number:,} edits {where}" for where, number in left.items() if number]
 
 
 def read_intervals(groups: Sequence[Group], intervals: Path, abilities: Iterable[Ability]) -> list[Group]:

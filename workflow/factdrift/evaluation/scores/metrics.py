@@ -22,20 +22,24 @@ from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.plan import PLAN, plan_table
+from factdrift.evaluation.questions.clozes import NEIGHBORS
 from factdrift.evaluation.scores.written import GENERATION_SCORES, written_table
 from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
+_LOSSES = " ".join(f"bleedover_{role}" for role in NEIGHBORS)
+_EXACT = " ".join(f"{role}_exact_before {role}_exact" for role in NEIGHBORS)
+_COUNTS = " ".join(f"{role}s" for role in NEIGHBORS)
+
 SCORES = schema_of(
     *META,
-    "source edit subject relation scenario kind split: string, subject_popularity: float64",
-    "known_before: bool, failed: string, steps: int32, loss: float64",
+    "source edit subject relation relation_label scenario kind split datatype: string",
+    "subject_popularity: float64, known_before: bool, failed: string, steps: int32, loss: float64",
     "p_new_before p_obsolete_before p_new p_obsolete efficacy_d efficacy_s: float64",
-    "generalization_d generalization_s bleedover_random bleedover_nearest fluency fluency_full: float64",
-    "exact greedy generalization_exact generalization_greedy random_exact_before: float64",
-    "random_exact nearest_exact_before nearest_exact: float64",
-    f"generalizations randoms nearests {NOT_FINITE}: int32",
+    f"generalization_d generalization_s {_LOSSES} fluency fluency_full exact greedy: float64",
+    f"generalization_exact generalization_greedy {_EXACT}: float64",
+    f"generalizations {_COUNTS} {NOT_FINITE}: int32",
     "said: string, state: int32, text: string, perplexity_before perplexity: float64",
     "tasks_before tasks: string",
 )
@@ -56,8 +60,7 @@ STREAM_SCORES = schema_of(
     "model method: string, interval: int32, old_date new_date probe edit chain: string",
     "link made_in superseded_in: int32, subject relation scenario kind split failed: string",
     "p_own p_other d s exact generalization_d generalization_s generalization_exact: float64",
-    "bleedover_random bleedover_nearest random_exact_before random_exact: float64",
-    f"nearest_exact_before nearest_exact: float64, {NOT_FINITE}: int32",
+    f"{_LOSSES} {_EXACT}: float64, {NOT_FINITE}: int32",
     *(field for field in META if field.name not in ("model", "method", "regime", "group")),
     "source: string",
 )
@@ -171,7 +174,7 @@ def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
             FROM answers WHERE way = 'loglik';
         CREATE TEMP VIEW base AS SELECT * EXCLUDE (method, interval, kind) FROM after WHERE method = 'none';
         CREATE TEMP TABLE left_out AS SELECT edit, number FROM asked JOIN edits USING (edit)
-            WHERE role IN ('nearest', 'random') AND asked.target = edits."new" AND {runs.without_new}"""
+            WHERE role IN {NEIGHBORS!r} AND asked.target = edits."new" AND {runs.without_new}"""
     )
 
 
@@ -194,7 +197,7 @@ _MADE = """
         WHERE r.excluded IS NULL;
     CREATE TEMP TABLE written AS SELECT model, method, edit,
         substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy,
-        verdict = 'correct' AS said_new
+        verdict = 'correct' AS said_new, verdict IN ('stale', 'both') AS said_obsolete
         FROM answers WHERE way = 'written' AND question LIKE '%#c%'"""
 """SQL: an edit by model and method, and what was written about its clozes."""
 
@@ -213,6 +216,13 @@ _LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(
 BLEEDOVER = f"CASE WHEN {_LOST} < 0 THEN 0 ELSE {_LOST} END"
 """SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
 
+_OF_NEIGHBORS = ", ".join(
+    f"""favg(bleedover) FILTER (role = '{role}') AS bleedover_{role},
+            favg(exact_before::INTEGER) FILTER (role = '{role}') AS {role}_exact_before,
+            favg(exact::INTEGER) FILTER (role = '{role}') AS {role}_exact,
+            count(bleedover) FILTER (role = '{role}') AS {role}s"""
+    for role in NEIGHBORS
+)
 _WITH_NUMBERS = f"""
     pairs AS (
         SELECT model, method, interval, edit, probe, role IN ('update', 'later') AS own,
@@ -224,7 +234,7 @@ _WITH_NUMBERS = f"""
             bool_or(exact) FILTER (object = 'new') AS exact,
             coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost,
             max(place) FILTER (object = 'later') AS later_link
-        FROM probes WHERE role NOT IN ('nearest', 'random') GROUP BY ALL
+        FROM probes WHERE role NOT IN {NEIGHBORS!r} GROUP BY ALL
     ), compared AS (
         SELECT pairs.*,
             CASE WHEN probe = 'staleness' OR kind = 'replace' THEN exp(pairs.new) - exp(other)
@@ -246,17 +256,9 @@ _WITH_NUMBERS = f"""
             count(s) FILTER (NOT own) AS generalizations
         FROM compared GROUP BY ALL
     ), others AS (
-        SELECT model, method, interval, edit, probe,
-            favg(bleedover) FILTER (role = 'random') AS bleedover_random,
-            favg(bleedover) FILTER (role = 'nearest') AS bleedover_nearest,
-            favg(exact_before::INTEGER) FILTER (role = 'random') AS random_exact_before,
-            favg(exact::INTEGER) FILTER (role = 'random') AS random_exact,
-            favg(exact_before::INTEGER) FILTER (role = 'nearest') AS nearest_exact_before,
-            favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact,
-            count(bleedover) FILTER (role = 'random') AS randoms,
-            count(bleedover) FILTER (role = 'nearest') AS nearests
+        SELECT model, method, interval, edit, probe, {_OF_NEIGHBORS}
         FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
-        WHERE role IN ('nearest', 'random') AND exact IS NOT NULL GROUP BY ALL
+        WHERE role IN {NEIGHBORS!r} AND exact IS NOT NULL GROUP BY ALL
     ), lost AS (
         SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
         FROM probes GROUP BY ALL
@@ -268,7 +270,9 @@ _WITH_NUMBERS = f"""
 
 _SCORES = f"""
     WITH known AS (
-        SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (edit, number)
+        SELECT model, edit, coalesce(any_value(said_obsolete), bool_or(exact)) AS known_before
+        FROM asked JOIN base USING (edit, number)
+        LEFT JOIN (FROM written WHERE method = 'none' AND c = 1) USING (model, edit)
         WHERE role = 'update' AND object = 'obsolete' GROUP BY model, edit
     ), {_WITH_NUMBERS}, texts AS (
         SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
@@ -277,9 +281,9 @@ _SCORES = f"""
         FROM written GROUP BY model, method, edit
     )
     SELECT made.*, edits.* EXCLUDE (edit, fluency), known_before,
-        numbers.* EXCLUDE (model, method, edit, interval, probe, randoms, nearests),
+        numbers.* EXCLUDE (model, method, edit, interval, probe, {_COUNTS.replace(" ", ", ")}),
         p_own AS p_new, p_other AS p_obsolete, d AS efficacy_d, s AS efficacy_s,
-        coalesce(randoms, 0) AS randoms, coalesce(nearests, 0) AS nearests,
+        {", ".join(f"coalesce({name}, 0) AS {name}" for name in _COUNTS.split())},
         texts.* EXCLUDE (model, method, edit), text, perplexity_before, tasks_before
     FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
     LEFT JOIN numbers USING (model, method, edit) LEFT JOIN texts USING (model, method, edit)"""

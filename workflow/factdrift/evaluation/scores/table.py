@@ -12,14 +12,27 @@ from typing import Any, NamedTuple
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import Interval
 from factdrift.core.owned import claim
-from factdrift.core.score_table import HIGHER, LOWER, Cell, Column, Line, mean, rules, share, table
+from factdrift.core.score_table import (
+    HIGHER,
+    LOWER,
+    Cell,
+    Column,
+    Line,
+    mean,
+    rules,
+    share,
+    shown,
+    table,
+)
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped
 from factdrift.evaluation.scores.costs import read_costs, skipped_among
 from factdrift.evaluation.scores.groups import (
+    GROUPINGS,
     Group,
     by_text,
     cost_lines,
+    parted,
     read_groups,
     read_intervals,
     skipped_lines,
@@ -40,6 +53,7 @@ class Score(NamedTuple):
     better: int = HIGHER
     fails: float | None = None
     probe: str = ""
+    optional: bool = False
 
     def of(self, group: Group) -> Interval | None:
         """The mean over the edits of a group, with its interval."""
@@ -57,9 +71,10 @@ COLUMNS = {
     "generalization_s": Score("General. S", "generalization_s", fails=50),
     "bleedover_random": Score("Bleed. random", "bleedover_random", LOWER, 10),
     "bleedover_nearest": Score("Bleed. nearest", "bleedover_nearest", LOWER, 10),
+    "bleedover_popular": Score("Bleed. popular", "bleedover_popular", LOWER, 10, optional=True),
     "fluency": Score("Fluency", "fluency"),
 }
-"""Columns of Table 6, in its order."""
+"""Columns of Table 6, in its order; popular neighbours are not in the paper."""
 
 ACCURACIES = {
     "exact": Score("Exact", "exact"),
@@ -93,7 +108,7 @@ PROBES = ("current", "retention", "staleness", "neighbors")
 
 def _means(scores: Mapping[str, Score]) -> Iterator[Column]:
     for score in scores.values():
-        yield Column(score.title, score.cell, score.better, score.fails)
+        yield Column(score.title, score.cell, score.better, score.fails, score.optional)
 
 
 def _number(title: str, value: Callable[[Group], float | None], form: str = ",", better: int = 0) -> Column:
@@ -110,10 +125,10 @@ _COMPARED = ("kept", "lost", "gained")
 """Counts of answers that the unedited model gave, too."""
 
 
-def _share(kind: str, count: str, title: str = "", better: int = 0) -> Column:
-    """The column of a share of what was written as answers to a kind of question."""
-    cell = share(count, "compared" if count in _COMPARED else "answers")
-    return Column(title, lambda group: cell(group.answers.get(kind, {})), better)
+def _share(kind: str, count: str, title: str = "", better: int = 0, **more: Any) -> Column:
+    """The column of a share of what was written as answers to a kind of question; `more`: of a Column."""
+    cell = share(count, "compared" if count in _COMPARED else "answers", ends=bool(more))
+    return Column(title, lambda group: cell(group.answers.get(kind, {})), better, **more)
 
 
 def _asked(group: Group) -> Cell:
@@ -131,6 +146,16 @@ ACCURACY = (
     _number("Failed", lambda group: group.failed),
     _number("Not finite", lambda group: group.not_finite),
 )
+_OF_PARTS = {name: score for name, score in COLUMNS.items() if name != "fluency"}
+BY_PART = (
+    _number("n", lambda group: len(group.lasting)),
+    _share("own wording", "correct", "Right", HIGHER, fails=50, optional=True),
+    _share("own wording", "stale", "Stale", LOWER, optional=True),
+    _share("other wordings", "correct", "Other wordings: right", HIGHER, optional=True),
+    _share("nearest", "kept", "Nearest: kept", HIGHER, optional=True),
+    *_means(_OF_PARTS),
+)
+"""Of a part of the edits: first what was written, where there is any."""
 AFTER = (
     Column("n", _asked),
     *_means(IN_STREAM),
@@ -208,8 +233,8 @@ class Report(NamedTuple):
     """Column of the comma-separated values -> value of a group."""
     in_stream: bool = False
     """Whether the parts of a model are the intervals of a stream; else they are kinds of edits."""
-    known_only: bool = False
-    """Whether only edits are in it whose obsolete object the unedited model writes."""
+    by_part: bool = False
+    """Whether it has the parts of each of GROUPINGS instead of all edits."""
 
 
 _EDITS = Report(
@@ -222,8 +247,17 @@ _EDITS = Report(
     (PAPER, ACCURACY),
     _edit_values,
 )
-_KNOWN = "Edits of facts that the model knew before (Table 7)"
-EDITS = (_EDITS, _EDITS._replace(name="table7", title=_KNOWN, known_only=True))
+EDITS = (
+    _EDITS,
+    Report(
+        "table7",
+        "Edits by what is known of them; first those of facts that the model knew, and of others (Table 7)",
+        ("What was written, then the means, as of all edits; n: edits that did not fail.",),
+        (BY_PART,),
+        lambda group: dict(zip(("grouping", "part"), group.within, strict=True)) | _edit_values(group),
+        by_part=True,
+    ),
+)
 STREAM = Report(
     "lifelong",
     "Edits of a stream, interval by interval, each on top of all earlier ones",
@@ -243,19 +277,17 @@ _KINDS = {
     "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
 }
 CHAT = "; prompts are turns of a user in the model's chat template"
-UNKNOWN = "No edit is in this table: the unedited model writes the obsolete object of none of them."
-_ADDED = "No edit is in this table: an addition has no obsolete object that the model could know."
 
 
 def lines(report: Report, groups: Sequence[Group], skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """A report as text: a block for each model and kind of edits, and why methods could not edit a model."""
     yield report.title
     for block in _parts(groups, report.in_stream):
-        model, kind = block[0].model, str(block[0].part)
+        model = block[0].model
+        tables = [shown(columns, block) for columns in report.tables]
         yield from ("", model if report.in_stream else _heading(block))
-        if not any(group.rows for group in block):
-            yield _ADDED if kind == "add" else UNKNOWN
-            yield from skipped_lines(skipped, model)
+        if report.by_part:
+            yield from _sections(report, block)
             continue
         methods = {group.method: group for group in block}
         texts = [row for group in block for row in group.written]
@@ -264,12 +296,12 @@ def lines(report: Report, groups: Sequence[Group], skipped: Sequence[Skipped] = 
         for part in _parts(block):
             if report.in_stream:
                 yield from ("", "{new_date}: {so_far:,} edits so far".format(**part[0].interval))
-            for number, columns in enumerate(report.tables):
+            for number, columns in enumerate(tables):
                 yield from [""] * bool(number)
                 yield from table("", columns, _lines(part))
-        yield from rules(*report.tables)
+        yield from rules(*tables)
         if not report.in_stream:
-            yield from by_text((_fewer(group), group.title) for group in block)
+            yield from _fewer(block, COLUMNS | ACCURACIES)
             yield from _clusters(block)
             yield from ability_lines(block)
         yield from skipped_lines(skipped, model)
@@ -295,14 +327,32 @@ def _heading(groups: Sequence[Group]) -> str:
     return f"{groups[0].model}, {edits:,} {_KINDS[str(groups[0].part)]}{CHAT if asked else ''}"
 
 
-def _fewer(group: Group) -> str:
-    """The columns whose means are over fewer edits than did not fail, with their number."""
-    titles: dict[int, list[str]] = {}
-    for score in (*COLUMNS.values(), *ACCURACIES.values()):
-        value = score.of(group)
-        if value is not None and value.n < len(group.lasting):
-            titles.setdefault(value.n, []).append(score.title)
-    return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
+def _sections(report: Report, block: Sequence[Group]) -> Iterator[str]:
+    """The parts of each grouping of the edits of a model and kind, with what is left out of them."""
+    yield from report.note
+    columns = shown(BY_PART, block)
+    for name, grouping in GROUPINGS.items():
+        parts, left_out = parted(block, name)
+        yield from ("", f"By {grouping.title}")
+        for part in parts:
+            yield from ("", *table(part[0].within[1], columns, _lines(part)))
+            yield from _fewer(part, _OF_PARTS)
+        yield from left_out
+    yield from rules(columns)
+
+
+def _fewer(groups: Sequence[Group], scores: Mapping[str, Score]) -> Iterator[str]:
+    """Lines that name the columns whose means are over fewer edits than did not fail, with their number."""
+
+    def fewer(group: Group) -> str:
+        titles: dict[int, list[str]] = {}
+        for score in scores.values():
+            value = score.of(group)
+            if value is not None and value.n < len(group.lasting):
+                titles.setdefault(value.n, []).append(score.title)
+        return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
+
+    return by_text((fewer(group), group.title) for group in groups)
 
 
 def _clusters(groups: Sequence[Group]) -> Iterator[str]:
@@ -344,6 +394,9 @@ def write_report(
     """Writes a report to a folder as text, with the lines `below` it, and as CSV; returns the text."""
     text = "\n".join([*lines(report, groups, skipped), *below])
     write_text(f"{text}\n", folder / f"{report.name}.txt")
+    if report.by_part:
+        each_part = (parted(block, name)[0] for block in _parts(groups) for name in GROUPINGS)
+        groups = [group for parts in each_part for part in parts for group in part]
     header = list(report.values(Group("", "", "", [], {})))
     rows = [[_printed(value) for value in report.values(group).values()] for group in groups]
     if not report.in_stream:
@@ -382,11 +435,9 @@ def write_tables(
         for measured in abilities
         if measured.text
     )
-    below, printed = [*dict.fromkeys(texts), *recall_lines(bundled)], []
-    for report in reports:
-        part = "interval" if stream else "kind"
-        groups = read_groups(scores, written, costs, part, report.known_only)
-        if stream:
-            groups = read_intervals(groups, *stream)
-        printed.append(write_report(report, groups, folder, skipped, below))
+    below = [*dict.fromkeys(texts), *recall_lines(bundled)]
+    groups = read_groups(scores, written, costs, "interval" if stream else "kind")
+    if stream:
+        groups = read_intervals(groups, *stream)
+    printed = [write_report(report, groups, folder, skipped, below) for report in reports]
     return "\n\n".join(printed), groups

@@ -28,6 +28,7 @@ METRICS = {
     "generalization_s": "in other words too (generalization S)",
     "bleedover_nearest": "takes from nearest facts (bleedover)",
     "bleedover_random": "takes from random facts (bleedover)",
+    "bleedover_popular": "takes from popular facts (bleedover)",
 }
 """Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
 

@@ -30,7 +30,7 @@ from factdrift.evaluation.methods.hyperparameters import (
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.shared import draw_prefixes
-from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.clozes import NEIGHBORS, read_edits
 from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
@@ -144,7 +144,7 @@ def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Sequence[M
     before, left = 0.0, 0.0
     for probe in probes:
         lost = probe["reason"] == NOT_FINITE
-        if probe["role"] not in ("nearest", "random") or probe["logprob_before"] is None:
+        if probe["role"] not in NEIGHBORS or probe["logprob_before"] is None:
             continue
         if lost or probe["logprob"] is not None:
             chance = math.exp(probe["logprob_before"])

@@ -32,8 +32,8 @@ def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     if path is not None:
         blocks.append(_table6(pd.read_csv(path), build.source(path, target)))
     pictures = [("written.svg", "What was written"), ("bleedover.svg", "Bleedover (Figure 2)")]
-    known = ("table7.txt", "The same of facts that the model knew (Table 7)")
-    blocks += _results(build, "edit", target, *pictures, ("table6.txt", "Tables as text"), known)
+    parts = ("table7.txt", "Edits by what the model knew (Table 7), popularity, relation and object")
+    blocks += _results(build, "edit", target, *pictures, ("table6.txt", "Tables as text"), parts)
     lead = (
         "What each method makes the model write, in other words too, and which other facts it loses; then "
         "the paper's metrics, from probabilities."
@@ -60,6 +60,7 @@ TABLE6 = {
     "generalization_s": ("general. S", "interval"),
     "bleedover_random": ("bleedover, random", "interval"),
     "bleedover_nearest": ("bleedover, nearest", "interval"),
+    "bleedover_popular": ("bleedover, popular", "interval"),
     "fluency": ("fluency", "interval"),
     "seconds_per_edit": ("seconds", "share"),
 }
@@ -70,7 +71,7 @@ def _table6(frame: pd.DataFrame, source: Provenance) -> Block:
     """Table 6 with intervals; methods whose values were derived and not tuned have an asterisk."""
     frame = frame.astype(object).where(frame.notna(), None)
     derived = [str(origin).startswith("derived, not tuned") for origin in frame.get("source", ())]
-    columns = {name: kind for name, kind in TABLE6.items() if name in frame}
+    columns = {name: kind for name, kind in TABLE6.items() if name in frame and frame[name].notna().any()}
     rows = []
     for index, row in enumerate(frame.to_dict("records")):
         if derived and derived[index]:
