@@ -68,7 +68,7 @@ def interval(
 
 
 def thirds(values: Sequence[float | None]) -> list[str]:
-    """The third of each value among the values by its name, of equal ones in their order; "" for None."""
+    """Names of the thirds in which the values lie, with equal values in their order; "" for None."""
     known = [index for index, value in enumerate(values) if value is not None]
     names = [""] * len(values)
     for rank, index in enumerate(sorted(known, key=lambda index: values[index] or 0.0)):

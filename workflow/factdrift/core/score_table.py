@@ -103,7 +103,7 @@ def bounded(value: float | None, low: float | None, high: float | None, number: 
 
 
 def shown(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
-    """The columns, but optional ones only if some row has a value."""
+    """The columns, with the optional columns that have a value in some row."""
     return [
         column
         for column in columns

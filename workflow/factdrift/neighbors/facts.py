@@ -216,15 +216,15 @@ def popular(
     chosen = db.sql(
         f"""WITH ranked AS (
             SELECT neighbor, relation, row_number() OVER (
-                PARTITION BY relation ORDER BY popularity DESC NULLS LAST, neighbor) AS place
+                PARTITION BY relation ORDER BY popularity DESC NULLS LAST, neighbor) AS popular_rank
             FROM read_parquet({sql(holding)}) LEFT JOIN read_parquet({sql(popularity)}) p ON p.id = neighbor
             WHERE (neighbor, relation, statement) NOT IN (
                 SELECT (subject, property, old_statement) FROM read_parquet({sql(updates)})
                 WHERE label <> 'static' AND old_statement IS NOT NULL)
-            QUALIFY place <= {facts + max(map(len, avoided), default=0)}
+            QUALIFY popular_rank <= {facts + max(map(len, avoided), default=0)}
         )
         SELECT subject, property, row_number() OVER (
-            PARTITION BY subject, property ORDER BY place)::INTEGER AS rank_no, neighbor, relation
+            PARTITION BY subject, property ORDER BY popular_rank)::INTEGER AS rank_no, neighbor, relation
         FROM groups JOIN ranked ON relation = property AND NOT list_contains(avoided, neighbor)
         QUALIFY rank_no <= {facts}"""
     ).to_arrow_table()
@@ -233,7 +233,7 @@ def popular(
 
 
 def gather(parts: Sequence[Path], output: Path) -> int:
-    """Writes the parts, given in their order, as one table; returns its number of rows."""
+    """Writes the parts in their order as a table; returns its number of rows."""
     schema = pq.read_schema(parts[0])
     batches = (batch for part in parts for batch in pq.ParquetFile(part).iter_batches())
     return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)

@@ -239,7 +239,7 @@ class _Part:
         self.waiting += int(near.sum())
 
     def settle(self) -> None:
-        """Takes what was found into the candidates of each query, and raises the least similarity of each.
+        """Takes new rows into the candidates of their queries, and raises the least similarity of each.
 
         Candidates that are not near enough to the best are dropped.
         """

@@ -160,7 +160,7 @@ class Space(NamedTuple):
     added_vectors: sparse.csr_array
 
     def of(self, subjects: NDArray[np.int32]) -> sparse.csr_array:
-        """The vectors of these entities, one row each; an empty row for an entity without one."""
+        """The vectors of these entities, a row for each; it is empty for an entity without a vector."""
         stacked = sparse.vstack(
             [_rows(self.corpus, self.known, subjects), _rows(self.added_vectors, self.added, subjects)],
             format="csr",

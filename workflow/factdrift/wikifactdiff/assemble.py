@@ -97,7 +97,7 @@ class Tables:
 
     @property
     def neighborhoods(self) -> dict[str, Path]:
-        """Column of the dataset -> the table of its facts; popular ones only if there are any."""
+        """Column of the dataset -> the table of its facts; popular subjects only where chosen."""
         files = {"neighborhood": self.neighbors, "random_neighborhood": self.random_neighbors}
         return files | ({"popular_neighborhood": self.popular_neighbors} if self.popular_neighbors else {})
 

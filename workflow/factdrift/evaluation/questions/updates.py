@@ -58,7 +58,7 @@ _NEIGHBORS = {
     "random": "random_neighborhood",
     "popular": "popular_neighborhood",
 }
-"""Role of a probe -> column of the dataset; the last one is there with `neighbors.choice: popular` only."""
+"""Role of a probe -> column of the dataset; the last is there with `neighbors.choice: popular` only."""
 _OPTIONAL = ("split", "subject_popularity", "popular_neighborhood")
 
 NEEDED = (

@@ -42,7 +42,7 @@ class Grouping(NamedTuple):
 
     title: str
     part_of: Callable[[Sequence[Row]], Sequence[str]]
-    """The part of each of some rows of SCORES, one an edit; "" for none."""
+    """Parts of rows of SCORES that belong to single edits; "" where a row has none."""
     parts: Sequence[str] = ()
     """In the order of the tables; without them the largest comes first."""
 
@@ -67,7 +67,7 @@ GROUPINGS = {
         lambda rows: [_KINDS.get((row["datatype"] or "").split("-")[0], "literal") for row in rows],
     ),
 }
-"""Groupings by name; a further one is an entry."""
+"""Groupings by name; another is an entry."""
 
 
 def by_columns(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -182,7 +182,7 @@ def read_groups(scores: Path, written: Path, costs: Path, by: str = "kind") -> l
 
 
 def parted(block: Sequence[Group], name: str) -> tuple[list[list[Group]], list[str]]:
-    """The methods of a model and kind over the edits of each part of a grouping; what is left out."""
+    """The methods of a model and kind over the edits of the parts of a grouping; what is left out."""
     grouping = GROUPINGS[name]
     rows = {row["edit"]: row for group in block for row in group.rows}
     part_of = dict(zip(rows, grouping.part_of(list(rows.values())), strict=True))

@@ -234,7 +234,7 @@ class Report(NamedTuple):
     in_stream: bool = False
     """Whether the parts of a model are the intervals of a stream; else they are kinds of edits."""
     by_part: bool = False
-    """Whether it has the parts of each of GROUPINGS instead of all edits."""
+    """Whether it has the parts of GROUPINGS instead of all edits."""
 
 
 _EDITS = Report(
@@ -328,7 +328,7 @@ def _heading(groups: Sequence[Group]) -> str:
 
 
 def _sections(report: Report, block: Sequence[Group]) -> Iterator[str]:
-    """The parts of each grouping of the edits of a model and kind, with what is left out of them."""
+    """The parts of all groupings of the edits of a model and kind, with what is left out of them."""
     yield from report.note
     columns = shown(BY_PART, block)
     for name, grouping in GROUPINGS.items():
