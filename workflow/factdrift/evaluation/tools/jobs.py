@@ -21,8 +21,7 @@ from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
-from factdrift.models.names import folder_of
-from factdrift.models.running import Computing, RunsModel, Template, loaded
+from factdrift.models.running import RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
@@ -72,17 +71,10 @@ class TriesMethod(RunsMethod):
             return Prepared(hyper, with_files.artefacts(hyper, model))
 
     def _making(self, model: Loaded, hyper: Hyper) -> str:
-        """The command that makes what a method needs, with the user's own hyper-parameters.
+        """The command that trains a method's editor, with the user's own hyper-parameters.
 
-        Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
+        It is the workflow's, which has facts to train on.
         """
-        if "editor" not in needs(hyper):
-            line = ["--model", self.model, "--revision", self.revision, "--models", str(self.models)]
-            line += ["--trust-remote-code"] if self.trust_remote_code else []
-            computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
-            line += ["--settings", json.dumps(computing), "--sampled"]
-            line += ["--layers", *map(str, hyper.layers), "-o", f"moments/{folder_of(model.name)}"]
-            return shlex.join(["factdrift", "models", "moments", *line])
         name = model.name if self.revision == "main" else f"{model.name}@{self.revision}"
         method = hyper.own.given if hyper.own else hyper.method
         config: dict[str, Any] = {"models": [name], "methods": [method]}
