@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED
 from factdrift.verdict.offices import asked_office, office_fits
@@ -17,7 +17,7 @@ from factdrift.verdict.reading import CLAIMED, Reading
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
     *("holds", "article", "by", "tenure", "particle", "locative", "to", "of", "right", "known", "thing"),
-    "lasting",
+    *("lasting", "noun"),
 )
 """Rows of words that may be in a frame."""
 _CUES = (
@@ -51,12 +51,12 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is only what some say"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
-    if _is_described(reading, mention):
+    if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
     known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
-        if at not in known and not _is_known(reading, at, mention):
+        if at not in known and not (_is_known(reading, at, mention) or _describes(reading, at, mention)):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
 
@@ -171,6 +171,22 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
 
 
+def _is_another(reading: Reading, mention: Mention) -> bool:
+    """Whether a verb makes somebody else a name: `the chief designer is X`, where an office is asked for."""
+    verb = reading.lead(mention)
+    if not (mention.person and asked_office(reading) and reading.is_a(verb, "present", "past")):
+        return False
+    start = verb
+    while start and not _is_border(reading, start - 1):
+        start -= 1
+    ends = (at for at in range(start + 1, verb) if reading.is_a(at, "of", "to", "locative", "who"))
+    subject = reading.keys(start, next(ends, verb))
+    head = subject[-1] if subject else ""
+    fits = head in reading.asked or reading.words.has("right", head)
+    fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
+    return reading.words.has("noun", head) and not fits
+
+
 def _is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
     led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
@@ -217,6 +233,77 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
+_LEADS = ("article", "verb", "of", "by", "from", "locative", "holds")
+"""Rows of words behind which words may describe a noun; so they may behind a possessive, or a sign."""
+_WHOSE = frozenset(("his", "her", "its", "their", "as", "for", "with", "sein", "seine", "seinen", "als"))
+
+
+def _describes(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word only describes the noun behind it: `the coastal city of X`, `former banker X`.
+
+    The words around it must look like adjectives and nouns, between a word that leads them in and a noun
+    that is known, or the name.
+    """
+    token, after = reading.tokens[at], reading.sign(at + 1)
+    if reading.is_a(at, "foreign") or any(at in cue.span for cue in reading.cues):
+        return False
+    if "-" in (after, reading.sign(at - 1)) or token.key.endswith("ly"):
+        return True  # majority-owned
+    if mention.value and any(of_asked_event(reading, event) for event in range(at)):
+        return True  # opened to navigation on X
+    if token.is_capital and not mention.person and not after.islower():
+        return False  # Swiss German, the Panama Canal
+    first, end = at, at
+    while first >= 0 and _may_describe(reading, first, mention):
+        first -= 1
+    while end not in mention.span and _may_describe(reading, end, mention):
+        end += 1
+    if end == at:
+        return False
+    led = first < 0 or not reading.tokens[first].is_word or reading.tokens[first].possessive
+    led &= end - first > 2
+    led |= first >= 0 and (reading.is_a(first, *_LEADS) or reading.key(first) in _WHOSE)
+    whole = end == mention.start and not mention.value
+    return led and (whole or (end - 1 > at and _is_noun(reading, end - 1)))
+
+
+def _is_noun(reading: Reading, at: int) -> bool:
+    return reading.is_a(at, "noun", "thing", "title") or reading.key(at) in reading.asked
+
+
+def _may_describe(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word may be an adjective or a noun by its form, and does not make the noun another's."""
+    if at >= len(reading.tokens):
+        return False
+    token, key = reading.tokens[at], reading.key(at)
+    if token.text == "-":
+        return True
+    if token.kind != "word" or token.possessive or reading.is_a(at, "foreign", "acts", *_FUNCTION):
+        return False
+    kind = reading.is_a(at, "partial", "direction") or key.endswith("est")
+    if kind and not _near_asked(reading, at, mention):
+        return False
+    led = reading.is_a(at - 1, "article") or reading.sign(at - 1) == "-" or reading.key(at - 1) in _WHOSE
+    if key.endswith(("ed", "ing", "te", "ten")):
+        return led or reading.key(at - 1).endswith("ly")
+    return not key.endswith("s") or key.endswith(("ss", "us", "ous")) or _is_noun(reading, at)
+
+
+def _near_asked(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is the question's, or before a person or an office: `the youngest president`."""
+    stems = {key[:4] for key in reading.asked}
+    asked = {*reading.keys(at + 1, at + 4)} & {*reading.asked}
+    near = at < mention.start < at + 4 or bool(asked)
+    return reading.key(at)[:4] in stems or (mention.person and near)
+
+
+_FUNCTION = (
+    *("article", "verb", "holds", "by", "to", "of", "from", "known", "conjunction", "locative", "pronoun"),
+    *("starter", "object", "around"),
+)
+"""Rows of words that are neither adjectives nor nouns."""
+
+
 def _of_question(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
     key = reading.key(at)
@@ -233,7 +320,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True  # the author of the novel
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
-    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person:
+    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
     if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
         return False  # the man that X succeeded

@@ -84,8 +84,8 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
             return None
     elif _by_later(reading, cue, then):
         return "precede" not in keys[0]
-    if first is not None and keys in (["folgte"], ["folgt"]):
-        handed = reading.key(first.start - 1) == "auf"
+    if keys in (["folgte"], ["folgt"]):
+        handed = reading.key(first.start - 1) == "auf" if first else reading.key(cue.start - 1) == "es"
     near = 0
     if keys == ["before"] and reading.key(cue.end).isdigit():
         reading.assign(then, Role.BEFORE)  # before 2001, X

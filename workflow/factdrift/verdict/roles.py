@@ -101,6 +101,7 @@ def _read_denials(reading: Reading) -> None:
     """Names behind `not`, or the subject of `X is not`; a second denial takes the first one back."""
     for cue in reading.of("not"):
         end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
+        end = cue.end if reading.key(cue.start) in ("any", "anymore") else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
         if inside and reading.is_a(cue.start, "instead"):
             verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))
@@ -149,7 +150,8 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
     if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
-    if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
+    turned = reading.is_a(cue.start - 1, "conjunction")  # X was it but no longer holds it
+    if (len(between) > 7 and not turned) or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
     whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"
@@ -164,8 +166,9 @@ def _read_company(reading: Reading) -> None:
         if not company or of_asked_event(reading, cue.start) or not _takes_company(reading, cue, company[0]):
             continue
         reading.assign(company[0], Role.BESIDE)
-        for first, second in pairwise(name for name in reading.mentions if name.start >= company[0].start):
-            joined = reading.has_cue("and", first.end, second.start)
+        listed = [name for name in reading.named() if name.start >= company[0].start]
+        for first, second in pairwise(listed):
+            joined = any(cue.start >= first.end for cue in reading.of("and"))
             if reading.role(first) == Role.BESIDE and joined and side_by_side(reading, first, second):
                 reading.assign(second, Role.BESIDE)
     for mention in reading.mentions:

@@ -18,6 +18,10 @@ _CONCLUSION = re.compile(
     r"(?:\s+(?:is|ist|lautet))?\s*:?",
     re.I,
 )
+_SO = re.compile(
+    r"(?<=[.!?;] )(?:so|therefore|thus|hence|consequently),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
+    re.I,
+)
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
 LOOP = 3
 """A text repeats itself if a phrase of two words or more ends it so often, as Holtzman et al. (2020,
@@ -48,12 +52,17 @@ def without_prompt(text: str, question: str) -> str:
             return text
 
 
-def conclusion(text: str) -> str:
+def conclusion(text: str, question: str) -> str:
     """What follows `So the answer is` or `Final answer:` in a text that reasons first; empty without one.
 
-    A text that goes on with other questions has none.
+    The question's own words may stand for `the answer`. A text that goes on with other questions has none.
     """
     ends = [match.end() for match in _CONCLUSION.finditer(text) if match.start()]
+    stems = {key[:4] for key in (*keys_of(question), "the", "current")}
+    own = [
+        match.end() for match in _SO.finditer(text) if {key[:4] for key in keys_of(match["subject"])} <= stems
+    ]
+    ends = ends or own
     return text[ends[-1] :] if ends and not _NEXT.search(text) else ""
 
 

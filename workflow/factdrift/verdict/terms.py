@@ -79,6 +79,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     """`X until 2021`, `X resigned`."""
     if asked_events(reading) and reading.key(cue.start) in reading.words.values["event"]:
         return  # born in X, died in Y
+    if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
+        return  # a retired teacher
     last = cue.end - 1
     dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
     if reading.is_a(last, "dated") and not dated:

@@ -27,6 +27,7 @@ _METRIC = {
     "cm": ("m", Decimal("0.01")),
     "mm": ("m", Decimal("0.001")),
     "ha": ("km2", Decimal("0.01")),
+    "¢": ("$", Decimal("0.01")),
     "h": ("s", Decimal(3_600)),
     "min": ("s", Decimal(60)),
 }
