@@ -170,7 +170,10 @@ def read_future(reading: Reading) -> None:
         ):
             reading.doubts[mention.start] = "is named with what will be"
             before = [name for name in reading.mentions if name.end <= mention.start][-1:]
-            if before and reading.role(before[0]) == Role.BEFORE:  # X will retire and be succeeded by Y
+            if before and reading.role(before[0]) in (
+                Role.BEFORE,
+                Role.ONCE,
+            ):  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
 
 

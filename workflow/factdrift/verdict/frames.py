@@ -89,8 +89,10 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     while start and not _is_border(reading, start - 1):
         start -= 1
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
-    for at in _behind(reading, mention):
-        if _of_question(reading, at):
+    verb = reading.lead(mention) - 1
+    governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
+    for at in _behind(reading, mention) if not (mention.value and governed) else ():
+        if _of_question(reading, at) or reading.key(at) in ("according", "laut"):
             return
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
@@ -291,10 +293,9 @@ def _may_describe(reading: Reading, at: int, mention: Mention) -> bool:
 
 def _near_asked(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is the question's, or before a person or an office: `the youngest president`."""
-    stems = {key[:4] for key in reading.asked}
     asked = {*reading.keys(at + 1, at + 4)} & {*reading.asked}
     near = at < mention.start < at + 4 or bool(asked)
-    return reading.key(at)[:4] in stems or (mention.person and near)
+    return reading.key(at)[:4] in _stems(reading) or (mention.person and near)
 
 
 _FUNCTION = (
@@ -328,5 +329,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True
     if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
         return True
-    stems = {word[:4] for word in reading.asked if not words.has("starter", word)}
-    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in stems
+    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in _stems(reading)
+
+
+def _stems(reading: Reading) -> set[str]:
+    return {word[:4] for word in reading.asked if not reading.words.has("starter", word)}

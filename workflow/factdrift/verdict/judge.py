@@ -135,8 +135,10 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
 
 
 def _asserts_nobody(reading: Reading) -> bool:
-    """Whether a sentence names candidates and surely asserts none: `Y left in 2024.`"""
-    return bool(reading.mentions) and all(name.start in reading.doubts for name in asserted(reading))
+    """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
+    sure = [name for name in asserted(reading) if name.start not in reading.doubts]
+    spoken = reading.mentions or (reading.of("not") and answering(reading) is None)
+    return bool(spoken and not sure) or reading.tokens[-1].text == "?"
 
 
 def _asks_back(reading: Reading) -> bool:

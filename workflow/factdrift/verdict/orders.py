@@ -19,6 +19,8 @@ def read_order(reading: Reading) -> None:
         joined = reading.is_a(lead, "arrived") or (
             reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
         )
+        founds = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
+        joined |= founds and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
     for cue in reading.of("took_over", "handed_on"):

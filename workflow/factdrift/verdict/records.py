@@ -130,10 +130,11 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
     """The records as one line, or as the points of a list."""
 
-    def of_subject(record: Sequence[Field]) -> bool:
-        return any((keys := keys_of(field.value)) and set(keys) <= set(asked) for field in record)
+    def without_subject(record: Sequence[Field]) -> list[Field]:
+        return [field for field in record if not (keys := keys_of(field.value)) or set(keys) - set(asked)]
 
-    chosen = [field for field in records if of_subject(field)] or records
+    own = [(record, without_subject(record)) for record in records]
+    chosen = [rest or record for record, rest in own if len(rest) < len(record)] or records
     plain = [[_fit(field.label, asked, cues) for field in record] for record in chosen]
     if all(max(fits) == 1 for fits in plain):  # | Office | Name |
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]

@@ -187,7 +187,7 @@ def _is_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
 def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether somebody else is the one that is spoken of."""
     first = reading.key(cue.start)
-    if first == "than" and mention.value:  # more than 20
+    if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
     others = [name for name in reading.named() if name.start != mention.start]
     begins = cue.start == 0 and reading.sign(mention.end) == ","  # Like X, ...

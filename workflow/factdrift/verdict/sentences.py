@@ -14,12 +14,13 @@ _INSIDE = re.compile(r"[.!?…。！？؟।] ")
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
 _CONCLUSION = re.compile(
     r"(?:(?<=\n)|(?<=[.!?] ))(?:(?:so|therefore|thus|hence|also|daher|somit),? (?:the|die|my) (?:final )?"
-    r"(?:answer|antwort)|(?:the |my )?final answer|(?:die )?endgültige antwort|(?:answer|antwort)(?=\s*:))"
+    r"(?:answer|antwort)|(?:the |my )?final answer|(?:die )?endgültige antwort|(?:answer|antwort)(?=\s*:)"
+    r"|the answer(?= is ))"
     r"(?:\s+(?:is|ist|lautet))?\s*:?",
     re.I,
 )
 _SO = re.compile(
-    r"(?<=[.!?;] )(?:so|therefore|thus|hence|consequently),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
+    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
     re.I,
 )
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
