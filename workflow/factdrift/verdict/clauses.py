@@ -130,10 +130,14 @@ def read_attempts(reading: Reading) -> None:
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
         if who is None and reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
-        if reading.key(cue.end - 1) in ("elect", "designate"):  # President-elect X
+        if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
-        if near_miss and what is not None and what.value:  # nearly 20,000
-            continue
+        if (
+            near_miss
+            and reading.key(cue.end)[:1].isdigit()
+            or reading.key(cue.end) in reading.words.values["number"]
+        ):
+            continue  # nearly 20,000
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
@@ -151,9 +155,10 @@ def read_attempts(reading: Reading) -> None:
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
-        verb, following = reading.key(mention.end), reading.keys(mention.end + 1)
-        to_be = following[:1] == ["be"]
-        if "werden" in following or (verb == "should" and to_be):
+        verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
+        if "werden" in reading.keys(mention.end, _clause(reading, mention.end).stop) or (
+            verb == "should" and to_be
+        ):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")

@@ -94,11 +94,11 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         return None
     if keys == ["before"]:
         near = 4
-    elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
+    elif len(keys) == 1 and (keys[0] in _AFTER or reading.is_a(cue.start, "departs")):
         if reading.is_a(cue.start - 1, "namesake"):
             return None
         comma = then is None or "," in reading.keys(cue.end, then.start)
-        if keys == ["left"] and first is not None and first.end == cue.start and comma:
+        if keys[0] not in _AFTER and first is not None and first.end == cue.start and comma:
             reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
             return None
         near = 3

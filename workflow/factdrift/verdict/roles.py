@@ -235,6 +235,8 @@ def _read_refusals(reading: Reading) -> None:
             if not free or (doubted and not guess and reading.has("verb", mention.end)):
                 reading.assign(mention, Role.OPEN, (*CLAIMED, Role.DENIED))
     for cue in reading.of("whether") if refused else ():
+        if cue.start == 0 and reading.is_a(cue.end, "modal", "verb"):
+            continue  # That would be X, but I am not sure
         for mention in reading.mentions:
             if cue.end <= mention.start and mention.end <= refused[-1].start:
                 reading.assign(mention, Role.OPEN)
