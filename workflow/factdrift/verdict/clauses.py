@@ -132,12 +132,11 @@ def read_attempts(reading: Reading) -> None:
             what = reading.next(cue, 4)
         if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
-        if (
-            near_miss
-            and reading.key(cue.end)[:1].isdigit()
-            or reading.key(cue.end) in reading.words.values["number"]
-        ):
+        amount = reading.key(cue.end)
+        if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
             continue  # nearly 20,000
+        if reading.is_a(cue.end, "departs"):
+            who = None  # X plans to resign
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)

@@ -158,7 +158,8 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
     leads = reading.is_a(verb, "leads")
-    if not (asked_office(reading) and (leads or reading.is_a(verb, "past", "present", "plays"))):
+    won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
+    if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
@@ -265,8 +266,13 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
     led = first < 0 or not reading.tokens[first].is_word or reading.tokens[first].possessive
     led &= end - first > 2
     led |= first >= 0 and (reading.is_a(first, *_LEADS) or reading.key(first) in _WHOSE)
-    whole = end == mention.start and not mention.value
-    return led and (whole or (end - 1 > at and _is_noun(reading, end - 1)))
+    if end == mention.start and not mention.value:
+        return led
+    head = end - 1
+    office = reading.is_a(head, "title") or reading.words.valued("office", [reading.key(head)])
+    if (office and mention.person) or (token.is_capital and reading.is_a(head, "thing")):
+        return False  # the fitness coach is X, the Spanish team is that of X
+    return led and head > at and _is_noun(reading, head)
 
 
 def _is_noun(reading: Reading, at: int) -> bool:
@@ -278,8 +284,8 @@ def _may_describe(reading: Reading, at: int, mention: Mention) -> bool:
     if at >= len(reading.tokens):
         return False
     token, key = reading.tokens[at], reading.key(at)
-    if token.text == "-":
-        return True
+    if token.text == "-" or reading.is_a(at, "noun"):
+        return not token.possessive
     if token.kind != "word" or token.possessive or reading.is_a(at, "foreign", "acts", *_FUNCTION):
         return False
     kind = reading.is_a(at, "partial", "direction") or key.endswith("est")
@@ -321,6 +327,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True  # the author of the novel
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
+    if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):
+        return True  # owned and operated by X
     if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
     if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):

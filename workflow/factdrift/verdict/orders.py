@@ -116,7 +116,7 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
 def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> None:
     """`X was succeeded by Y`: X was before, Y is now."""
     keys = reading.keys(cue.start, cue.end)
-    if first is None and reading.key(cue.start - 1) == "who":  # the man who lost to X
+    if first is None and reading.key(cue.start - 1) in ("who", "that", "which"):  # the man who lost to X
         reading.assign(then, Role.BESIDE)
     elif first is not None and then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt"):
         active = "hat" in reading.keys(first.end, cue.start)  # hat ihn abgelöst

@@ -87,7 +87,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
-    contract = name is not None and bool(_CONTRACT & set(reading.keys(name.end, cue.start)))
+    contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
         return
     apart = name is not None and len(cue.span) < 3
