@@ -170,24 +170,50 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return False
     noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
     named = any(tokens[at].is_capital for at in _behind(reading, mention))
-    described = named or reading.key(verb + 1) in ("on", "at", "with") or (noun and noun[0].kind == "word")
+    described = (
+        named
+        or reading.is_a(verb + 1, "object")
+        or reading.key(verb + 1) in ("on", "at")
+        or (noun and noun[0].kind == "word")
+    )
     return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
-    """Whether a verb makes somebody else a name: `the chief designer is X`, where an office is asked for."""
-    verb = reading.lead(mention)
-    if not (mention.person and asked_office(reading) and reading.is_a(verb, "present", "past")):
-        return False
-    start = verb
+    """Whether a sentence is about something else: `the winter capital is X`, `the president met X`."""
+    start, lead = mention.start, reading.lead(mention)
     while start and not _is_border(reading, start - 1):
         start -= 1
-    ends = (at for at in range(start + 1, verb) if reading.is_a(at, "of", "to", "locative", "who"))
-    subject = reading.keys(start, next(ends, verb))
+    for at in (at for at in range(start, mention.start) if _is_core(reading, at)):
+        other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
+        other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
+        office = mention.person and office_fits(reading, [reading.key(at)])
+        owner = office and reading.tokens[at].possessive and not reading.is_a(at + 1, "tenure", "right")
+        if owner or (other and reading.key(at - 1) not in reading.asked):
+            return True
+    if not (mention.person and asked_office(reading) and lead > start):
+        return False
+    ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
+    subject = reading.keys(start, next(ends, lead))
     head = subject[-1] if subject else ""
-    fits = head in reading.asked or reading.words.has("right", head)
+    fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
-    return reading.words.has("noun", head) and not fits
+    if reading.is_a(lead, "present", "past"):
+        return not fits and any(
+            reading.words.has(kind, head) for kind in ("noun", "topic", "foreign", "title")
+        )
+    if reading.is_a(lead, "by"):
+        return not fits and reading.words.has("topic", head)
+    cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
+    acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_LEADS, "noun", "title", "to"))
+    return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
+
+
+def _is_core(reading: Reading, at: int) -> bool:
+    """Whether a word names what is asked for: the question's noun, or an office that fits."""
+    kinds = ("article", "verb", "starter", "particle", "to", "of")
+    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
+    return core or bool(office_fits(reading, [reading.key(at)]))
 
 
 def _is_object(reading: Reading, at: int) -> bool:
@@ -250,6 +276,11 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
     token, after = reading.tokens[at], reading.sign(at + 1)
     if reading.is_a(at, "foreign") or any(at in cue.span for cue in reading.cues):
         return False
+    lead = reading.lead(mention)
+    if reading.is_a(lead, "verb") and at < lead:
+        rest = range(at + 1, lead)
+        if any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest):
+            return False  # the oil capital is X
     if "-" in (after, reading.sign(at - 1)) or token.key.endswith("ly"):
         return True  # majority-owned
     if mention.value and any(of_asked_event(reading, event) for event in range(at)):
@@ -266,9 +297,10 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
     led = first < 0 or not reading.tokens[first].is_word or reading.tokens[first].possessive
     led &= end - first > 2
     led |= first >= 0 and (reading.is_a(first, *_LEADS) or reading.key(first) in _WHOSE)
-    if end == mention.start and not mention.value:
-        return led
     head = end - 1
+    if end == mention.start and not mention.value:
+        named = reading.key(head).endswith(("ist", "er", "or", "ian", "man", "ese", "ish", "ic", "an", "at"))
+        return led and (named or reading.tokens[head].is_capital or _is_noun(reading, head))
     office = reading.is_a(head, "title") or reading.words.valued("office", [reading.key(head)])
     if (office and mention.person) or (token.is_capital and reading.is_a(head, "thing")):
         return False  # the fitness coach is X, the Spanish team is that of X
@@ -313,16 +345,17 @@ _FUNCTION = (
 
 def _of_question(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
-    key = reading.key(at)
-    if reading.is_a(at, "article", "verb", "starter", "particle") or _is_object(reading, at):
-        return False
-    return key in reading.asked or bool(office_fits(reading, [key]))
+    return not _is_object(reading, at) and _is_core(reading, at)
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
     kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
     rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
+        return False
+    if at == mention.end and key in ("called", "calls"):
+        return False  # X called for new elections
     if _in_subject(reading, at):
         return True  # the author of the novel
     if key == "who" and not reading.sign(at + 1).isalpha():
