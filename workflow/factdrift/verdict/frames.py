@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import ACCEPTED
+from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import asked_office, office_fits
-from factdrift.verdict.reading import CLAIMED, Reading
+from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
@@ -36,10 +36,11 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     """
     acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
     acts |= bool(reading.of("gives", "handed_on"))
+    after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
         if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
             continue
-        if not (acts and mention.start in sure):
+        if not ((acts or (mention.value and after)) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
                 reading.doubts.setdefault(mention.start, reason)
