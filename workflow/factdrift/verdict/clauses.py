@@ -123,9 +123,12 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
+        engaged = reading.key(cue.start) in ("engaged", "dating") and "marriage" not in asked_events(reading)
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
-        if reading.has("achieved", cue.end, next_name) and not near_miss:  # X ran for president and won
+        if (
+            reading.has("achieved", cue.end, next_name) and not near_miss or engaged
+        ):  # X ran for president and won
             continue
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
         if who is None and reading.key(cue.start) in ("next", "future"):
@@ -170,6 +173,7 @@ def read_future(reading: Reading) -> None:
         if (
             "will" in led[1:]
             and led[:3] != ["it", "will", "be"]
+            and not (mention.value and {led[led.index("will") + 1][:4]} & {key[:4] for key in reading.asked})
             and led[led.index("will") - 1] not in ("i", "you", "we", "that", "ich", "du")
         ):
             reading.doubts[mention.start] = "is named with what will be"

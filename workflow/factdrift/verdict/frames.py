@@ -40,7 +40,9 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     for number, mention in enumerate(reading.mentions):
         if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
             continue
-        if not ((acts or (mention.value and after)) and mention.start in sure):
+        object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
+        body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
+        if body or not ((acts or (mention.value and after)) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
                 reading.doubts.setdefault(mention.start, reason)
@@ -162,9 +164,10 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
+    end = next((at for at in range(verb, len(tokens)) if tokens[at].text in _BORDERS), len(tokens))
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
-        reading.is_a(at, "tenure", "holds", "right", "achieved")
+        (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
         for at in rest
     ):
@@ -235,7 +238,8 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     begins = at == 0 or not reading.tokens[at - 1].is_word
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
-    common = token.text.islower() or ((begins or subject) and not token.text.isupper())
+    name = mention.value and begins and at + 1 < len(reading.tokens) and reading.tokens[at + 1].is_capital
+    common = token.text.islower() or ((begins or subject) and not (name or token.text.isupper()))
     return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
 
 
@@ -352,7 +356,9 @@ def _of_question(reading: Reading, at: int) -> bool:
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
     kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
-    rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    rows = (*_ROWS, "roughly" if mention.value else "from")
+    if reading.is_a(at, "from") and reading.lead(mention) != at:
+        return True  # from April it is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
     if at == mention.end and key in ("called", "calls"):

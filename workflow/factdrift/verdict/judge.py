@@ -88,7 +88,10 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
         if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
             later = judged(following, openings - 1)
-            if later.verdict == "correct" or (later.named and not asserted(reading)):
+            holds = later.verdict == "stale" and any(
+                cues.has("present", key) for key in keys_of(later.answer)
+            )
+            if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
     return result._replace(verdict=verdict, reason=reason)
 

@@ -159,8 +159,8 @@ def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        before = [field for fit, field in zip(fits, record, strict=True) if fit < 0]
-        return ", ".join(f"{field.label}: {field.value}" for field in before or record)
+        plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
+        return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
     values = ", ".join(dict.fromkeys(listed))
     years = [field for field in record if field not in own and _YEAR.search(field.value)]
