@@ -126,10 +126,8 @@ def read_attempts(reading: Reading) -> None:
         engaged = reading.key(cue.start) in ("engaged", "dating") and "marriage" not in asked_events(reading)
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
-        if (
-            reading.has("achieved", cue.end, next_name) and not near_miss or engaged
-        ):  # X ran for president and won
-            continue
+        if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
+            continue  # X ran for president and won
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
         if who is None and reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
