@@ -21,6 +21,7 @@ rule stream_chains:
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
+        known=f"{STREAM}/known/{{bucket}}.parquet",
     params:
         dates=STREAM_DATES,
     shell:

@@ -42,6 +42,7 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
     new_entities: Annotated[Paths, "a table per interval"]
     statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
     timelines: Annotated[Output, "when their values held"]
+    known: Annotated[Output, "the same by the dumps up to each date"]
 
     def run(self) -> str:
         from factdrift.streams.chains import write_chains
@@ -52,7 +53,8 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
         if len(self.statements) != len(dates):
             raise InputError(f"--statements: give one table for each of the {len(dates)} dates")
         inputs = self.updates, self.new_entities, self.statements
-        return f"{write_chains(*inputs, self.packed_days(), self.output, self.timelines):,} updates linked"
+        outputs = self.output, self.timelines, self.known
+        return f"{write_chains(*inputs, self.packed_days(), *outputs):,} updates linked"
 
 
 class Assemble(OfDates, command="streams assemble"):
