@@ -39,7 +39,7 @@ KNOWN = schema_of(
     *TIMELINES,
     "start_last: int64, statement linked_from known_from known_until became first_known: string, late: bool",
 )
-"""Rows of TIMELINES, each with the dumps by which it was known (docs/tables/known.md)."""
+"""Rows of TIMELINES with the dumps by which they were known (docs/tables/known.md)."""
 
 Became = Literal["extended", "ended", "dated", "corrected", "doubted", "removed", "replaced"]
 
@@ -48,7 +48,7 @@ _BATCH = 2_000
 
 
 class Holding(NamedTuple):
-    """What K_k says of a statement: its history up to D_k, and when its value held."""
+    """What K_k says of a statement: its history up to D_k, and when its value term."""
 
     history: StatementHistory
     tenure: Tenure
@@ -73,7 +73,7 @@ def worlds(
     obsolete: Mapping[tuple[int, int], tuple[int, int]],
     links: Links,
 ) -> Iterator[World]:
-    """Yields K_1 to K_n of one subject and relation.
+    """Yields K_1 to K_n of a subject and relation.
 
     `rows`: the statements of each dump, with whether the dump prefers another statement, which matters where
     there is a single value at a time. `obsolete`: as of `follow`.
@@ -87,7 +87,7 @@ def worlds(
             for row, aside in rows
         )
         single = list(follow(outranked, days, obsolete))
-        # Before its first update a relation is what that one says.
+        # Before its first update a relation is what that update says.
         begin = 0 if links.functional_since == links.since else links.functional_since
         passes = itertools.chain(itertools.islice(several, begin), single[begin:])
     before: World = {}
@@ -103,7 +103,7 @@ def worlds(
 
 
 def versions(known: Sequence[World], days: Sequence[int], links: Links) -> Iterator[Row]:
-    """The rows of KNOWN but for subject and property: one for each statement and run of dumps that prove the
+    """The rows of KNOWN but for subject and property: a row for a statement and a run of dumps that prove the
     same of it."""
     last = len(known) - 1
     for number in known[last]:
@@ -133,8 +133,8 @@ def iso(packed: int) -> str:
     return f"{packed // 10_000:04}-{packed // 100 % 100:02}-{packed % 100:02}"
 
 
-def _timeline(held: Tenure) -> Row:
-    value, certain, (first, last), doubted, dated = held
+def _timeline(term: Tenure) -> Row:
+    value, certain, (first, last), doubted, dated = term
     values = (
         None if value == UNNAMED else value,
         *(certain or (None, None)),
@@ -170,18 +170,18 @@ def _became(number: int, known: Sequence[World], run: tuple[int, int], days: Seq
 
 
 def _contradicted(number: int, before: Tenure, later: World) -> bool:
-    """Whether a day on which a value held for certain is now certainly another value's.
+    """Whether a day on which a value term for certain is now certainly another value's.
 
     The value does not hold on that day any more; or its statement now has that other value.
     """
     if before.certain is None:
         return False
     statement = later[number].history.last.statement
-    own = [held.possible for _, held in later.values() if held.value == before.value]
-    for history, held in later.values():
-        if held.value == before.value or held.certain is None:
+    own = [term.possible for _, term in later.values() if term.value == before.value]
+    for history, term in later.values():
+        if term.value == before.value or term.certain is None:
             continue
-        first, last = max(before.certain[0], held.certain[0]), min(before.certain[1], held.certain[1])
+        first, last = max(before.certain[0], term.certain[0]), min(before.certain[1], term.certain[1])
         if first > last:
             continue
         rewritten = statement is not None and history.last.statement == statement and history.number > number
@@ -204,29 +204,29 @@ def _uncovered(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 def _change(holding: Holding) -> int | None:
     """The last day on which a value may have begun, if its statement says when and proves a tenure."""
-    last, held = holding.history.last, holding.tenure
-    return held.certain[0] if last.starts and not last.start_unknown and held.certain else None
+    last, term = holding.history.last, holding.tenure
+    return term.certain[0] if last.starts and not last.start_unknown and term.certain else None
 
 
 def _first_known(value: int, change: int, known: Sequence[World], days: Sequence[int]) -> str:
-    """The first dump by which the value may have held on the day of the change."""
+    """The first dump by which the value may have term on the day of the change."""
     return next(
         iso(day)
         for day, world in zip(days, known, strict=True)
-        for _, held in world.values()
-        if held.value == value and not held.doubted and held.possible[0] <= change <= held.possible[1]
+        for _, term in world.values()
+        if term.value == value and not term.doubted and term.possible[0] <= change <= term.possible[1]
     )
 
 
 def _is_late(value: int, change: int, known: Sequence[World], days: Sequence[int]) -> bool:
     """Whether a dump after the change proves another value on its own day, which the last dump excludes."""
-    newest = [held for _, held in known[-1].values()]
+    newest = [term for _, term in known[-1].values()]
     for day, world in zip(days, known, strict=True):
         if day <= change or verdict(newest, value, day, day) != "correct":
             continue
-        for _, held in world.values():
-            stale = held.certain and held.certain[0] <= day <= held.certain[1] and held.value != value
-            if stale and verdict(newest, held.value, day, day) == "wrong":
+        for _, term in world.values():
+            stale = term.certain and term.certain[0] <= day <= term.certain[1] and term.value != value
+            if stale and verdict(newest, term.value, day, day) == "wrong":
                 return True
     return False
 
@@ -279,7 +279,7 @@ def write_known(
 def _groups(
     db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended
 ) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Yields the rows of TIMELINES and of KNOWN of each subject and relation."""
+    """Yields the rows of TIMELINES and of KNOWN by subject and relation."""
     for key, rows in itertools.groupby(fetched(db), key=lambda row: row[:4]):
         group = dict(zip(TIMELINES.names, key[:2], strict=False))
         stated = []
@@ -290,5 +290,5 @@ def _groups(
             stated.append((in_dump, outranked))
         links = Links(*key[2:])
         known = list(worlds(stated, days, ended.get(key[:2], {}), links))
-        timeline = [group | _timeline(held) for _, held in known[-1].values()]
+        timeline = [group | _timeline(term) for _, term in known[-1].values()]
         yield timeline, [group | row for row in versions(known, days, links)]

@@ -120,7 +120,7 @@ class DateQuery(NamedTuple):
 def follow(
     rows: Iterable[StatementInDump], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
 ) -> Iterator[list[StatementHistory]]:
-    """Yields after each dump the statements of one subject and relation, from their first dump to their last.
+    """Yields after every dump the statements of one subject and relation, from their first dump to their last.
 
     `rows`: those of each dump in their order; `days`: the dates of all dumps; `obsolete`: (interval, value)
     -> first and last day of the change, of what an update says has ended. Interval i ends with dump i.
@@ -314,8 +314,8 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
     """TEMP TABLEs `linked`, the groups with an update in some interval, and `stated` (`create_statements`).
 
     `linked` has subject, property, the dump that ends the first interval with an update, and the dump from
-    which an update says that there is one value at a time: `since`, `functional_since` (null if none does).
-    `updates`: the triples of each interval.
+    which an update says that there is a single value at a time: `since`, `functional_since` (null if none does).
+    `updates`: the triples by interval.
     """
     intervals = " UNION ALL ".join(
         f"SELECT {interval} AS interval, * FROM read_parquet({sql(path)})"
@@ -330,10 +330,10 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
 
 
 def create_statements(db: duckdb.DuckDBPyConnection, statements: Sequence[Path]) -> None:
-    """TEMP TABLE `stated`: the statements of the groups in `linked` in each dump.
+    """TEMP TABLE `stated`: the statements of the groups in `linked` in all dumps.
 
     Defines `span(TIME)`, a date as the fields of Span.
-    `statements`: those of each dump with the filter that drops them.
+    `statements`: those by dump, with the filter that drops them.
     """
     db.execute(_SPAN)
     rows = " UNION ALL ".join(
