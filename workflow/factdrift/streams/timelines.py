@@ -120,7 +120,7 @@ class DateQuery(NamedTuple):
 def follow(
     rows: Iterable[StatementInDump], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
 ) -> Iterator[list[StatementHistory]]:
-    """Yields after every dump the statements of one subject and relation, from their first dump to their last.
+    """Yields after every dump the statements of a subject and relation, from their first to their last dump.
 
     `rows`: those of each dump in their order; `days`: the dates of all dumps; `obsolete`: (interval, value)
     -> first and last day of the change, of what an update says has ended. Interval i ends with dump i.
@@ -314,8 +314,8 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
     """TEMP TABLEs `linked`, the groups with an update in some interval, and `stated` (`create_statements`).
 
     `linked` has subject, property, the dump that ends the first interval with an update, and the dump from
-    which an update says that there is a single value at a time: `since`, `functional_since` (null if none does).
-    `updates`: the triples by interval.
+    which an update says that there is a single value at a time: `since` and `functional_since`
+    (null if none does). `updates`: the triples by interval.
     """
     intervals = " UNION ALL ".join(
         f"SELECT {interval} AS interval, * FROM read_parquet({sql(path)})"
