@@ -13,10 +13,7 @@ rule stream_chains:
     input:
         updates=of_intervals("updates/{bucket}.parquet"),
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
-        statements=[
-            *of_intervals("filtered/old/{bucket}.parquet")[:1],
-            *of_intervals("filtered/new/{bucket}.parquet"),
-        ],
+        statements=of_dumps("filtered", "{bucket}.parquet"),
         filters=resource("filters.tsv"),
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
@@ -69,3 +66,45 @@ rule stream_figure:
         dates=STREAM_DATES,
     shell:
         job("streams figure")
+
+
+rule corpus_subjects:
+    """The subjects of the corpus: updated ones, their objects, entities near them, namesakes."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+        entities=buckets(f"{LAST}/entities/{{bucket}}.parquet"),
+    output:
+        f"{STREAM}/corpus/subjects.parquet",
+    shell:
+        job("streams subjects")
+
+
+rule corpus_facts:
+    """What the dumps up to each date prove of the corpus's subjects in a bucket."""
+    input:
+        known=f"{STREAM}/known/{{bucket}}.parquet",
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        statements=of_dumps("filtered", "{bucket}.parquet"),
+        relations=of_intervals("context/new/relations.parquet")[-1],
+        filters=resource("filters.tsv"),
+    output:
+        f"{STREAM}/corpus/facts/{{bucket}}.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams facts")
+
+
+rule corpus:
+    """Dated documents, a version of each for every dump at which its text changed."""
+    input:
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        words=resources("words", "templates"),
+    output:
+        f"{STREAM}/corpus.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams corpus")

@@ -2,7 +2,7 @@
 
 import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
@@ -114,3 +114,60 @@ class Figure(OfDates, command="streams figure"):
         from factdrift.streams.figure import draw
 
         draw(self.stream, self.days(), self.output)
+
+
+class Subjects(Job, command="streams subjects"):
+    """List the subjects of the corpus."""
+
+    stream: Annotated[Path, "what `assemble` wrote"]
+    entities: Annotated[Paths, "of the last date"]
+    noise: Annotated[int, Key("corpus.noise")]
+    namesakes: Annotated[float, Key("corpus.distractors.namesake")]
+    seed: Annotated[int, Key("seed")]
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.streams.subjects import write_subjects
+
+        inputs = self.stream, self.entities
+        roles = write_subjects(*inputs, self.noise, self.namesakes, self.seed, self.output)
+        return ", ".join(f"{number:,} subjects: {role}" for role, number in roles.items())
+
+
+class Facts(OfDates, command="streams facts", implied_inputs="filters"):
+    """Write what the dumps up to each date prove of the corpus's subjects in a bucket."""
+
+    known: Annotated[Path, "what `chains` wrote"]
+    subjects: Annotated[Path, "what `subjects` wrote"]
+    statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
+    relations: Annotated[Path, "which have a single value at a time, by the last dump"]
+
+    def run(self) -> str:
+        from factdrift.streams.subjects import write_facts
+
+        if len(self.statements) != len(self.days()):
+            raise InputError(f"--statements: give a table for each of the {len(self.dates)} dates")
+        inputs = self.known, self.subjects, self.statements, self.relations
+        return f"{write_facts(*inputs, self.packed_days(), self.output):,} rows"
+
+
+class OfCorpus(OfDates):
+    subjects: Annotated[Path, "what `subjects` wrote"]
+    facts: Annotated[Paths, "what `facts` wrote, all buckets"]
+    entities: Annotated[Paths, "of all dates, the last date's last"]
+    seed: Annotated[int, Key("seed")]
+
+
+class Corpus(OfCorpus, command="streams corpus", implied_inputs="words"):
+    """Write dated documents about the subjects of a stream."""
+
+    history: Annotated[Literal["none", "all"], Key("corpus.history")]
+    citing: Annotated[float, Key("corpus.distractors.citing")]
+
+    def run(self) -> str:
+        from factdrift.streams.corpus import Options, Tables, write_corpus
+
+        tables = Tables(self.subjects, self.facts, self.entities)
+        options = Options(self.history == "all", self.citing, self.seed)
+        rows, citations = write_corpus(tables, self.days(), options, self.output)
+        return f"{rows:,} versions of documents; {citations:,} of them quote an older state"

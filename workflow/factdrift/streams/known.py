@@ -61,8 +61,8 @@ World = dict[int, Holding]
 class Links(NamedTuple):
     """Dumps, by index, that end intervals with an update of a subject and relation."""
 
-    since: int
-    """The first."""
+    since: int | None
+    """The first; None if there is none."""
     functional_since: int | None
     """The first whose update says that there is a single value at a time."""
 
@@ -118,7 +118,7 @@ def versions(known: Sequence[World], days: Sequence[int], links: Links) -> Itera
                 **_timeline(holding.tenure),
                 "start_last": max((span.last for span in starts), default=None),
                 "statement": holding.history.last.statement,
-                "linked_from": iso(days[links.since]),
+                "linked_from": None if links.since is None else iso(days[links.since]),
                 "known_from": iso(days[begin]),
                 "known_until": iso(days[dump + 1]) if dump < last else None,
                 "became": _became(number, known, (begin, dump), days),
