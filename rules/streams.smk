@@ -108,3 +108,19 @@ rule corpus:
         dates=STREAM_DATES,
     shell:
         job("streams corpus")
+
+
+rule corpus_questions:
+    """Questions about the corpus, with what is right and what is stale by the dumps up to each date."""
+    input:
+        corpus=f"{STREAM}/corpus.parquet",
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        words=resources("words", "tempripple"),
+    output:
+        f"{STREAM}/corpus_questions.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams corpus-questions")

@@ -171,3 +171,17 @@ class Corpus(OfCorpus, command="streams corpus", implied_inputs="words"):
         options = Options(self.history == "all", self.citing, self.seed)
         rows, citations = write_corpus(tables, self.days(), options, self.output)
         return f"{rows:,} versions of documents; {citations:,} of them quote an older state"
+
+
+class CorpusQuestions(OfCorpus, command="streams corpus-questions", implied_inputs="words"):
+    """Write questions about the corpus with what is right and what is stale."""
+
+    corpus: Annotated[Path, "what `corpus` wrote"]
+
+    def run(self) -> str:
+        from factdrift.streams.corpus import Tables
+        from factdrift.streams.corpus_questions import write_corpus_questions
+
+        tables = Tables(self.subjects, self.facts, self.entities)
+        counts = write_corpus_questions(tables, self.corpus, self.days(), self.seed, self.output)
+        return ", ".join(f"{number:,} questions: {kind}" for kind, number in sorted(counts.items()))

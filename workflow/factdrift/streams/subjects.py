@@ -88,7 +88,8 @@ def write_facts(
         return write_query(
             db,
             f"""FROM read_parquet({sql([known, others])})
-            WHERE subject IN (SELECT id FROM read_parquet({sql(subjects)})) ORDER BY subject, property, {", ".join(KNOWN.names[2:])}""",
+            WHERE subject IN (SELECT id FROM read_parquet({sql(subjects)}))
+            ORDER BY subject, property, {", ".join(KNOWN.names[2:])}""",
             output,
         )
 
