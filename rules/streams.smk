@@ -68,6 +68,33 @@ rule stream_figure:
         job("streams figure")
 
 
+rule known:
+    """The timelines of all buckets with labels, and how late the dumps were."""
+    input:
+        known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        properties=f"{LAST}/properties.parquet",
+    output:
+        output=f"{STREAM}/known.parquet",
+        report=f"{STREAM}/known.txt",
+    shell:
+        job("streams known")
+
+
+rule half_life:
+    """How long a value holds, by relation, with the figure."""
+    input:
+        known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
+        properties=f"{LAST}/properties.parquet",
+    output:
+        output=f"{STREAM}/half_life.parquet",
+        figure=f"{STREAM}/half_life.svg",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams half-lives")
+
+
 rule corpus_subjects:
     """The subjects of the corpus: updated ones, their objects, entities near them, namesakes."""
     input:

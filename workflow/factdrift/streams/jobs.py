@@ -116,6 +116,52 @@ class Figure(OfDates, command="streams figure"):
         draw(self.stream, self.days(), self.output)
 
 
+class Known(Job, command="streams known"):
+    """Write the timelines of all buckets with labels, and how late the dumps were."""
+
+    known: Annotated[Paths, "of all buckets"]
+    entities: Annotated[Paths, "of all dates, the last date's last"]
+    properties: Annotated[Path, "of the last date"]
+    output: Output
+    report: Output
+
+    def run(self) -> str:
+        from factdrift.streams.known_table import write_known_table
+
+        inputs = self.known, self.entities, self.properties
+        return f"{write_known_table(*inputs, self.output, self.report):,} rows"
+
+
+class HalfLives(OfDates, command="streams half-lives"):
+    """Write how long a value holds, by relation, and draw it."""
+
+    known: Annotated[Paths, "of all buckets"]
+    properties: Annotated[Path, "of the last date"]
+    figure: Output
+
+    def run(self) -> str:
+        from factdrift.streams.half_life import write_half_life
+
+        inputs = self.known, self.properties, self.packed_days()[-1]
+        return f"{write_half_life(*inputs, self.output, self.figure):,} relations"
+
+
+class HalfLife(Job, command="half-life"):
+    """Print how long an answer about a relation stays right."""
+
+    relation: Annotated[str, Flag("P6", positional=True)]
+    table: Annotated[Path, "what `streams half-lives` wrote"] = Path("results/half_life.parquet")
+
+    def run(self) -> str:
+        from factdrift.core.tables import records
+        from factdrift.streams.half_life import half_life_text
+
+        rows = {row["relation"]: row for row in records(self.table)}
+        if self.relation not in rows:
+            raise InputError(f"{self.table}: no tenure of {self.relation} ended; it has {', '.join(rows)}")
+        return half_life_text(rows[self.relation])
+
+
 class Subjects(Job, command="streams subjects"):
     """List the subjects of the corpus."""
 

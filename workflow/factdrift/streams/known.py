@@ -41,6 +41,8 @@ KNOWN = schema_of(
 )
 """Rows of TIMELINES with the dumps by which they were known (docs/tables/known.md)."""
 
+Days = tuple[int, int]
+"""A first and a last day."""
 Became = Literal["extended", "ended", "dated", "corrected", "doubted", "removed", "replaced"]
 
 _BATCH = 2_000
@@ -202,27 +204,33 @@ def _uncovered(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:
     return first <= last
 
 
-def _change(holding: Holding) -> int | None:
-    """The last day on which a value may have begun, if its statement says when and proves a tenure."""
+def _change(holding: Holding) -> Days | None:
+    """The days on which a value may have begun, if its statement says when and proves a tenure."""
     last, term = holding.history.last, holding.tenure
-    return term.certain[0] if last.starts and not last.start_unknown and term.certain else None
+    dated = last.starts and not last.start_unknown
+    return (term.possible[0], term.certain[0]) if dated and term.certain else None
 
 
-def _first_known(value: int, change: int, known: Sequence[World], days: Sequence[int]) -> str:
-    """The first dump by which the value may have term on the day of the change."""
+def _first_known(value: int, change: Days, known: Sequence[World], days: Sequence[int]) -> str:
+    """The first dump that has the value with a start that may be that of the change, or without a start."""
     return next(
         iso(day)
         for day, world in zip(days, known, strict=True)
-        for _, term in world.values()
-        if term.value == value and not term.doubted and term.possible[0] <= change <= term.possible[1]
+        for history, term in world.values()
+        if term.value == value and not term.doubted and _may_begin(history, term, change)
     )
 
 
-def _is_late(value: int, change: int, known: Sequence[World], days: Sequence[int]) -> bool:
+def _may_begin(history: StatementHistory, term: Tenure, change: Days) -> bool:
+    begun = max((span.last for span in history.last.starts), default=change[0])
+    return term.possible[0] <= change[1] <= term.possible[1] and begun >= change[0]
+
+
+def _is_late(value: int, change: Days, known: Sequence[World], days: Sequence[int]) -> bool:
     """Whether a dump after the change proves another value on its own day, which the last dump excludes."""
     newest = [term for _, term in known[-1].values()]
     for day, world in zip(days, known, strict=True):
-        if day <= change or verdict(newest, value, day, day) != "correct":
+        if day <= change[1] or verdict(newest, value, day, day) != "correct":
             continue
         for _, term in world.values():
             stale = term.certain and term.certain[0] <= day <= term.certain[1] and term.value != value
