@@ -110,7 +110,7 @@ def _draw(rows: Sequence[Row], path: Path) -> None:
     shown = sorted((row for row in rows if row.get("median") is not None), key=lambda row: row["median"])
     figure, axis = subplots(figsize=(7, 0.9 + 0.27 * max(len(shown), 1)))
     for y, row in enumerate(shown):
-        low, high = row["median_low"] or row["median"], row["median_high"] or row["median"]
+        low, high = row["median_low"] or row["median"], row["median_high"] or 100
         axis.plot([low, high], [y, y], color=SOFT, linewidth=1.2)
         axis.plot([row["median"]], [y], "o", color=NEW)
     names = [f"{row['label'] or row['relation']} ({row['ended']:,} of {row['n']:,} ended)" for row in shown]
@@ -120,7 +120,7 @@ def _draw(rows: Sequence[Row], path: Path) -> None:
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.set_xlim(0.4, 60)
     axis.minorticks_off()
-    axis.set_xlabel("years until half of the answers are no longer right, with 95 % intervals")
+    axis.set_xlabel("years until half are stale (95 % interval)")
     axis.set_title("How long an answer stays right", weight="bold")
     save(figure, path)
 
