@@ -1,6 +1,6 @@
 """Questions about a corpus of dated documents: what is right by the dumps up to a date, and what is stale.
 
-Only what these dumps prove is asked: exactly one value held on all days of the date, and no other on any.
+Only what these dumps prove is asked: a value that is right on all days of the date, if no other is on any.
 """
 
 import itertools
@@ -59,7 +59,7 @@ class Docs:
                 self._stating[key].setdefault(row["doc"], (row["known_from"], fact["tense"]))
 
     def stating(self, subject: int, relation: int, value: int, dump: str, *tenses: str) -> list[str]:
-        """The documents of a dump or earlier ones that state a fact in one of the tenses, or in any."""
+        """The documents up to a dump that state a fact, in any tense or in some."""
         key = entity_id(subject), property_id(relation), entity_id(value)
         docs = self._stating.get(key, {}).items()
         return [doc for doc, (since, tense) in docs if since <= dump and (not tenses or tense in tenses)]
@@ -105,7 +105,7 @@ class Asker(NamedTuple):
         return value in self.names and not contains(self.names[chain.subject].label, self.names[value].label)
 
     def proven(self, chain: Chain, dump: int, first: int, last: int) -> int | None:
-        """The value that by K_k held on all days of a time, if no other held on any of them."""
+        """The value that by K_k is right on all days of a time, if no other is on any of them."""
         timeline = chain.worlds[dump]
         verdicts = {value: verdict(timeline, value, first, last) for value in {t.value for t in timeline}}
         right = [value for value, holds in verdicts.items() if holds == "correct"]

@@ -25,11 +25,11 @@ Claims = Mapping[int, Sequence[Row]]
 
 _IS_A = f"{SUBJECT} is {OBJECT}"
 _AN = re.compile(r"[aeio]|u(?!ni|s[aeiu]|rop|k)|h(?:our|onou?r|eir)|[AEFHILMNORSX][A-Z0-9]|[AEIO][a-z]")
-_A = re.compile(r"(?:eu|ewe|one\b|once|Euro)")
+_A = re.compile(r"(?:eu|ewe|on[ec]e?\b|Euro)")
 
 
 class Claim(NamedTuple):
-    """A fact that a sentence states, the tense in which it does, and the days on which the fact held."""
+    """A fact that a sentence states, the tense in which it does, and the days on which it does."""
 
     subject: int
     relation: int
@@ -134,7 +134,7 @@ def known_at(rows: Sequence[Row], dump: str) -> list[Row]:
 
 
 def holding(rows: Sequence[Row], day: int) -> list[Row]:
-    """The rows of K_k whose value has a number and held on a day for certain, a row a value."""
+    """The rows of K_k whose value is an item and is certain on a day, a row a value."""
     values = {}
     for row in rows:
         if (

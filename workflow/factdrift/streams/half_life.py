@@ -3,6 +3,7 @@
 A tenure is censored where the last dump that states it gives no end.
 """
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +43,7 @@ class Tenures(NamedTuple):
 def half_life(tenures: Tenures) -> Row:
     """The columns of HALF_LIFE but for the relation; null where the curve does not reach so far."""
     survival = ecdf(CensoredData(uncensored=[*tenures.ended], right=[*tenures.censored])).sf
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings(action="ignore"):  # where all or none hold, there is no interval
         bounds = survival.confidence_interval(method="log-log")
     days = survival.quantiles
     curves = [survival.probabilities, bounds.low.probabilities, bounds.high.probabilities]
@@ -63,7 +64,7 @@ def half_life(tenures: Tenures) -> Row:
 
 def _first(days: NDArray[np.float64], curve: NDArray[np.float64], share: float) -> float | None:
     """The first time, in years, at which a curve is not above a share."""
-    below = np.flatnonzero(curve <= share)
+    below = np.flatnonzero(curve <= share + 1e-12)
     return float(days[below[0]] / _YEAR) if len(below) else None
 
 
@@ -106,7 +107,7 @@ def write_half_life(known: Sequence[Path], properties: Path, last: int, output: 
 
 
 def _draw(rows: Sequence[Row], path: Path) -> None:
-    """Draws the median of every relation that has one, with its interval, the longest at the top."""
+    """Draws the median of every relation that has a median, with its interval, the longest at the top."""
     shown = sorted((row for row in rows if row.get("median") is not None), key=lambda row: row["median"])
     figure, axis = subplots(figsize=(7, 0.9 + 0.27 * max(len(shown), 1)))
     for y, row in enumerate(shown):
@@ -129,7 +130,7 @@ def half_life_text(row: Row) -> str:
     """A row of HALF_LIFE in words."""
     lines = [f"{row['relation']} {row['label']}: {row['ended']:,} of {row['n']:,} tenures ended"]
     if row["median"] is None:
-        lines.append(f"no median: it takes {FEWEST} ends and a curve that falls to one half")
+        lines.append(f"no median: it takes {FEWEST} ends and a curve that falls to a half")
     else:
         low, high = (f"{row[key]:.1f}" if row[key] else "?" for key in ("median_low", "median_high"))
         lines.append(f"half of the answers are stale after {row['median']:.1f} years [{low}, {high}]")

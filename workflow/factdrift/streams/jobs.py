@@ -42,7 +42,7 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
     new_entities: Annotated[Paths, "a table per interval"]
     statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
     timelines: Annotated[Output, "when their values held"]
-    known: Annotated[Output, "the same by the dumps up to each date"]
+    known: Annotated[Output, "the same by the dumps up to any date"]
 
     def run(self) -> str:
         from factdrift.streams.chains import write_chains
@@ -181,7 +181,7 @@ class Subjects(Job, command="streams subjects"):
 
 
 class Facts(OfDates, command="streams facts", implied_inputs="filters"):
-    """Write what the dumps up to each date prove of the corpus's subjects in a bucket."""
+    """Write what the dumps up to a date prove of the corpus's subjects in a bucket."""
 
     known: Annotated[Path, "what `chains` wrote"]
     subjects: Annotated[Path, "what `subjects` wrote"]
