@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="language models are installed with `make mo
 from support.updates import RULERS, dataset, update
 
 from factdrift.cli import main
+from factdrift.evaluation.questions.updates import Choice, write_edits
 
 TAUGHT = {
     "Germany": ("Angela Merkel", "Olaf Scholz"),
@@ -72,6 +73,18 @@ def test_the_seed_draws_and_draws_again(updates: Path, tmp_path: Path) -> None:
         chosen.append(output.read_bytes())
     assert chosen[0] == chosen[1]
     assert len(set(chosen)) > 1
+
+
+def test_edits_on_which_settings_were_tuned_are_left_out(
+    updates: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned, output = tmp_path / "tuned.parquet", tmp_path / "known.parquet"
+    write_edits(updates, tuned, Choice(split="train"))
+    assert choose(updates, "--without", str(tuned), "-o", str(output)) == 0
+    assert f"of 2 of 5 replacements ({updates}, split all, without {tuned})" in capsys.readouterr().out
+    assert {row["split"] for row in pq.read_table(output).to_pylist()} == {"test"}
+    assert choose(updates, "--without", str(tmp_path / "none.parquet"), "-o", str(output)) == 1
+    assert "none.parquet" in capsys.readouterr().err
 
 
 def test_no_update_is_no_choice(updates: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -303,6 +303,9 @@ class Known(RunsModel, command="edit known"):
     split: Annotated[Literal["all", "train", "test"], Key("edit.split")]
     number: Annotated[int, "updates of each of both groups"] = 64
     seed: Annotated[int, "draws the updates"] = 0
+    without: Annotated[
+        Path | None, "edits that are not chosen, as `edit dataset` writes them", Flag("PARQUET")
+    ] = None
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, "the chosen rows of the dataset, for edit.dataset", Flag("PARQUET")]
 

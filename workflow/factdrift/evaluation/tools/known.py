@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.owned import scratch
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.questions.clozes import read_edits
@@ -38,6 +38,8 @@ class Choosing(NamedTuple):
     number: int
     """Updates of each of both groups."""
     seed: int
+    without: Path | None
+    """A table of edits that are not chosen, such as those on which settings were tuned."""
     settings: Settings
     output: Path
 
@@ -52,14 +54,19 @@ def choose(choosing: Choosing, model: Loaded) -> Iterator[str]:
         edits = folder / "edits.parquet"
         write_edits(choosing.dataset, edits, Choice(split=choosing.split, fluency_sample=0))
         known = _answers(choosing, model, edits, folder)
+    if choosing.without:
+        check_columns(choosing.without, ["edit"], "; give a table of `edit dataset`")
+        left_out = set(pq.read_table(choosing.without, columns=["edit"])["edit"].to_pylist())
+        known = {edit: stale for edit, stale in known.items() if edit not in left_out}
     table = pq.read_table(choosing.dataset)
     drawn: dict[bool, list[str]] = {}
     for knows in (True, False):
         names = (edit for edit, stale in known.items() if stale is knows)
         drawn[knows] = sorted(names, key=lambda edit: draw("known", choosing.seed, edit))
+    left_out_in = f", without {choosing.without}" if choosing.without else ""
     yield (
         f"{model.name} names the old object of {len(drawn[True]):,} of {len(known):,} replacements "
-        f"({choosing.dataset}, split {choosing.split})"
+        f"({choosing.dataset}, split {choosing.split}{left_out_in})"
     )
     chosen = {knows: names[: choosing.number] for knows, names in drawn.items()}
     both = {edit for names in chosen.values() for edit in names}
