@@ -290,35 +290,6 @@ class Tune(RunsModel, OfMethodValues, command="edit tune"):
             tune(tuning, model)
 
 
-class Known(RunsModel, command="edit known"):
-    """Choose updates whose old object a model knows, by writing it, and as many whose old object it does not.
-
-    factdrift edit known smollm2 --number 32 -o known.parquet
-    snakemake --cores 2 results/edit_scores.parquet --config edit="{dataset: known.parquet}"
-    """
-
-    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    template: Template
-    dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
-    split: Annotated[Literal["all", "train", "test"], Key("edit.split")]
-    number: Annotated[int, "updates of each of both groups"] = 64
-    seed: Annotated[int, "draws the updates"] = 0
-    without: Annotated[
-        Path | None, "edits that are not chosen, as `edit dataset` writes them", Flag("PARQUET")
-    ] = None
-    settings: Annotated[Settings, Key("edit")]
-    output: Annotated[Output, "the chosen rows of the dataset, for edit.dataset", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.tools.known import Choosing, choose
-
-        if self.number < 1:
-            raise InputError(f"--number: {self.number}: choose at least one update of each group")
-        choosing = Choosing(**{name: getattr(self, name) for name in Choosing._fields})
-        with self.loaded() as model:
-            return "\n".join(choose(choosing, model))
-
-
 class _Exported(Job):
     """Questions that become tasks of a harness."""
 
