@@ -152,6 +152,20 @@ def test_as_many_edits_whose_old_object_a_model_knows_as_others(tmp_path, capsys
         edits(tmp_path, given, known=known)
 
 
+def test_a_limit_keeps_the_facts_of_a_new_entity_together(tmp_path):
+    given = [
+        one_sided(number, "AddEntity", new="Joe", new_="Marta", new__="Zoë")
+        | {"relation": {"id": relation, "label": "r"}}
+        for number in range(1, 6)
+        for relation in ("P6", "P17")
+    ]
+    for seed in range(4):
+        table = rows(edits(tmp_path, given, scenarios=["add_entity"], limit=12, seed=seed))
+        by_subject = [row["subject"] for row in table]
+        first = sorted({f"Q{number}" for number in range(1, 6)}, key=lambda item: draw("limit", seed, item))
+        assert {item: by_subject.count(item) for item in set(by_subject)} == dict.fromkeys(first[:2], 6)
+
+
 def test_samples_are_drawn_alike_and_keep_the_order(tmp_path):
     def ids(**choices: Any) -> list[str]:
         return [row["edit"] for row in rows(edits(tmp_path, **choices))]

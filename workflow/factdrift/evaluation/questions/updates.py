@@ -6,7 +6,6 @@ Edits of a stream are in the order of the changes, with what becomes of each lat
 import datetime
 import hashlib
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,7 +75,8 @@ class Choice(NamedTuple):
     split: str = "all"
     """`train`, `test` or `all`."""
     limit: int = 0
-    """The number of edits, drawn by a seeded hash (of a stream, of their chains); 0 for all."""
+    """The number of edits, drawn by a seeded hash (of a stream, of their chains; of new entities, of the
+    subjects, so that all but the last are whole); 0 for all."""
     archive_target: str = "nothing"
     """The target of an edit that archives an object."""
     known: int = 0
@@ -104,7 +104,9 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
     rows = read_updates(dataset, NEEDED, choice)
     dated = choice.new_date if choice.dated else None
     edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, dated)]
-    drawn = sorted((edit["edit"] for edit in edits), key=partial(draw, "limit", choice.seed))
+    whole = SCENARIOS["add_entity"]
+    drawn_by = {edit["edit"]: edit["subject" if edit["scenario"] == whole else "edit"] for edit in edits}
+    drawn = sorted(drawn_by, key=lambda edit: draw("limit", choice.seed, drawn_by[edit]))
     drawn = drawn[: choice.limit or None]
     if choice.known:
         drawn = _halves(drawn, choice)
