@@ -61,7 +61,7 @@ def unedited(benchmark: Benchmark, size: int) -> list[Step]:
 def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Step]:
     """Each question in the state that has its edit; groups of `size` edits are made together.
 
-    With a size of 0 they are all edits of one subject, by its name, which is all that a model sees of it.
+    With a size of 0 they are all edits of a subject, by its name, which is all that a model sees of it.
     A question that is about no edit is asked in the state of one that the seed draws: it measures what an
     edit of something else does to it. What only an unedited model is asked is left out.
     """
