@@ -77,8 +77,11 @@ class Cues:
         }
         values = {kind: [word.partition("=")[2] for word in rows.get(kind, ())] for kind in VALUES}
         self.values: dict[str, dict[str, str]] = {
-            kind: dict(zip(map(" ".join, keys.get(kind, ())), values[kind], strict=True)) for kind in VALUES
+            kind: dict(zip(map(" ".join, keys.get(kind, ())), values[kind], strict=True))
+            | dict(word.split("=") for word in rows.get(kind, ()))
+            for kind in VALUES
         }
+        """Kind -> word, as a key and as it is written -> its value."""
 
     def has(self, kind: str, key: str) -> bool:
         """Whether a single word is in the row of this kind."""
