@@ -133,6 +133,4 @@ def _in_words(text: str, cues: Cues) -> Iterator[Date]:
     pattern, numbers = _tens(cues)
     for match in pattern.finditer(text):
         first, second, *third = (numbers[" ".join(keys_of(part))] for part in match.groups() if part)
-        if third and second % 10:
-            continue
         yield Date(*match.span(), (first * 100 + second + sum(third), 0, 0))
