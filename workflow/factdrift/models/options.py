@@ -15,6 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from factdrift.core.progress import Progress
+from factdrift.models import scoring
 from factdrift.models.alignment import Sentence
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
@@ -22,6 +24,20 @@ from factdrift.models.padding import padded
 from factdrift.models.scoring import BUDGET, log_totals, score
 
 Prompt = tuple[int, ...]
+CACHED, MORE = 2e9, 4
+"""Bytes of keys and values that a CPU keeps; how many times the tokens of other batches these may be."""
+
+
+def budget_of(loaded: Loaded) -> int:
+    """The number of tokens of a batch of `score_options` where none is set.
+
+    Those of repeated prompts are kept and do not run, so a CPU can have more of them; a GPU is full already.
+    """
+    budget = scoring.budget_of(loaded)
+    if loaded.device.type != "cpu":
+        return budget
+    a_token = 2 * loaded.spec.layers * loaded.spec.hidden * loaded.dtype.itemsize
+    return max(budget, min(MORE * budget, int(CACHED / a_token)))
 
 
 @torch.inference_mode()
@@ -41,10 +57,11 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
         for ids, target in unique:
             of_prompt[ids[:target]].append(ids[target:])
         known: dict[tuple[Prompt, Prompt], float] = {}
-        for batch in _batches(of_prompt, budget):
-            means = _means(loaded, batch).tolist()
-            pairs = [(prompt, target) for prompt, targets in batch for target in targets]
-            known.update(zip(pairs, means, strict=True))
+        with Progress("likelihoods", len(unique), "texts") as progress:
+            for batch in _batches(of_prompt, budget):
+                means = _means(loaded, batch, progress).tolist()
+                pairs = [(prompt, target) for prompt, targets in batch for target in targets]
+                known.update(zip(pairs, means, strict=True))
         found = np.array(
             [
                 known[sentence.ids[: sentence.target], sentence.ids[sentence.target :]]
@@ -55,7 +72,7 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
 
 
 Batch = list[tuple[Prompt, Sequence[Prompt]]]
-PASS = 128
+PASS, PASS_ON_CPU = 128, 32
 """Tokens that could run in the time that each pass takes besides its own."""
 
 
@@ -71,9 +88,9 @@ def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Bat
             yield batch
             batch, rows, longest = [], 0, 0
         width = len(prompt)
-        left = sorted(of_prompt[prompt], key=lambda ids: (len(ids), ids))
+        left = sorted(of_prompt[prompt])  # those that begin alike in one batch, whatever their lengths
         while left:
-            longest = max(longest, len(left[-1]))
+            longest = max(longest, *map(len, left))
             room = max(budget // (width + longest) - rows, 0)
             if not room and batch:
                 yield batch
@@ -86,7 +103,7 @@ def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Bat
         yield batch
 
 
-def _means(loaded: Loaded, batch: Batch) -> Tensor:
+def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
     """Mean log-probability of each target of the batch, in its order; float64.
 
     What texts have in common runs once: they run in parts, of which each has a row for each beginning up to
@@ -98,7 +115,7 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
     past: Any = None
     above: dict[Prompt, int] = {}
     begin = 0
-    for end in _ends(texts, width):
+    for end in _ends(texts, width, PASS_ON_CPU if device.type == "cpu" else PASS):
         running = [index for index, text in enumerate(texts) if len(text) - 1 > begin]
         own: dict[Prompt, int] = {}
         logits: dict[tuple[int, int], int] = {}
@@ -110,24 +127,28 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
                 wanted.append((index, logits.setdefault((row, at - begin), len(logits)), text[at + 1]))
         if past is not None:
             past.batch_select_indices(torch.tensor([above[ids[:begin]] for ids in own], device=device))
-        past, found = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
+        past, output = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
         if wanted:
-            place_, row_, token = torch.tensor(wanted, device=device).T
-            each = found[row_, token].float() - log_totals(found)[row_]
-            total.index_add_(0, place_, each.double())
+            text_, row_, token = torch.tensor(wanted, device=device).T
+            gains = output[row_, token].float() - log_totals(output)[row_]
+            total.index_add_(0, text_, gains.double())
+        progress.advance(sum(begin < len(text) - 1 <= end for text in texts))
         above, begin = own, end
     mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
     return mean
 
 
-def _ends(texts: Sequence[Prompt], width: int) -> list[int]:
-    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them."""
+def _ends(texts: Sequence[Prompt], width: int, a_pass: int) -> list[int]:
+    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them.
+
+    `a_pass`: the tokens that a pass counts for.
+    """
     prompts = {text[:width] for text in texts}
-    return _cheapest(prompts, 0) + _cheapest({text[:-1] for text in texts}, width)
+    return _cheapest(prompts, 0, a_pass) + _cheapest({text[:-1] for text in texts}, width, a_pass)
 
 
-def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
-    """The ends after `begin` for which padded tokens and passes (PASS) take least, by dynamic programming."""
+def _cheapest(texts: Collection[Prompt], begin: int, a_pass: int) -> list[int]:
+    """The ends after `begin` for which padded tokens and passes take least, by dynamic programming."""
     last = max(map(len, texts))
     least: list[tuple[int, list[int]]] = [(0, [])]
     for end in range(begin + 1, last + 1):
@@ -135,7 +156,7 @@ def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
         for start in range(begin, end):
             own = {text[:end] for text in texts if len(text) > start}
             before, ends = least[start - begin]
-            choices.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
+            choices.append((before + a_pass + len(own) * (max(map(len, own)) - start), [*ends, end]))
         least.append(min(choices))
     return least[-1][1]
 

@@ -20,8 +20,11 @@ UNANSWERED = {
 """Why a chain has no answer, in words."""
 
 
-def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Iterator[str]:
-    """The lines about one model and way: rows of TABLE, from rows of ANSWERS."""
+def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: int = 0) -> Iterator[str]:
+    """The lines about one model and way: rows of TABLE, from rows of ANSWERS.
+
+    `chains`: their number in all, if only some were asked.
+    """
     relations = {row["relation"]: row["relation_label"] for row in answers}
     whole = {row["reading"]: row for row in rows if row["subset"] == "all"}
     if "plain" not in whole:
@@ -35,7 +38,10 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Itera
         yield f"  latest knowledge: {plain['latest']}"
     if maker:
         yield f"  its maker says: {maker}"
-    yield f"  {plain['chains']:,} chains asked, {plain['informative']:,} answered{unanswered(answers)}"
+    some = f" of {chains:,}" if chains > plain["chains"] else ""
+    yield f"  {plain['chains']:,}{some} chains asked, {plain['informative']:,} answered{unanswered(answers)}"
+    if some:
+        yield "  these were drawn: the interval is wider than that of all chains"
     if plain["verdict"] != "none":
         yield (
             f"  what it knows of single facts is spread by {counted(round(plain['tau']), 'days')} around the "
