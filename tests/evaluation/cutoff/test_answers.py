@@ -221,8 +221,8 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
 ) -> None:
     pytest.importorskip("torch")
     living = [row for row in some(4) if row["died"] is None]
-    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "chains.parquet")
-    options = [f"--{name}={tmp_path / name}.parquet" for name in ("chains", "answers")]
+    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "table.parquet")
+    options = [f"--{name}={tmp_path / name}.parquet" for name in ("table", "answers")]
     assert main(["cutoff", "sample", *options, "-o", str(tmp_path / "date.svg")]) == 0
     lived = pq.read_table(tmp_path / "answers.parquet").to_pylist()
 

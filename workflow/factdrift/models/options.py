@@ -57,7 +57,9 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
         for ids, target in unique:
             of_prompt[ids[:target]].append(ids[target:])
         known: dict[tuple[Prompt, Prompt], float] = {}
-        with Progress("likelihoods", len(unique), "texts") as progress:
+        # The last token of a target does not run, and what others begin with only once.
+        total = sum(map(len, of_prompt)) + sum(len(ids) - 1 - target for ids, target in unique)
+        with Progress("likelihoods", total, "tokens") as progress:
             for batch in _batches(of_prompt, budget):
                 means = _means(loaded, batch, progress).tolist()
                 pairs = [(prompt, target) for prompt, targets in batch for target in targets]
@@ -132,7 +134,8 @@ def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
             text_, row_, token = torch.tensor(wanted, device=device).T
             gains = output[row_, token].float() - log_totals(output)[row_]
             total.index_add_(0, text_, gains.double())
-        progress.advance(sum(begin < len(text) - 1 <= end for text in texts))
+        ran = [min(len(texts[index]) - 1, end) - begin for index in running]
+        progress.advance(sum(ran) if begin >= width else len(batch) * (end - begin))
         above, begin = own, end
     mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
     return mean
