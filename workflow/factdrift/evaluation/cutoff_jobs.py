@@ -33,24 +33,20 @@ SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
 
 
-FAST = "avx512_bf16", "amx_bf16"
-"""What a processor has that multiplies bfloat16 at least twice as fast as float32."""
-LARGE = 50_000_000
-"""Numbers in the blocks of a model that takes minutes in float32."""
-
-
 def fast(settings: Settings, model: str, revision: str) -> Settings:
-    """The settings with bfloat16 in the place of `auto` for a large model on a CPU that is made for it."""
+    """The settings with bfloat16 in the place of `auto`, where a CPU would take minutes in float32."""
     import torch
 
-    if settings.dtype != "auto" or not any(torch.cpu.get_capabilities().get(name) for name in FAST):
+    from factdrift.models.devices import fast_type
+
+    if settings.dtype != "auto":
         return settings
     try:
         sizes = read_sizes(model, revision)
     except CannotEdit:  # its configuration has other names for them
         return settings
-    large = 12 * sizes.layers * sizes.hidden**2 > LARGE
-    return msgspec.structs.replace(settings, dtype="bfloat16") if large else settings
+    kind = fast_type(12 * sizes.layers * sizes.hidden**2)
+    return msgspec.structs.replace(settings, dtype="bfloat16") if kind == torch.bfloat16 else settings
 
 
 class Chains(Job, command="cutoff chains"):
