@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -137,16 +135,14 @@ def test_describe_says_what_a_quantized_folder_needs(
 def test_the_time_of_a_date_grows_with_the_model_and_is_told_of_a_large_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ticking() -> Iterator[float]:
-        """Every other reading of the clock is a second later: each product takes one."""
-        return (float((number + 1) // 2) for number in count())
-
-    monkeypatch.setattr(fitting.time, "perf_counter", ticking().__next__)
+    times = iter([[3.0, 1.0, 2.0]])
+    monkeypatch.setattr(fitting.timeit, "repeat", lambda *_, **__: next(times))
     loaded = shaped("qwen3-4b", 4)
     spec, seconds = loaded.spec, fitting.cutoff_seconds(loaded)[0]
     blocks = sum(parameter.numel() for name, parameter in loaded.model.named_parameters() if "layers" in name)
     products = fitting.RUN * blocks + fitting.READ * spec.hidden * spec.vocabulary
     assert seconds == pytest.approx(fitting.BESIDE * products / (256 * spec.hidden * spec.inner), rel=0.01)
+    monkeypatch.undo()
     saved(tmp_path)
     for least, told in ((10**9, False), (1, True)):
         monkeypatch.setattr(fitting, "LARGE", least)

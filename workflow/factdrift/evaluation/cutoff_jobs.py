@@ -170,11 +170,8 @@ class Cutoff(OfModel, command="cutoff"):
         chains = read_chains(self.table)
         only = drawn(chains, self.chains, self.seed)
         benchmark = read("cutoff", Tables([self.table], seed=self.seed, open_=True))
-        asked = [
-            question
-            for question in benchmark.questions
-            if WAY[way] in question.ways and question.id.partition("#")[0] in only
-        ]
+        own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
+        asked = [question for question in own if WAY[way] in question.ways]
         with scratch() as folder:
             ask = self._ask_chat if self.address else self._ask_model
             path = ask(replace(benchmark, questions=asked), WAY[way], folder)
@@ -200,8 +197,8 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.evaluation.states.edited import Condition
 
         files = Files.under(folder, "none")
-        threads = self.threads or os.cpu_count() or 1
-        with loaded(self, fast(self.settings, self.model, self.revision), threads) as model:
+        settings = fast(self.settings, self.model, self.revision)
+        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
             condition = Condition(Prepared(Hyper("none", model.name, "", {})), self.settings.regime)
             run = Run.of(Session(model, self.settings), benchmark, [condition], self.seed)
             evaluate(replace(run, ways=[way]), files)

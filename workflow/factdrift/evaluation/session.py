@@ -13,10 +13,10 @@ import torch
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.questions.question import Benchmark, record_of
 from factdrift.evaluation.settings import Settings
-from factdrift.models import options, scoring
 from factdrift.models.alignment import AlignmentError, Sentence, Templated, align, untemplated
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import budget_of
 from factdrift.models.turns import Turns
 from factdrift.models.writing import Generation, write
 from factdrift.words.reasoning import is_mark
@@ -40,12 +40,7 @@ class Session:
     def budget(self) -> int:
         """Tokens of questions and continuations at a time."""
         given = self.settings.budget
-        return scoring.budget_of(self.loaded) if given == "auto" else given
-
-    @cached_property
-    def options_budget(self) -> int:
-        """The same where prompts are run once for all of their targets."""
-        return options.budget_of(self.loaded) if self.settings.budget == "auto" else self.budget
+        return budget_of(self.loaded) if given == "auto" else given
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from factdrift.core.progress import Progress
-from factdrift.models import scoring
 from factdrift.models.alignment import Sentence
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
@@ -24,20 +23,8 @@ from factdrift.models.padding import padded
 from factdrift.models.scoring import BUDGET, log_totals, score
 
 Prompt = tuple[int, ...]
-CACHED, MORE = 2e9, 4
-"""Bytes of keys and values that a CPU keeps; how many times the tokens of other batches these may be."""
-
-
-def budget_of(loaded: Loaded) -> int:
-    """The number of tokens of a batch of `score_options` where none is set.
-
-    Those of repeated prompts are kept and do not run, so a CPU can have more of them; a GPU is full already.
-    """
-    budget = scoring.budget_of(loaded)
-    if loaded.device.type != "cpu":
-        return budget
-    a_token = 2 * loaded.spec.layers * loaded.spec.hidden * loaded.dtype.itemsize
-    return max(budget, min(MORE * budget, int(CACHED / a_token)))
+KEPT, MORE = 2e9, 4
+"""Bytes of keys and values up to which a CPU has that many times the tokens in a batch; most do not run."""
 
 
 @torch.inference_mode()
@@ -57,6 +44,9 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
         for ids, target in unique:
             of_prompt[ids[:target]].append(ids[target:])
         known: dict[tuple[Prompt, Prompt], float] = {}
+        if loaded.device.type == "cpu":
+            most = KEPT / (2 * loaded.spec.layers * loaded.spec.hidden * loaded.dtype.itemsize)
+            budget = max(budget, min(MORE * budget, int(most)))
         # The last token of a target does not run, and what others begin with only once.
         total = sum(map(len, of_prompt)) + sum(len(ids) - 1 - target for ids, target in unique)
         with Progress("likelihoods", total, "tokens") as progress:
@@ -74,8 +64,8 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
 
 
 Batch = list[tuple[Prompt, Sequence[Prompt]]]
-PASS, PASS_ON_CPU = 128, 32
-"""Tokens that could run in the time that each pass takes besides its own."""
+PASS = 32
+"""Tokens that a CPU could run in the time that each pass takes besides its own."""
 
 
 def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Batch]:
@@ -117,7 +107,7 @@ def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
     past: Any = None
     above: dict[Prompt, int] = {}
     begin = 0
-    for end in _ends(texts, width, PASS_ON_CPU if device.type == "cpu" else PASS):
+    for end in _ends(texts, width):
         running = [index for index, text in enumerate(texts) if len(text) - 1 > begin]
         own: dict[Prompt, int] = {}
         logits: dict[tuple[int, int], int] = {}
@@ -141,17 +131,14 @@ def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
     return mean
 
 
-def _ends(texts: Sequence[Prompt], width: int, a_pass: int) -> list[int]:
-    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them.
-
-    `a_pass`: the tokens that a pass counts for.
-    """
+def _ends(texts: Sequence[Prompt], width: int) -> list[int]:
+    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them."""
     prompts = {text[:width] for text in texts}
-    return _cheapest(prompts, 0, a_pass) + _cheapest({text[:-1] for text in texts}, width, a_pass)
+    return _cheapest(prompts, 0) + _cheapest({text[:-1] for text in texts}, width)
 
 
-def _cheapest(texts: Collection[Prompt], begin: int, a_pass: int) -> list[int]:
-    """The ends after `begin` for which padded tokens and passes take least, by dynamic programming."""
+def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
+    """The ends after `begin` for which padded tokens and passes (PASS) take least, by dynamic programming."""
     last = max(map(len, texts))
     least: list[tuple[int, list[int]]] = [(0, [])]
     for end in range(begin + 1, last + 1):
@@ -159,7 +146,7 @@ def _cheapest(texts: Collection[Prompt], begin: int, a_pass: int) -> list[int]:
         for start in range(begin, end):
             own = {text[:end] for text in texts if len(text) > start}
             before, ends = least[start - begin]
-            choices.append((before + a_pass + len(own) * (max(map(len, own)) - start), [*ends, end]))
+            choices.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
         least.append(min(choices))
     return least[-1][1]
 

@@ -21,10 +21,7 @@ UNANSWERED = {
 
 
 def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: int = 0) -> Iterator[str]:
-    """The lines about one model and way: rows of TABLE, from rows of ANSWERS.
-
-    `chains`: their number in all, if only some were asked.
-    """
+    """The lines about one model and way: rows of TABLE, from rows of ANSWERS, of some of so many chains."""
     relations = {row["relation"]: row["relation_label"] for row in answers}
     whole = {row["reading"]: row for row in rows if row["subset"] == "all"}
     if "plain" not in whole:
@@ -38,10 +35,8 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: 
         yield f"  latest knowledge: {plain['latest']}"
     if maker:
         yield f"  its maker says: {maker}"
-    some = f" of {chains:,}" if chains > plain["chains"] else ""
-    yield f"  {plain['chains']:,}{some} chains asked, {plain['informative']:,} answered{unanswered(answers)}"
-    if some:
-        yield "  these were drawn: the interval is wider than that of all chains"
+    some = f" of {chains:,}, drawn for a wider interval;" if chains > plain["chains"] else " chains asked,"
+    yield f"  {plain['chains']:,}{some} {plain['informative']:,} answered{unanswered(answers)}"
     if plain["verdict"] != "none":
         yield (
             f"  what it knows of single facts is spread by {counted(round(plain['tau']), 'days')} around the "

@@ -5,7 +5,7 @@ through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and 
 Imports torch.
 """
 
-import time
+import timeit
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,10 +42,9 @@ COMBINED = 8
 """Matrices in float32 that are held at a time while an adapter is combined with others as a full matrix."""
 
 
-RUN, READ = 262_000, 216_000
-"""Tokens that `cutoff` runs for the bundled chains, and those after which it reads the head."""
-BESIDE = 1.3
-"""How much longer it takes than the products of matrices: attention, norms, sums over the vocabulary."""
+RUN, READ, BESIDE = 262_000, 216_000, 1.3
+"""Tokens that `cutoff` runs for the bundled chains, those after which it reads the head, and how much longer
+it takes than the products of matrices."""
 
 
 class Needs(NamedTuple):
@@ -160,11 +159,7 @@ def cutoff_seconds(loaded: Loaded) -> tuple[float, torch.dtype]:
     spec, numbers = loaded.spec, sum(out * into for out, into in _matrices(loaded))
     kind = fast_type(numbers)
     taken, matrix = torch.ones(256, spec.hidden, dtype=kind), torch.ones(spec.inner, spec.hidden, dtype=kind)
-    times = []
-    for _ in range(25):
-        start = time.perf_counter()
-        torch.nn.functional.linear(taken, matrix)
-        times.append(time.perf_counter() - start)
+    times = timeit.repeat(lambda: torch.nn.functional.linear(taken, matrix), number=1, repeat=25)
     products = RUN * numbers + READ * spec.hidden * spec.vocabulary
     return BESIDE * products / (len(taken) * matrix.numel()) * min(times), kind
 

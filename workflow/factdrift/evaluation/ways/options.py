@@ -45,7 +45,7 @@ def likelihoods(session: Session, asked: Sequence[PlannedQuestion], changes: Cha
         scores = score(session.loaded, sentences, changes, owners, session.budget)
         means, exact = scores.logprob, scores.exact.tolist()
     else:
-        means = score_options(session.loaded, sentences, session.options_budget)
+        means = score_options(session.loaded, sentences, session.budget)
     tokens = [len(sentence.ids) - sentence.target for sentence in sentences]
     rows = zip(means.tolist(), tokens, exact, strict=True)
     for index, planned in enumerate(asked):
