@@ -18,6 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.owned import atomic_path, scratch
 from factdrift.core.paths import PRICES
+from factdrift.core.progress import watched
 from factdrift.core.tables import write_parquet
 from factdrift.verdict import agreement
 from factdrift.verdict.agreement import Verdicts
@@ -119,7 +120,7 @@ def judge_file(answers: Path, output: Path | None, judge: ModelJudge | None = No
     if output is not None and output.suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
         raise InputError(f"--output: {output}: name a file that ends with .jsonl or .parquet")
     rows = read(answers)
-    by_rule = [judged(case_of(row)) for row in rows]
+    by_rule = [judged(case_of(row)) for row in watched(rows, f"judging {answers.name}", "rows")]
     judgements = [_with_verdict(row, result) for row, result in zip(rows, by_rule, strict=True)]
     pairs: list[Verdicts] = []
     if judge is not None:

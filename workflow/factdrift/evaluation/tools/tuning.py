@@ -18,6 +18,7 @@ from factdrift.core.commands import runnable
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
+from factdrift.core.progress import Progress
 from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
@@ -221,13 +222,17 @@ def tune(tuning: Tuning, model: Loaded) -> None:
         def trial(values: Mapping[str, Any]) -> Trial:
             made = bench.trial(_hyper(tuning, model, values))
             print(_row(made, shown), flush=True)
+            progress.advance()
             return made
 
         about = f"{len(bench.updates.edits):,} updates of {tuning.dataset}, split train, seed {tuning.seed}"
         print(f"{start.method} on {model.name}, {about}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
-        trials = search(start, tried, model.spec.layers, trial, tuning.layers)
+        # The start's block may be tried beside those of `shares`, and no setting is tried twice.
+        most = len(blocks) + (not tuning.layers) + sum(map(len, tried["factors"].values()))
+        with Progress("settings", most, "settings") as progress:
+            trials = search(start, tried, model.spec.layers, trial, tuning.layers)
         best = max(trials, key=lambda trial: trial.rank)
         print(f"the best:\n{_row(best, shown)}")
         _write(tuning, model.name, best, f"{_MARK} {len(trials)} settings on {about}")
