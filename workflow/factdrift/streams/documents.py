@@ -24,8 +24,11 @@ Claims = Mapping[int, Sequence[Row]]
 """Relation -> the rows of KNOWN of a subject."""
 
 _IS_A = f"{SUBJECT} is {OBJECT}"
-_AN = re.compile(r"[aeio]|u(?!ni|s[aeiu]|rop|k)|h(?:our|onou?r|eir)|[AEFHILMNORSX][A-Z0-9]|[AEIO][a-z]")
-_A = re.compile(r"(?:eu|ewe|on[ec]e?\b|Euro)")
+_AN = re.compile(
+    r"[aio]|e(?!u|we)|u(?!ni|s[aeiu]|rop|k)|h(?:our|onou?r|eir)|[FHLMNRSX](?![AEIOU])[A-Z0-9]|[AEIO]"
+)
+_HEAD = re.compile(r" (?:of|in|with|for|on|at|to|by|bordering) ")
+_PLURAL = re.compile(r"(?!.*\b(?:series|species|corps|headquarters)$).*[^siu]s")
 
 
 class Claim(NamedTuple):
@@ -94,7 +97,7 @@ class Writer(NamedTuple):
             self.grammar.past(self._in_number(text, claim.subject))
             for text in self.templates.get(claim.relation, ())
         ]
-        texts = [text for text in texts if self.grammar.is_past(text)]
+        texts = [text for text in texts if self.grammar.is_past(text) and not text.endswith(f", {OBJECT}")]
         return self._drawn(texts, claim.subject, claim.relation) if texts else None
 
     def _in_number(self, template: str, subject: int) -> str:
@@ -116,8 +119,10 @@ class Writer(NamedTuple):
 
 
 def indefinite(label: str) -> str:
-    """`a human`, `an album`: a class in a sentence."""
-    return f"{'an' if _AN.match(label) and not _A.match(label) else 'a'} {label}"
+    """`a human`, `an album`, `one of the Olympic Games`: a class in a sentence."""
+    if _PLURAL.fullmatch(_HEAD.split(label)[0]):
+        return f"one of the {label}"
+    return f"{'an' if _AN.match(label) and not label.startswith(('Eu', 'one')) else 'a'} {label}"
 
 
 def _listed(names: Sequence[str]) -> str:
