@@ -46,7 +46,8 @@ def test_facts_of_the_past_and_in_quotations(writer: Writer) -> None:
     cited = writer.cited(claim(1, 6, 2), "January 2019")
     assert cited
     assert cited.text == (
-        "According to a profile of January 2019, the leader of the executive of Germany was Angela Merkel."
+        "According to a profile of January 2019, "
+        "the person in charge of the government of Germany was Angela Merkel."
     )
     assert writer.past(claim(1, 99999, 2), "in 2005") is None
 

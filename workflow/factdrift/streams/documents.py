@@ -78,7 +78,7 @@ class Writer(NamedTuple):
         texts = self.templates[relation]
         if several:
             texts = [text for text in texts if text.startswith(SUBJECT)] or texts
-        return self._filled(self._in_number(self._drawn(texts, subject, relation), subject), claims)
+        return self._filled(self._in_number(self._drawn(texts, claims[0])[0], subject), claims)
 
     def past(self, claim: Claim, when: str) -> Sentence | None:
         """`The capital of Germany was Bonn from 1949 to 1990.`; None if the past of no template is known."""
@@ -93,19 +93,21 @@ class Writer(NamedTuple):
         return self._filled(dated(template, f"According to a profile of {month}, "), [claim])
 
     def _past_template(self, claim: Claim) -> str | None:
-        texts = [
-            self.grammar.past(self._in_number(text, claim.subject))
-            for text in self.templates.get(claim.relation, ())
-        ]
-        texts = [text for text in texts if self.grammar.is_past(text) and not text.endswith(f", {OBJECT}")]
-        return self._drawn(texts, claim.subject, claim.relation) if texts else None
+        """The wording of the present where its past is known, else the next wording."""
+        for text in self._drawn(self.templates.get(claim.relation, ()), claim):
+            past = self.grammar.past(self._in_number(text, claim.subject))
+            if self.grammar.is_past(past) and not past.endswith(f", {OBJECT}"):
+                return past
+        return None
 
     def _in_number(self, template: str, subject: int) -> str:
         return self.grammar.plural(template) if self.names[subject].usage.plural else template
 
-    def _drawn(self, texts: Sequence[str], subject: int, relation: int) -> str:
-        chance = int(row_id(str(self.seed), entity_id(subject), property_id(relation)), 16)
-        return texts[chance % len(texts)]
+    def _drawn(self, texts: Sequence[str], claim: Claim) -> Sequence[str]:
+        """Wordings, from the drawn wording on."""
+        chance = int(row_id(str(self.seed), entity_id(claim.subject), property_id(claim.relation)), 16)
+        start = chance % max(len(texts), 1)
+        return [*texts[start:], *texts[:start]]
 
     def _filled(self, template: str, claims: Sequence[Claim], blank: str = "", end: str = "") -> Sentence:
         name = self.names[claims[0].subject]
