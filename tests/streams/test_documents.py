@@ -9,7 +9,7 @@ from factdrift.streams.documents import Claim, Writer, indefinite, years
 from factdrift.streams.subjects import Name
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import read_names
-from factdrift.words.template_table import read_templates
+from factdrift.words.templates import read_templates
 
 LABELS = {1: "Germany", 2: "Angela Merkel", 3: "Netherlands", 4: "Utah Jazz", 5: "Fulham F.C.", 6: "album"}
 
