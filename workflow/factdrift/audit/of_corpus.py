@@ -10,7 +10,7 @@ from factdrift.core.columns import Row
 
 
 def check_document(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    """The findings of each kind about a document, of the facts whose dump is one of the two."""
+    """The findings about a document: of the facts whose dump is of the two, and of its sentences."""
     faults, unread = [], 0
     for fact in row["facts"]:
         side = _side(row, fact, dumps)
@@ -39,7 +39,7 @@ def _side(row: Row, fact: Row, dumps: Dumps) -> str | None:
 
 
 def _not_stated(fact: Row, side: str, dumps: Dumps) -> str:
-    """Why the dump does not say that a fact held on its days; empty if it may have."""
+    """Why the dump does not say that a fact was true on its days; empty if it may have been."""
     line = dumps.side(side).get(fact["subject"])
     claims = [
         claim
