@@ -173,3 +173,23 @@ def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(
         said[model] = capsys.readouterr().out.replace(model, "it")
     assert said["adapter"] == said["whole"] != said["tiny"]
     assert re.search("loglik, (new|old)( related)?, hop [0-3]", said["tiny"])
+
+
+def test_questions_of_ones_own(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fact = '"subject": "Peru", "prompt": "The head of Peru is", "new_object": "Ann"'
+    Path("mine.jsonl").write_text(
+        f'{{{fact}, "accepted": "Ann", "stale": "Bob", "kind": "told"}}\n'
+        '{"question": "Whom does Peru obey?", "accepted": ["Ann"], "kind": "stays"}\n'
+    )
+    assert ask("--questions", "mine.jsonl", "--state", "ft", "--way", "loglik") == 0
+    shown = capsys.readouterr().out
+    assert "tiny, mine: 2 questions, FT" in shown
+    assert re.search(r"^ +loglik, stays +loglik, told$", shown, re.MULTILINE)
+    assert re.search(r"^FT +[01]\.000 \(\d/1\) +1\.000 \(1/1\)$", shown, re.MULTILINE)
+    assert re.search(r"^  no edit: Ann \d+\.\d\d%, Bob \d+\.\d\d%$", shown, re.MULTILINE)
+    assert "mine.jsonl, line 2: without subject, prompt and new_object" in shown
+    assert ask("--questions", "mine.jsonl", "--way", "letter") == 1
+    assert "line 1, line 2: not asked with --way letter" in capsys.readouterr().err
+    Path("mine.jsonl").write_text('{"prompt": "The head of Peru is", "accepted": ["Ann"]}\n')
+    assert ask("--questions", "mine.jsonl", "--state", "ft") == 1
+    assert "no line of mine.jsonl says what the model is given" in capsys.readouterr().err

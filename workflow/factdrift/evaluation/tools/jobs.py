@@ -18,7 +18,7 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
-from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
+from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
 from factdrift.models.names import folder_of
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
 DATASET = Path("results/wfd_repl.parquet")
+LIMIT = 20
+"""Questions of a benchmark that `ask` draws if no other number is given."""
 BUILT_EDITS = "results/{pair}/edit/edits.parquet"
 """Questions that are also made of a dataset, if no edits have been made of any."""
 
@@ -131,18 +133,21 @@ class Try(TriesMethod, command="edit try"):
 
 
 class Ask(TriesMethod, command="ask"):
-    """Ask a model some questions of a benchmark, before and after it is told something, and show the answers.
+    """Ask a model questions of a benchmark or of your own, before and after it is told something.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
-    factdrift ask Qwen/Qwen3-4B --benchmark updates --state context --way written
+    factdrift ask Qwen/Qwen3-4B --questions mine.jsonl --state context --way written
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     method: Annotated[str, Flag(by_hand=True)] = "none"
-    benchmark: Annotated[str, "a name (config/benchmarks)"] = "updates"
+    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob or cutoff"] = "updates"
+    questions: Annotated[Path | None, "of your own, instead: JSON Lines or CSV", Flag("FILE")] = None
     state: Annotated[str, "none, context, or an editing method"] = "none"
     way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
-    limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
+    limit: Annotated[
+        int | None, "questions, drawn with the seed; 0 for all (default: 20, of your own all)"
+    ] = None
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
 
@@ -159,13 +164,14 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.core.owned import scratch
 
         with scratch() as folder:
-            questions = self.questions(folder)  # before the model, which may be large
+            questions, notes = self.asked(folder)  # before the model, which may be large
             with self.loaded() as model:
                 from factdrift.evaluation.tools.cell import Asking, cell
 
                 conditions = [self.condition(model, name) for name in dict.fromkeys(("none", self.state))]
-                asking = Asking(self.way, self.limit, self.seed, self.settings)
-                return "\n".join(cell(model, questions, conditions, asking, folder))
+                limit = self.limit if self.limit is not None else LIMIT * (self.questions is None)
+                asking = Asking(self.way, limit, self.seed, self.settings)
+                return "\n".join((*cell(model, questions, conditions, asking, folder), *notes))
 
     def condition(self, model: Loaded, state: str) -> Condition:
         """The condition in which questions are asked in a state."""
@@ -176,7 +182,24 @@ class Ask(TriesMethod, command="ask"):
             return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
         return Condition(self.prepared(model, state), self.settings.regime)
 
-    def questions(self, folder: Path) -> Benchmark:
+    def asked(self, folder: Path) -> tuple[Benchmark, list[str]]:
+        """The questions, and what lines of the user's own lack. Raises InputError if none can be asked."""
+        if self.questions is None:
+            return self.built(folder), []
+        from factdrift.evaluation.questions.own import lacking
+
+        questions = read(MINE, Tables([self.questions]))
+        if self.state != "none" and not questions.edits:
+            raise InputError(
+                f"--state: {self.state}: no line of {self.questions} says what the model is "
+                "given, by subject, prompt and new_object"
+            )
+        notes = lacking(questions, self.questions, self.way, self.state != "none")
+        if not any(self.way in question.ways for question in questions.questions):
+            raise InputError(notes[0])
+        return questions, notes
+
+    def built(self, folder: Path) -> Benchmark:
         """All questions of the benchmark, from the newest build; edits that none has are written to a folder.
 
         Raises InputError if they have not been built.
