@@ -13,14 +13,12 @@ rule stream_chains:
     input:
         updates=of_intervals("updates/{bucket}.parquet"),
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
-        statements=[
-            *of_intervals("filtered/old/{bucket}.parquet")[:1],
-            *of_intervals("filtered/new/{bucket}.parquet"),
-        ],
+        statements=of_dumps("filtered", "{bucket}.parquet"),
         filters=resource("filters.tsv"),
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
+        known=f"{STREAM}/known/{{bucket}}.parquet",
     params:
         dates=STREAM_DATES,
     shell:
@@ -68,3 +66,88 @@ rule stream_figure:
         dates=STREAM_DATES,
     shell:
         job("streams figure")
+
+
+rule known:
+    """The timelines of all buckets with labels, and how late the dumps were."""
+    input:
+        known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        properties=f"{LAST}/properties.parquet",
+    output:
+        output=f"{STREAM}/known.parquet",
+        report=f"{STREAM}/known.txt",
+    shell:
+        job("streams known")
+
+
+rule half_life:
+    """How long a value holds, by relation, with the figure."""
+    input:
+        known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
+        properties=f"{LAST}/properties.parquet",
+    output:
+        output=f"{STREAM}/half_life.parquet",
+        figure=f"{STREAM}/half_life.svg",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams half-lives")
+
+
+rule corpus_subjects:
+    """The subjects of the corpus: updated ones, their objects, entities near them, namesakes."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+        entities=buckets(f"{LAST}/entities/{{bucket}}.parquet"),
+    output:
+        f"{STREAM}/corpus/subjects.parquet",
+    shell:
+        job("streams subjects")
+
+
+rule corpus_facts:
+    """What the dumps up to each date prove of the corpus's subjects in a bucket."""
+    input:
+        known=f"{STREAM}/known/{{bucket}}.parquet",
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        statements=of_dumps("filtered", "{bucket}.parquet"),
+        relations=of_intervals("context/new/relations.parquet")[-1],
+        filters=resource("filters.tsv"),
+    output:
+        f"{STREAM}/corpus/facts/{{bucket}}.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams facts")
+
+
+rule corpus:
+    """Dated documents, a version of each for every dump at which its text changed."""
+    input:
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        words=resources("words", "templates"),
+    output:
+        f"{STREAM}/corpus.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams corpus")
+
+
+rule corpus_questions:
+    """Questions about the corpus, with what is right and what is stale by the dumps up to each date."""
+    input:
+        corpus=f"{STREAM}/corpus.parquet",
+        subjects=f"{STREAM}/corpus/subjects.parquet",
+        facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
+        entities=stream_entities(),
+        words=resources("words", "tempripple"),
+    output:
+        f"{STREAM}/corpus_questions.parquet",
+    params:
+        dates=STREAM_DATES,
+    shell:
+        job("streams corpus-questions")

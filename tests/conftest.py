@@ -13,7 +13,7 @@ from support.digests import Check, check
 from support.examples import examples
 from support.workflow import TERMINAL, Once, copied, snakemake
 
-from factdrift.core import commands
+from factdrift.core import commands, paths
 from factdrift.core.owned import file_lock
 
 # Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
@@ -51,9 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def without_folders() -> Iterator[None]:
-    """Messages name programs without their folder, wherever the environment of the tests is."""
+def without_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Messages name programs without their folder, and what commands keep is not that of the user."""
+    cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "cache_folder", lambda: cache)
         patch.setattr(commands, "program", lambda name: name)
         yield
 

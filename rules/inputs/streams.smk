@@ -20,3 +20,8 @@ def stream_entities():
 def of_intervals(path):
     """A file of each pair of consecutive dates, in their order."""
     return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]
+
+
+def of_dumps(folder, file):
+    """A file of each date, in their order, in a folder that has the sides of each pair."""
+    return [*of_intervals(f"{folder}/old/{file}")[:1], *of_intervals(f"{folder}/new/{file}")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -90,19 +91,23 @@ def test_a_missing_input_is_reported(
     assert "Traceback" not in said
 
 
-def test_the_command_that_makes_what_is_missing_has_the_users_values(
+def test_moments_are_made_and_kept_and_the_command_for_an_editor_has_the_users_values(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
     rome = ("--results", str(tmp_path), "--method", "rome", "--set", values)
-    assert tried(model, *rome) == 1
-    said = capsys.readouterr().err
-    assert "needs moments/1.safetensors, which is not under" in said
-    # What needs the model alone is made by one command, and prefixes are drawn on the way.
-    command = shlex.split(said.split("`")[1])
-    assert main([*command[1:-1], str(tmp_path / "moments"), "--tokens", "200"]) == 0
-    assert tried(model, *rome, "--moments", str(tmp_path / "moments")) == 0
-    assert "ROME on " in capsys.readouterr().out
+    # What needs the model alone is made on the way.
+    assert tried(model, *rome) == 0
+    said = capsys.readouterr()
+    assert re.search(r"moments of block 1 of .*over 20,000 tokens that the model writes: made once", said.err)
+    assert tried(model, *rome) == 0
+    again = capsys.readouterr()
+    assert again.out == said.out
+    (folder,) = re.findall(r"tokens that the model writes: as kept in (.+)", again.err)
+    assert tried(model, *rome, "--moments", folder) == 0
+    last = capsys.readouterr()
+    assert last.out == said.out
+    assert "second moments" not in last.err
     (model / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
     mend = ("--results", str(tmp_path), "--method", "mend", "--set", '{"blocks": 2}', "--template", "chat")
     assert tried(model, *mend) == 1

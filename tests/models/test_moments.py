@@ -14,12 +14,16 @@ from support.asking import saved
 from support.tiny_models import TEXT, tiny_model
 
 from factdrift.cli import parser
+from factdrift.core import paths, progress
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import record
+from factdrift.core.progress import read_line
+from factdrift.models import sampled as kept
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
 from factdrift.models.moments import count_moments, read_file, read_layers, read_tensors, write_tensors
-from factdrift.models.texts import read_texts, sampled
+from factdrift.models.sampled import sampled_moments
+from factdrift.models.texts import read_texts, sampled, written
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -147,6 +151,94 @@ def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys
     files = [tmp_path / name / "1.safetensors" for name in ("facts", "other")]
     command("moments", "--add", *files, "-o", tmp_path / "sum.safetensors")
     assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """The seeds of the texts that a model writes meanwhile, with an empty cache folder."""
+    seeds = []
+
+    def draw(loaded, start, tokens, number, seed, **options):
+        if tokens == 16:  # no trial
+            seeds.append(seed)
+        return sampled(loaded, start, tokens, number, seed, **options)
+
+    monkeypatch.setattr(kept, "sampled", draw)
+    monkeypatch.setattr(kept, "LENGTH", 16)
+    monkeypatch.setattr(kept, "NUMBER", 8)
+    monkeypatch.setattr(paths, "cache_folder", lambda: tmp_path / "cache")
+    return seeds
+
+
+def test_moments_of_sampled_text_are_those_of_the_texts_and_made_once(drawn, capsys):
+    loaded = tiny_model("llama")
+    folder = sampled_moments(loaded, [0, 2], seed=3, tokens=500)
+    again = read_layers({layer: folder / f"{layer}.safetensors" for layer in (0, 2)}, loaded)
+    for layer, moments in count_moments(loaded, [0, 2], written(loaded, 3, 16, 8), 500).items():
+        assert torch.equal(again[layer].total, moments.total)
+        assert (again[layer].tokens, again[layer].corpus) == (500, moments.corpus)
+        assert again[layer].texts == "text that the model wrote"
+    seeds = drawn.copy()
+    assert seeds == list(range(3, 3 + len(seeds)))
+    said = capsys.readouterr().err
+    assert re.search(
+        r"of blocks 0, 2 of tiny-llama, over 500 tokens .*once, and kept in .*\n.*about \d+ s", said
+    )
+    files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert sampled_moments(loaded, [2], seed=3, tokens=500) == folder
+    assert f"block 2 of tiny-llama, over 500 tokens that the model writes: as kept in {folder}\n" in (
+        capsys.readouterr().err
+    )
+    # Another block takes the same texts, more tokens further ones; another seed, type or model has its own.
+    sampled_moments(loaded, [1], seed=3, tokens=500)
+    assert drawn == seeds
+    assert all(path.stat().st_mtime_ns == changed for path, changed in files.items())
+    more = sampled_moments(loaded, [2], seed=3, tokens=1200)
+    assert drawn == list(range(3, 3 + len(drawn))) != seeds
+    assert read_file(more / "2.safetensors").tokens == 1200
+    others = (replace(loaded, digest="0" * 64), tiny_model("llama", dtype=torch.float32))
+    folders = {sampled_moments(other, [2], seed=3, tokens=500).parent for other in (loaded, *others)}
+    assert len(folders) == 3
+    assert sampled_moments(loaded, [2], seed=4, tokens=500) not in (folder, more)
+    for layer, message in ((3, "has no block 3"), (-1, "has no block -1")):
+        with pytest.raises(InputError, match=message):
+            sampled_moments(loaded, [layer], seed=9)
+    assert 9 not in drawn
+
+
+def test_a_killed_call_goes_on_after_its_last_texts(drawn, monkeypatch):
+    loaded, plain = tiny_model("llama"), kept.sampled
+
+    def dying(*arguments, **options):
+        if len(drawn) == 2:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "sampled", dying)
+        with pytest.raises(KeyboardInterrupt):
+            sampled_moments(loaded, [0], tokens=1200)
+    assert drawn == [0, 1]
+    folder = sampled_moments(loaded, [0], tokens=1200)
+    assert drawn == list(range(len(drawn)))
+    assert torch.equal(
+        read_file(folder / "0.safetensors").total,
+        count_moments(loaded, [0], written(loaded, 0, 16, 8), 1200)[0].total,
+    )
+
+
+@pytest.mark.usefixtures("drawn")
+def test_texts_and_moments_print_progress_with_the_time_left(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0)
+    given = ["moments", "--model", folder, "--layers", 1, "--tokens", 2500, "--sampled"]
+    command(*given, "-o", tmp_path / "sampled")
+    lines = [line for line in capsys.readouterr().err.splitlines() if read_line(line)]
+    for what in (f"text of {folder}", f"second moments of {folder}"):
+        own = [line for line in lines if read_line(line).what == what]
+        assert len(own) > 1
+        assert all(line.endswith(" s left") and " of 2,500 tokens (" in line for line in own)
+        shares = [read_line(line).share for line in own]
+        assert shares == sorted(shares)
 
 
 def test_texts_are_of_three_kinds_and_faults_name_file_and_line(tmp_path):

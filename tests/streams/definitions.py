@@ -196,15 +196,19 @@ class Timelines:
                     "dated": dated,
                 }
 
-    def stated(self, group: Group, number: int) -> list[Row]:
-        """The statements of a dump that name an item, or nobody, in their order."""
-        rows = []
-        functional = any(
+    def functional(self, group: Group) -> bool:
+        """Whether an update says that there is a single value at a time."""
+        return any(
             row["relation_is_temp_func"]
             for triples in self.drawn.triples
             for row in triples
             if (row["subject"], row["property"]) == group and row["dropped_by"] is None
         )
+
+    def stated(self, group: Group, number: int) -> list[Row]:
+        """The statements of a dump that name an item, or nobody, in their order."""
+        rows = []
+        functional = self.functional(group)
         for row in self.drawn.dumps[number]:
             if (row["subject"], row["property"]) != group or row["datatype"] != "wikibase-item":
                 continue
@@ -228,7 +232,7 @@ class Timelines:
         """The rows of each statement over the dumps that have it, one after the other."""
         going: list[list[Row]] = []
         done: list[list[Row]] = []
-        for number in range(len(DAYS)):
+        for number in range(len(self.drawn.dumps)):
             present = self.stated(group, number)
             next_: list[list[Row] | None] = [None] * len(present)
             for position, row in enumerate(present):

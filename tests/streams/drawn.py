@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 from pathlib import Path
 from random import Random
@@ -164,6 +165,12 @@ class Drawn:
                 row |= more
         return triples
 
+    def before(self, dumps: int) -> Drawn:
+        """The same without the dumps after the first ones."""
+        early = copy.copy(self)
+        early.dumps, early.triples = self.dumps[:dumps], self.triples[: dumps - 1]
+        return early
+
     def chains(self, folder: Path) -> tuple[list[Row], list[Row]]:
         """The links and the timelines that the stage makes."""
         born = pa.schema([("id", pa.int32()), ("property", pa.int32()), ("created", pa.int64())])
@@ -182,8 +189,9 @@ class Drawn:
             updates=tuple(updates),
             new_entities=tuple(entities),
             statements=tuple(statements),
-            dates=tuple(DATES),
+            dates=tuple(DATES[: len(self.dumps)]),
             timelines=folder / "timelines.parquet",
+            known=folder / "known.parquet",
             output=folder / "chains.parquet",
         ).run()
         return [pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("chains", "timelines")]

@@ -48,6 +48,7 @@ def chains(pairs: Sequence[Path], output: Path) -> list[Row]:
         statements=statements,
         dates=[date.fromisoformat(day) for day in DATES[: len(pairs) + 1]],
         timelines=output.with_name("timelines.parquet"),
+        known=output.with_name("known.parquet"),
         output=output,
     ).run()
     rows: list[Row] = pq.read_table(output).to_pylist()

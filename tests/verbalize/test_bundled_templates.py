@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.tables import rows_of
-from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.ids import property_number
+from factdrift.words.template_table import read_templates
 
 RESOURCES = Path(__file__).parents[2] / "resources"
 

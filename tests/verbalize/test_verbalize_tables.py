@@ -16,8 +16,9 @@ from factdrift.updates.classify import UPDATES
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS
-from factdrift.verbalize.templates import TEMPLATES, read_templates
+from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
+from factdrift.words.template_table import read_templates
 
 Table = Callable[..., Path]
 HEADER = "property\tlabel\ttemplate"

@@ -15,12 +15,12 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import KLOB_TEMPLATES, TEMPLATES
 from factdrift.core.tables import rows_of
 from factdrift.klob.templates import OWN_COLUMNS
-from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.assemble import create_wording
 from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, dated, prompts_like, read_grammar
 from factdrift.words.names import PLAIN, Usage
+from factdrift.words.template_table import read_templates
 from factdrift.words.templates import BLANK
 
 THE, LAKERS = Usage("the"), Usage("the", plural=True)

@@ -37,6 +37,7 @@ COMMANDS = {
     "show": ("wikifactdiff.jobs", ""),
     "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
+    "half-life": ("streams.jobs", ""),
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
@@ -78,7 +79,7 @@ COMMANDS = {
 """Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
-    "Look at a build": ("show", "why", "browse", "audit", "diff-builds"),
+    "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",

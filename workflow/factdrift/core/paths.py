@@ -4,9 +4,16 @@ A checkout holds both folders at its top, a wheel inside the package. Nothing el
 data file of its own, so that no command depends on the working directory.
 """
 
+import os
 import sys
 from importlib.resources import files
 from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """The user's folder for what commands keep because it takes long to make again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factdrift"
+
 
 PACKAGE = Path(str(files("factdrift")))
 """The folder of the package's modules."""

@@ -96,7 +96,9 @@ class RunsMethod(RunsModel, OfMethodValues):
 
     method: Annotated[str, "a name (config/methods), PATH.py:FUNCTION or an entry point"]
     prefixes: Annotated[Path | None, "what `edit prefixes` wrote", Flag("JSON")] = None
-    moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
+    moments: Annotated[
+        Path | None, "what `models moments` wrote; none: of text that the model writes", Flag("FOLDER")
+    ] = None
     editor: Annotated[Path | None, "what `edit train-editor` wrote", Flag("SAFETENSORS")] = None
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
@@ -127,12 +129,18 @@ class RunsMethod(RunsModel, OfMethodValues):
         )
 
     def _files(self, option: str, hyper: Hyper, model: Loaded) -> list[Path]:
-        """What the method needs of an option: second moments of each block. Raises as `artefacts`."""
+        """What the method needs of an option: second moments of each block. Raises as `artefacts`.
+
+        Without a folder of moments they are those over text that the model writes.
+        """
         from factdrift.models.moments import check_counted
+        from factdrift.models.sampled import sampled_moments
 
         if option not in needs(hyper):
             return []
         path: Path | None = getattr(self, option)
+        if path is None and option == "moments":
+            path = sampled_moments(model, hyper.layers)
         if path is None:
             raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
         if option != "moments":

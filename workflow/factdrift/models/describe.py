@@ -5,7 +5,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.files import read_struct
+from factdrift.core.paths import REAL_MODEL
+from factdrift.models.bundled.real import ORIGIN, Origin
 from factdrift.models.families import POSITIONS, ModelSpec, read_families, shape_of, transposed
+from factdrift.models.gguf import is_gguf, read_header
 from factdrift.models.loading import FOLDER, read_config, within, without_weights
 from factdrift.models.quantized import described, is_quantized
 
@@ -33,6 +37,7 @@ def describe(
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
         ("family", f"{title} ({spec.family}), {type(model).__name__}"),
+        *_origin(source),
         *_sizes(model, spec),
         *_block(model, spec, role),
         *_tokenizer(tokenizer, spec, name),
@@ -49,6 +54,19 @@ def ranges(layers: list[int]) -> str:
     pairs = zip(starts, ends, strict=True)
     parts = ", ".join(f"{start} to {end}" if end > start else f"{start}" for start, end in pairs)
     return f"block{'s' if len(layers) > 1 else ''} {parts}"
+
+
+def _origin(source: str) -> Iterator[tuple[str, str]]:
+    """Where weights are from that were quantized in a GGUF file."""
+    if is_gguf(source):
+        yield (
+            "weights",
+            f"computed from those of a GGUF file ({read_header(source).types or 'not quantized'})",
+        )
+    elif Path(source) == REAL_MODEL:
+        origin = read_struct(REAL_MODEL / ORIGIN, Origin)
+        yield "origin", f"{origin.model}; {origin.license}"
+        yield "weights", f"computed from {Path(origin.file).name} in {origin.package} {origin.version}"
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:

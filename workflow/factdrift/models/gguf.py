@@ -26,8 +26,9 @@ FREQUENCIES = "rope_freqs.weight"
 """The tensor with the divisors of rotary frequencies of Llama 3.1 and later."""
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 """What all models with these divisors have; their factor is the largest divisor."""
-NAMED = 3
-"""Tensors that a message names."""
+LARGE = {"gemma2": 46, "gemma3": 62}
+"""Number of blocks of the models, both of 27 B parameters, whose attention is scaled by all heads' width."""
+SOFTCAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 
 
 class Header(NamedTuple):
@@ -130,9 +131,19 @@ def complete(config: Any, source: str) -> Any:
     Raises Unsupported if divisors of rotary frequencies are none of Llama 3's.
     """
     header = read_header(source)
-    window = header.values.get("attention.sliding_window")
+    values, width = header.values, header.values.get("attention.key_length")
+    window = values.get("attention.sliding_window")
     if window and getattr(config, "sliding_window", window) is None:
         config.sliding_window = window
+    if width and hasattr(config, "head_dim"):
+        config.head_dim = width
+    if hasattr(config, "query_pre_attn_scalar"):
+        large = values["block_count"] == LARGE[header.architecture]
+        heads = values["attention.head_count"]
+        config.query_pre_attn_scalar = values["embedding_length"] // heads if large else config.head_dim
+    for key in SOFTCAPS:
+        if key in values:
+            setattr(config, key, values[key])
     if header.divisors:
         from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 

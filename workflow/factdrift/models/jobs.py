@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -113,25 +113,27 @@ class Moments(RunsModel, command="models moments"):
         from factdrift.core.owned import claim
 
         with self.loaded() as model:
-            from factdrift.models.moments import count_moments, default_tokens
-            from factdrift.models.texts import read_texts, written
+            from factdrift.models.moments import count_moments, default_tokens, read_layers
+            from factdrift.models.sampled import sampled_moments
+            from factdrift.models.texts import read_texts
 
-            texts: Iterable[str]
-            if self.sampled:
-                texts, name = written(model, self.seed), "text that the model wrote"
-            elif self.facts:
-                texts, name = read_texts([self.facts]), "the benchmark's facts"
-                if model.name not in BUNDLED:
-                    print(FLATTERED.format(model=model.name), file=sys.stderr)
-            else:
-                texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
             layers = self.layers or range(model.spec.layers)
             claim(self.output, (f"{layer}.safetensors" for layer in layers))
-            wanted = self.tokens or default_tokens(model)
-            found = count_moments(model, layers, texts, wanted, self.ridge, name=name)
-            for layer, moments in found.items():
+            wanted = 0
+            if self.sampled:
+                folder = sampled_moments(model, layers, self.seed, self.tokens)
+                counted = read_layers({layer: folder / f"{layer}.safetensors" for layer in layers}, model)
+            else:
+                texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
+                if self.facts:
+                    texts, name = read_texts([self.facts]), "the benchmark's facts"
+                    if model.name not in BUNDLED:
+                        print(FLATTERED.format(model=model.name), file=sys.stderr)
+                wanted = self.tokens or default_tokens(model)
+                counted = count_moments(model, layers, texts, wanted, name=name)
+            for layer, moments in counted.items():
                 path = self.output / f"{layer}.safetensors"
-                moments.write(path)
+                replace(moments, ridge=self.ridge).write(path)
                 print(f"{path}: {moments.tokens:,} tokens")
             if moments.tokens < wanted:
                 print(

@@ -198,10 +198,10 @@ def read_config(
     elif not Path(source).is_dir():
         from_hub(source, revision)
     whole, file = located(source)
-    options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code, **file}
+    options: dict[str, Any] = {"revision": revision, **file}
     with reading(name, revision):
-        config = AutoConfig.from_pretrained(whole, **options)
-        tokenizer = AutoTokenizer.from_pretrained(whole, **options)
+        config = AutoConfig.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
+        tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
     if file:
         config, tokenizer = complete(config, source), split_digits(tokenizer, source)
     own = trust_remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})

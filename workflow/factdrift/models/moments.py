@@ -24,6 +24,7 @@ from torch import Tensor
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
 from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches, padded
@@ -154,10 +155,21 @@ def check_counted(folder: Path, layers: Iterable[int]) -> None:
         raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])
 
 
-def default_tokens(loaded: Loaded) -> int:
+def default_tokens(loaded: Loaded, fewest: int = FEWEST_TOKENS) -> int:
     """The number of tokens over which moments are counted if nothing else is asked for."""
     widest = max(map(loaded.spec.inner_at, range(loaded.spec.layers)))
-    return max(TOKENS_PER_INPUT * widest, FEWEST_TOKENS)
+    return max(TOKENS_PER_INPUT * widest, fewest)
+
+
+def check_blocks(loaded: Loaded, layers: Sequence[int]) -> None:
+    """Raises InputError if the model lacks a block, and CannotEdit if a block has no down projection."""
+    spec = loaded.spec
+    for layer in layers:
+        if not 0 <= layer < spec.layers:
+            raise InputError(
+                f"moments: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
+            )
+        spec.module(layer, spec.down)
 
 
 def count_moments(
@@ -166,7 +178,7 @@ def count_moments(
     texts: Iterable[str],
     tokens: int | None = None,
     ridge: float = RIDGE,
-    batch_tokens: int = 8192,
+    batch_tokens: int = 1024,
     name: str = "",
 ) -> dict[int, Moments]:
     """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`) of the texts `name`.
@@ -175,12 +187,8 @@ def count_moments(
     than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
     text, or the model lacks a layer or a down projection in it.
     """
+    check_blocks(loaded, layers)
     spec = loaded.spec
-    for layer in layers:
-        if not 0 <= layer < spec.layers:
-            raise InputError(
-                f"moments: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
-            )
     totals = {}
     for layer in layers:
         width = spec.inner_at(layer)
@@ -198,6 +206,7 @@ def count_moments(
 
     functions = {spec.module(layer, spec.down): adding(layer) for layer in totals}
     wanted = tokens or default_tokens(loaded)
+    progress = Progress(f"second moments of {loaded.name}", wanted, "tokens")
     with torch.inference_mode():
         for rows in _portions(loaded, texts, wanted, PORTION * batch_tokens):
             counted += sum(map(len, rows))
@@ -212,6 +221,7 @@ def count_moments(
                 # Hooks only here, because the model may generate the texts in between.
                 with hooked(loaded.model, functions), stopping(loaded.model, last):
                     loaded.model(ids, use_cache=False)
+                progress.advance(int(lengths.sum()))
     if not counted:
         raise InputError("moments.corpus: there is no text in it; name files with texts, one a line")
     widest = max(map(len, totals.values()))

@@ -2,13 +2,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import torch
+from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
@@ -17,6 +18,8 @@ from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, score
 
+LENGTH = NUMBER = 64
+"""Tokens of a text that a model writes from an empty start, and texts at a time."""
 VALUES = 2**28
 """Logits at a time, 1 GB in float32: of such a text all are needed, of a probe only those of its target."""
 
@@ -64,12 +67,19 @@ def _of_json(line: str, path: Path, number: int) -> str | None:
 
 
 def sampled(
-    loaded: Loaded, start: str, tokens: int, number: int, seed: int, top_k: int | None = None
+    loaded: Loaded,
+    start: str,
+    tokens: int,
+    number: int,
+    seed: int,
+    top_k: int | None = None,
+    after: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """Samples `number` texts that continue `start`, with random seed `seed`.
 
     `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
-    each token is drawn from this number of likeliest tokens; from all if None.
+    each token is drawn from this number of likeliest tokens; from all if None. `after`: called after every
+    token.
     """
     tokenizer, model = loaded.tokenizer, loaded.model
     if start:
@@ -80,6 +90,11 @@ def sampled(
             raise InputError(f"models: {loaded.name} has no token that begins a text; give a start")
         ids = [begin]
     length = max(tokens, len(ids) + 1)
+
+    def going_on(rows: Tensor, scores: Any, **others: Any) -> Tensor:
+        after()
+        return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
+
     cuda = [loaded.device] if loaded.device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda), torch.inference_mode():
         torch.manual_seed(seed)
@@ -92,13 +107,14 @@ def sampled(
             temperature=1.0,
             min_length=length,
             max_length=length,
+            stopping_criteria=[going_on],
             pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else ids[0],
         )
     texts: list[str] = tokenizer.batch_decode(rows, skip_special_tokens=True)
     return texts
 
 
-def written(loaded: Loaded, seed: int, length: int = 64, number: int = 64) -> Iterator[str]:
+def written(loaded: Loaded, seed: int, length: int = LENGTH, number: int = NUMBER) -> Iterator[str]:
     """An endless stream of texts that the model writes from an empty start.
 
     They have `length` tokens each, and are sampled `number` at a time, with random seeds from `seed` on.

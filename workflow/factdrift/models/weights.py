@@ -20,7 +20,7 @@ from transformers.utils.hub import cached_file
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
 from factdrift.models.families import spec_of
-from factdrift.models.gguf import is_gguf, located, unread
+from factdrift.models.gguf import ENDING, is_gguf, located, unread
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import ADAPTER, WEIGHTS, weight_files
 from factdrift.models.precise import merging
@@ -124,7 +124,8 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
     whole = hashlib.sha256()
     for path in paths:
         if path.is_file():
-            whole.update(f"{path.name} {sha256(path)}\n".encode())
+            name = ENDING if is_gguf(path.name) else path.name
+            whole.update(f"{name} {sha256(path)}\n".encode())
     return whole.hexdigest()
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
-from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number, write_timelines
+from factdrift.streams.known import Ended, write_known
+from factdrift.streams.timelines import ITEM, Span, create_stated, day_number
 from factdrift.wikidata.time import YEAR, pack_date
 
 _CHANGE = schema_of(
@@ -203,11 +204,12 @@ def write_chains(
     days: Sequence[int],
     output: Path,
     out_timelines: Path,
+    out_known: Path,
 ) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
     `updates` and `new_entities` have a table for each interval, `statements` one for each dump, in the order
-    of `days`. `out_timelines` becomes TIMELINES of these subjects and relations.
+    of `days`. `out_timelines` and `out_known` become TIMELINES and KNOWN of these subjects and relations.
     """
     with database(memory_mb=1000) as db:
         create_stated(db, updates, statements)
@@ -228,7 +230,7 @@ def write_chains(
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         ended: Ended = {}
         linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
-        write_timelines(db, days, ended, out_timelines)
+        write_known(db, days, ended, out_known, out_timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
     return write_parquet(linked.sort_by(order), output)
 

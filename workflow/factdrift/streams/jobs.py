@@ -2,7 +2,7 @@
 
 import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
@@ -42,6 +42,7 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
     new_entities: Annotated[Paths, "a table per interval"]
     statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
     timelines: Annotated[Output, "when their values held"]
+    known: Annotated[Output, "the same by the dumps up to any date"]
 
     def run(self) -> str:
         from factdrift.streams.chains import write_chains
@@ -52,7 +53,8 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
         if len(self.statements) != len(dates):
             raise InputError(f"--statements: give one table for each of the {len(dates)} dates")
         inputs = self.updates, self.new_entities, self.statements
-        return f"{write_chains(*inputs, self.packed_days(), self.output, self.timelines):,} updates linked"
+        outputs = self.output, self.timelines, self.known
+        return f"{write_chains(*inputs, self.packed_days(), *outputs):,} updates linked"
 
 
 class Assemble(OfDates, command="streams assemble"):
@@ -112,3 +114,120 @@ class Figure(OfDates, command="streams figure"):
         from factdrift.streams.figure import draw
 
         draw(self.stream, self.days(), self.output)
+
+
+class Known(Job, command="streams known"):
+    """Write the timelines of all buckets with labels, and how late the dumps were."""
+
+    known: Annotated[Paths, "of all buckets"]
+    entities: Annotated[Paths, "of all dates, the last date's last"]
+    properties: Annotated[Path, "of the last date"]
+    output: Output
+    report: Output
+
+    def run(self) -> str:
+        from factdrift.streams.known_table import write_known_table
+
+        inputs = self.known, self.entities, self.properties
+        return f"{write_known_table(*inputs, self.output, self.report):,} rows"
+
+
+class HalfLives(OfDates, command="streams half-lives"):
+    """Write how long a value holds, by relation, and draw it."""
+
+    known: Annotated[Paths, "of all buckets"]
+    properties: Annotated[Path, "of the last date"]
+    figure: Output
+
+    def run(self) -> str:
+        from factdrift.streams.half_life import write_half_life
+
+        inputs = self.known, self.properties, self.packed_days()[-1]
+        return f"{write_half_life(*inputs, self.output, self.figure):,} relations"
+
+
+class HalfLife(Job, command="half-life"):
+    """Print how long an answer about a relation stays right."""
+
+    relation: Annotated[str, Flag("P6", positional=True)]
+    table: Annotated[Path, "what `streams half-lives` wrote"] = Path("results/half_life.parquet")
+
+    def run(self) -> str:
+        from factdrift.core.tables import records
+        from factdrift.streams.half_life import half_life_text
+
+        rows = {row["relation"]: row for row in records(self.table)}
+        if self.relation not in rows:
+            raise InputError(f"{self.table}: no tenure of {self.relation} ended; it has {', '.join(rows)}")
+        return half_life_text(rows[self.relation])
+
+
+class Subjects(Job, command="streams subjects"):
+    """List the subjects of the corpus."""
+
+    stream: Annotated[Path, "what `assemble` wrote"]
+    entities: Annotated[Paths, "of the last date"]
+    noise: Annotated[int, Key("corpus.noise")]
+    namesakes: Annotated[float, Key("corpus.distractors.namesake")]
+    seed: Annotated[int, Key("seed")]
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.streams.subjects import write_subjects
+
+        inputs = self.stream, self.entities
+        roles = write_subjects(*inputs, self.noise, self.namesakes, self.seed, self.output)
+        return ", ".join(f"{number:,} subjects: {role}" for role, number in roles.items())
+
+
+class Facts(OfDates, command="streams facts", implied_inputs="filters"):
+    """Write what the dumps up to a date prove of the corpus's subjects in a bucket."""
+
+    known: Annotated[Path, "what `chains` wrote"]
+    subjects: Annotated[Path, "what `subjects` wrote"]
+    statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
+    relations: Annotated[Path, "which have a single value at a time, by the last dump"]
+
+    def run(self) -> str:
+        from factdrift.streams.subjects import write_facts
+
+        if len(self.statements) != len(self.days()):
+            raise InputError(f"--statements: give a table for each of the {len(self.dates)} dates")
+        inputs = self.known, self.subjects, self.statements, self.relations
+        return f"{write_facts(*inputs, self.packed_days(), self.output):,} rows"
+
+
+class OfCorpus(OfDates):
+    subjects: Annotated[Path, "what `subjects` wrote"]
+    facts: Annotated[Paths, "what `facts` wrote, all buckets"]
+    entities: Annotated[Paths, "of all dates, the last date's last"]
+    seed: Annotated[int, Key("seed")]
+
+
+class Corpus(OfCorpus, command="streams corpus", implied_inputs="words"):
+    """Write dated documents about the subjects of a stream."""
+
+    history: Annotated[Literal["none", "all"], Key("corpus.history")]
+    citing: Annotated[float, Key("corpus.distractors.citing")]
+
+    def run(self) -> str:
+        from factdrift.streams.corpus import Options, Tables, write_corpus
+
+        tables = Tables(self.subjects, self.facts, self.entities)
+        options = Options(self.history == "all", self.citing, self.seed)
+        rows, citations = write_corpus(tables, self.days(), options, self.output)
+        return f"{rows:,} versions of documents; {citations:,} of them quote an older state"
+
+
+class CorpusQuestions(OfCorpus, command="streams corpus-questions", implied_inputs="words"):
+    """Write questions about the corpus with what is right and what is stale."""
+
+    corpus: Annotated[Path, "what `corpus` wrote"]
+
+    def run(self) -> str:
+        from factdrift.streams.corpus import Tables
+        from factdrift.streams.corpus_questions import write_corpus_questions
+
+        tables = Tables(self.subjects, self.facts, self.entities)
+        counts = write_corpus_questions(tables, self.corpus, self.days(), self.seed, self.output)
+        return ", ".join(f"{number:,} questions: {kind}" for kind, number in sorted(counts.items()))

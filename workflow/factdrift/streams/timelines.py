@@ -7,18 +7,15 @@ statement holds *certainly* from the last day that its start may be to the first
 
 import calendar
 import datetime
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import duckdb
-import pyarrow as pa
 
 from factdrift.core.columns import schema_of
-from factdrift.core.tables import fetched, growing, sql
+from factdrift.core.tables import sql
 from factdrift.tempripple.claims import day_number as ordinal_of
-from factdrift.wikidata.filters import dropped_as
 from factdrift.wikidata.time import pack_date, unpack
 
 EVER, NEVER_ENDS = -(10**15), 10**15
@@ -71,6 +68,8 @@ class StatementHistory(NamedTuple):
     ended: tuple[int, int] | None
     """The first and the last day on which it ended, if it gives no end, by what took its place; None if
     nothing did."""
+    number: int = 0
+    """Its position among the statements of its subject and relation, in the order in which they appear."""
 
 
 class Tenure(NamedTuple):
@@ -120,12 +119,12 @@ class DateQuery(NamedTuple):
 
 def follow(
     rows: Iterable[StatementInDump], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
-) -> list[StatementHistory]:
-    """The statements of one subject and relation, each from its first dump to its last.
+) -> Iterator[list[StatementHistory]]:
+    """Yields after every dump the statements of a subject and relation, from their first to their last dump.
 
     `rows`: those of each dump in their order; `days`: the dates of all dumps; `obsolete`: (interval, value)
     -> first and last day of the change, of what an update says has ended. Interval i ends with dump i.
-    What every dump that has it says is false is left out.
+    What every dump so far that has it says is false is left out.
     """
     stated: list[list[StatementInDump]] = [[] for _ in days]
     for row in rows:
@@ -135,6 +134,7 @@ def follow(
     for dump, present in enumerate(stated):
         earlier = _continued(known, present)
         going_on = {id(old) for old in earlier.values()}
+        number = len(gone) + len(known)
         gone += [
             old._replace(ended=old.ended or obsolete.get((dump, old.last.value)))
             for old in known
@@ -146,15 +146,16 @@ def follow(
             before = earlier.get(index)
             if before is None and row.standing == "deprecated":
                 continue
-            first, last, ended = before[1:] if before else (None, None, None)
+            first, last, ended = before[1:4] if before else (None, None, None)
             if row.standing == "current":
                 first, last = dump if first is None else first, dump
             if row.standing != "aside":
                 ended = None
             elif before is None or before.last.standing != "aside":
                 ended = taken
-            known.append(StatementHistory(row, first, last, ended))
-    return gone + known
+            known.append(StatementHistory(row, first, last, ended, before.number if before else number))
+            number += before is None
+        yield gone + known
 
 
 def _continued(
@@ -310,16 +311,31 @@ _SPAN = """
 
 
 def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statements: Sequence[Path]) -> None:
-    """TEMP TABLEs `linked` (subject, property, functional) of the groups with an update in some interval, and
-    `stated`, their statements in each dump; defines `span(TIME)`, a date as the fields of Span.
+    """TEMP TABLEs `linked`, the groups with an update in some interval, and `stated` (`create_statements`).
 
-    `updates`: the triples of each interval; `statements`: those of each dump with the filter that drops them.
+    `linked` has subject, property, the dump that ends the first interval with an update, and the dump from
+    which an update says that there is a single value at a time: `since` and `functional_since`
+    (null if none does). `updates`: the triples by interval.
+    """
+    intervals = " UNION ALL ".join(
+        f"SELECT {interval} AS interval, * FROM read_parquet({sql(path)})"
+        for interval, path in enumerate(updates, start=1)
+    )
+    db.execute(
+        f"""CREATE TEMP TABLE linked AS SELECT subject, property, min(interval) AS since,
+            min(interval) FILTER (relation_is_temp_func) AS functional_since
+        FROM ({intervals}) WHERE dropped_by IS NULL GROUP BY ALL"""
+    )
+    create_statements(db, statements)
+
+
+def create_statements(db: duckdb.DuckDBPyConnection, statements: Sequence[Path]) -> None:
+    """TEMP TABLE `stated`: the statements of the groups in `linked` in all dumps.
+
+    Defines `span(TIME)`, a date as the fields of Span.
+    `statements`: those by dump, with the filter that drops them.
     """
     db.execute(_SPAN)
-    db.execute(
-        f"""CREATE TEMP TABLE linked AS SELECT subject, property, bool_or(relation_is_temp_func) AS functional
-        FROM read_parquet({sql(list(updates))}) WHERE dropped_by IS NULL GROUP BY ALL"""
-    )
     rows = " UNION ALL ".join(
         f"SELECT {dump} AS dump, * FROM read_parquet({sql(path)})" for dump, path in enumerate(statements)
     )
@@ -329,53 +345,3 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
             spans(ends, "end") AS ends, end_unknown, span("end") AS last_end, pit IS NOT NULL AS has_pit
         FROM ({rows}) SEMI JOIN linked USING (subject, property)"""
     )
-
-
-def _rank_status() -> str:
-    """SQL: a RankStatus. Ranks are looked at once more: a filter sees what those before it leave."""
-    return f"""CASE
-    WHEN rank = 'deprecated' THEN 'deprecated'
-    WHEN {dropped_as("in_part")} THEN 'in_part'
-    WHEN {dropped_as("aside")} THEN 'aside'
-    WHEN functional AND rank = 'normal'
-        AND bool_or(rank = 'preferred') OVER (PARTITION BY dump, subject, property) THEN 'aside'
-    ELSE 'current' END"""
-
-
-def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended, output: Path) -> None:
-    """Writes TIMELINES of the relations whose values are items, by subject and property.
-
-    Needs the tables of `create_stated`. `days`: those of the dumps.
-    """
-    db.execute(
-        f"""SELECT subject, property, dump, statement,
-            CASE WHEN snak = 'value' THEN object ELSE {UNNAMED} END AS value, {_rank_status()} AS standing,
-            starts, ends, start_unknown, end_unknown, has_pit AND len(starts) = 0 AS measured
-        FROM stated JOIN linked USING (subject, property)
-        WHERE datatype = '{ITEM}' AND (snak <> 'value' OR object > 0)
-        ORDER BY subject, property, dump, position, statement"""
-    )
-    with growing(output, TIMELINES) as add:
-        rows = _timelines(db, days, ended)
-        while part := list(itertools.islice(rows, 10_000)):
-            add(pa.RecordBatch.from_pylist(part, schema=TIMELINES))
-
-
-def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) -> Iterator[dict[str, Any]]:
-    for group, rows in itertools.groupby(fetched(db), key=lambda row: (row[0], row[1])):
-        statements = []
-        for _, _, dump, name, value, standing, *dates, start_unknown, end_unknown, measured in rows:
-            starts, ends = (tuple(Span(**date) for date in times) for times in dates)
-            flags = start_unknown, end_unknown, measured
-            statements.append(StatementInDump(dump, name, value, standing, starts, ends, *flags))
-        for history in follow(statements, days, ended.get(group, {})):
-            value, certain, (first, last), doubted, dated = tenure(history, days)
-            values = (
-                None if value == UNNAMED else value,
-                *(certain or (None, None)),
-                None if first == EVER else first,
-                None if last == NEVER_ENDS else last,
-                doubted,
-                dated,
-            )
-            yield dict(zip(TIMELINES.names, (*group, *values), strict=True))

@@ -4,69 +4,23 @@ A relation's templates come from a chat model's sentences or a published file (`
 project's own table, else they are generic ones with the relation's label. Each is marked with its source.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from factdrift.core.columns import schema_of
-from factdrift.core.errors import InputError
-from factdrift.core.tables import database, rows_of, sql, write_parquet
-from factdrift.wikidata.ids import property_id, property_number
+from factdrift.core.tables import database, sql, write_parquet
+from factdrift.wikidata.ids import property_id
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.words.templates import RELATION, has_blank, problem
+from factdrift.words.template_table import Templates
+from factdrift.words.templates import has_blank
 
 TEMPLATES = schema_of(
     "property rank: int32, template: string, count: int64, source: string, examples: [string]"
 )
 """One row a template of a relation; rank 1 is the update sentence (docs/tables/templates.md)."""
-
-_GENERIC = "*"
-
-
-class Templates(NamedTuple):
-    """The templates of a file: by property its label and its templates in order, and the generic ones."""
-
-    labels: Mapping[int, str]
-    bundled: Mapping[int, Sequence[str]]
-    generic: Sequence[str]
-
-    def of(self, number: int, label: str) -> tuple[Sequence[str], str]:
-        """The templates of a property and their source; generic ones contain `label`."""
-        if number in self.bundled:
-            return self.bundled[number], "bundled"
-        return [template.replace(RELATION, label) for template in self.generic], "generic"
-
-
-def read_templates(path: Path) -> Templates:
-    """Reads a table `property label template`, the generic ones under the property `*`.
-
-    Raises InputError, with the line, for a template of the wrong form, a repeated one or two labels of one
-    property, and for a file without generic templates.
-    """
-    labels: dict[int, str] = {}
-    bundled: dict[int, list[str]] = {}
-    generic: list[str] = []
-    for line, (identifier, label, template) in rows_of(path, ("property", "label", "template")):
-        where = f"{path}, line {line}"
-        if wrong := problem(template, generic=identifier == _GENERIC):
-            raise InputError(f"{where}: the template {template!r} cannot be used: {wrong}")
-        known = generic
-        if identifier != _GENERIC:
-            try:
-                number = property_number(identifier)
-            except ValueError as error:
-                raise InputError(f"{where}: {error}; correct it, or write * for a generic template") from None
-            if labels.setdefault(number, label) != label:
-                raise InputError(f"{where}: {identifier} is called {labels[number]!r} above; use one label")
-            known = bundled.setdefault(number, [])
-        if template in known:
-            raise InputError(f"{where}: {identifier} has this template already; remove one of the two")
-        known.append(template)
-    if not generic:
-        raise InputError(f"{path}: no generic template; add rows with the property * and {RELATION} in them")
-    return Templates(labels, bundled, generic)
 
 
 class Inputs(NamedTuple):

@@ -284,7 +284,7 @@ class Candidates:
     def _of_another(self, before: Token, name: Name, last: Token) -> bool:
         """Whether the word before a surname or given name is another one's: `Hunter Biden`."""
         if not before.is_capital or self._known(before) or before.key in self.asked:
-            return False
+            return before.key in self.asked and last.key in self.asked and not self._known(before)
         titled = self._language == "de" and _TITLE.search(before.key)
         initial = before.kind == "initials" and any(
             keys[-1] == self._number(last.key) and keys[0][0] == before.key[0] for keys in self._names.whole

@@ -123,17 +123,21 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
+        engaged = reading.key(cue.start) in ("engaged", "dating") and "marriage" not in asked_events(reading)
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
-        if reading.has("achieved", cue.end, next_name) and not near_miss:  # X ran for president and won
-            continue
+        if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
+            continue  # X ran for president and won
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
         if who is None and reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
-        if reading.key(cue.end - 1) in ("elect", "designate"):  # President-elect X
+        if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
-        if near_miss and what is not None and what.value:  # nearly 20,000
-            continue
+        amount = reading.key(cue.end)
+        if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
+            continue  # nearly 20,000
+        if reading.is_a(cue.end, "departs"):
+            who = None  # X plans to resign
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
@@ -151,9 +155,10 @@ def read_attempts(reading: Reading) -> None:
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
-        verb, following = reading.key(mention.end), reading.keys(mention.end + 1)
-        to_be = following[:1] == ["be"]
-        if "werden" in following or (verb == "should" and to_be):
+        verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
+        if "werden" in reading.keys(mention.end, _clause(reading, mention.end).stop) or (
+            verb == "should" and to_be
+        ):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
@@ -166,11 +171,15 @@ def read_future(reading: Reading) -> None:
         if (
             "will" in led[1:]
             and led[:3] != ["it", "will", "be"]
+            and not (mention.value and {led[led.index("will") + 1][:4]} & {key[:4] for key in reading.asked})
             and led[led.index("will") - 1] not in ("i", "you", "we", "that", "ich", "du")
         ):
             reading.doubts[mention.start] = "is named with what will be"
             before = [name for name in reading.mentions if name.end <= mention.start][-1:]
-            if before and reading.role(before[0]) == Role.BEFORE:  # X will retire and be succeeded by Y
+            if before and reading.role(before[0]) in (
+                Role.BEFORE,
+                Role.ONCE,
+            ):  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
 
 

@@ -29,6 +29,10 @@ def correction(rest: Sequence[Token], reading: Reading, candidates: Candidates, 
             return "refused", "it asks twice"
         if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
             return "refused", "it asks, and says that it does not know"
+        earlier = {mention.name for mention in asserted(reading)}
+        again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
+        if cue is None and earlier & again and any(name.kind != ACCEPTED for name in asserted(after)):
+            return "unclear", "what is asserted first is denied later"
         if cue is None:
             continue
         words = [at for at, token in enumerate(sentence) if token.is_word]
@@ -40,7 +44,6 @@ def correction(rest: Sequence[Token], reading: Reading, candidates: Candidates, 
             after = read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
             unknown = list(after.unknown)
         instead = [mention for mention in asserted(after) if _corrects(after, cue, mention)]
-        earlier = {mention.name for mention in asserted(reading)}
         if any(mention.name not in earlier for mention in instead):
             verdict, reason = decided(after, False, False, candidates.of_values)
             return verdict, f"the answer is taken back: {reason}"

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import ACCEPTED
+from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import asked_office, office_fits
-from factdrift.verdict.reading import CLAIMED, Reading
+from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
     *("holds", "article", "by", "tenure", "particle", "locative", "to", "of", "right", "known", "thing"),
-    "lasting",
+    *("lasting", "noun"),
 )
 """Rows of words that may be in a frame."""
 _CUES = (
@@ -36,10 +36,13 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     """
     acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
     acts |= bool(reading.of("gives", "handed_on"))
+    after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
         if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
             continue
-        if not (acts and mention.start in sure):
+        object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
+        body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
+        if body or not ((acts or (mention.value and after)) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
                 reading.doubts.setdefault(mention.start, reason)
@@ -51,12 +54,12 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is only what some say"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
-    if _is_described(reading, mention):
+    if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
     known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
-        if at not in known and not _is_known(reading, at, mention):
+        if at not in known and not (_is_known(reading, at, mention) or _describes(reading, at, mention)):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
 
@@ -89,8 +92,10 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     while start and not _is_border(reading, start - 1):
         start -= 1
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
-    for at in _behind(reading, mention):
-        if _of_question(reading, at):
+    verb = reading.lead(mention) - 1
+    governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
+    for at in _behind(reading, mention) if not (mention.value and governed) else ():
+        if _of_question(reading, at) or reading.key(at) in ("according", "laut"):
             return
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
@@ -156,19 +161,63 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
     leads = reading.is_a(verb, "leads")
-    if not (asked_office(reading) and (leads or reading.is_a(verb, "past", "present", "plays"))):
+    won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
+    if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
+    end = next((at for at in range(verb, len(tokens)) if tokens[at].text in _BORDERS), len(tokens))
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
-        reading.is_a(at, "tenure", "holds", "right", "achieved")
+        (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
         for at in rest
     ):
         return False
     noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
     named = any(tokens[at].is_capital for at in _behind(reading, mention))
-    described = named or reading.key(verb + 1) in ("on", "at", "with") or (noun and noun[0].kind == "word")
+    described = (
+        named
+        or reading.is_a(verb + 1, "object")
+        or reading.key(verb + 1) in ("on", "at")
+        or (noun and noun[0].kind == "word")
+    )
     return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
+
+
+def _is_another(reading: Reading, mention: Mention) -> bool:
+    """Whether a sentence is about something else: `the winter capital is X`, `the president met X`."""
+    start, lead = mention.start, reading.lead(mention)
+    while start and not _is_border(reading, start - 1):
+        start -= 1
+    for at in (at for at in range(start, mention.start) if _is_core(reading, at)):
+        other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
+        other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
+        office = mention.person and office_fits(reading, [reading.key(at)])
+        owner = office and reading.tokens[at].possessive and not reading.is_a(at + 1, "tenure", "right")
+        if owner or (other and reading.key(at - 1) not in reading.asked):
+            return True
+    if not (mention.person and asked_office(reading) and lead > start):
+        return False
+    ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
+    subject = reading.keys(start, next(ends, lead))
+    head = subject[-1] if subject else ""
+    fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
+    fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
+    if reading.is_a(lead, "present", "past"):
+        return not fits and any(
+            reading.words.has(kind, head) for kind in ("noun", "topic", "foreign", "title")
+        )
+    if reading.is_a(lead, "by"):
+        return not fits and reading.words.has("topic", head)
+    cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
+    acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_LEADS, "noun", "title", "to"))
+    return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
+
+
+def _is_core(reading: Reading, at: int) -> bool:
+    """Whether a word names what is asked for: the question's noun, or an office that fits."""
+    kinds = ("article", "verb", "starter", "particle", "to", "of")
+    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
+    return core or bool(office_fits(reading, [reading.key(at)]))
 
 
 def _is_object(reading: Reading, at: int) -> bool:
@@ -189,7 +238,8 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     begins = at == 0 or not reading.tokens[at - 1].is_word
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
-    common = token.text.islower() or ((begins or subject) and not token.text.isupper())
+    name = mention.value and begins and at + 1 < len(reading.tokens) and reading.tokens[at + 1].is_capital
+    common = token.text.islower() or ((begins or subject) and not (name or token.text.isupper()))
     return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
 
 
@@ -217,23 +267,109 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
+_LEADS = ("article", "verb", "of", "by", "from", "locative", "holds")
+"""Rows of words behind which words may describe a noun; so they may behind a possessive, or a sign."""
+_WHOSE = frozenset(("his", "her", "its", "their", "as", "for", "with", "sein", "seine", "seinen", "als"))
+
+
+def _describes(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word only describes the noun behind it: `the coastal city of X`, `former banker X`.
+
+    The words around it must look like adjectives and nouns, between a word that leads them in and a noun
+    that is known, or the name.
+    """
+    token, after = reading.tokens[at], reading.sign(at + 1)
+    if reading.is_a(at, "foreign") or any(at in cue.span for cue in reading.cues):
+        return False
+    lead = reading.lead(mention)
+    if reading.is_a(lead, "verb") and at < lead:
+        rest = range(at + 1, lead)
+        if any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest):
+            return False  # the oil capital is X
+    if "-" in (after, reading.sign(at - 1)) or token.key.endswith("ly"):
+        return True  # majority-owned
+    if mention.value and any(of_asked_event(reading, event) for event in range(at)):
+        return True  # opened to navigation on X
+    if token.is_capital and not mention.person and not after.islower():
+        return False  # Swiss German, the Panama Canal
+    first, end = at, at
+    while first >= 0 and _may_describe(reading, first, mention):
+        first -= 1
+    while end not in mention.span and _may_describe(reading, end, mention):
+        end += 1
+    if end == at:
+        return False
+    led = first < 0 or not reading.tokens[first].is_word or reading.tokens[first].possessive
+    led &= end - first > 2
+    led |= first >= 0 and (reading.is_a(first, *_LEADS) or reading.key(first) in _WHOSE)
+    head = end - 1
+    if end == mention.start and not mention.value:
+        named = reading.key(head).endswith(("ist", "er", "or", "ian", "man", "ese", "ish", "ic", "an", "at"))
+        return led and (named or reading.tokens[head].is_capital or _is_noun(reading, head))
+    office = reading.is_a(head, "title") or reading.words.valued("office", [reading.key(head)])
+    if (office and mention.person) or (token.is_capital and reading.is_a(head, "thing")):
+        return False  # the fitness coach is X, the Spanish team is that of X
+    return led and head > at and _is_noun(reading, head)
+
+
+def _is_noun(reading: Reading, at: int) -> bool:
+    return reading.is_a(at, "noun", "thing", "title") or reading.key(at) in reading.asked
+
+
+def _may_describe(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word may be an adjective or a noun by its form, and does not make the noun another's."""
+    if at >= len(reading.tokens):
+        return False
+    token, key = reading.tokens[at], reading.key(at)
+    if token.text == "-" or reading.is_a(at, "noun"):
+        return not token.possessive
+    if token.kind != "word" or token.possessive or reading.is_a(at, "foreign", "acts", *_FUNCTION):
+        return False
+    kind = reading.is_a(at, "partial", "direction") or key.endswith("est")
+    if kind and not _near_asked(reading, at, mention):
+        return False
+    led = reading.is_a(at - 1, "article") or reading.sign(at - 1) == "-" or reading.key(at - 1) in _WHOSE
+    if key.endswith(("ed", "ing", "te", "ten")):
+        return led or reading.key(at - 1).endswith("ly")
+    return not key.endswith("s") or key.endswith(("ss", "us", "ous")) or _is_noun(reading, at)
+
+
+def _near_asked(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is the question's, or before a person or an office: `the youngest president`."""
+    asked = {*reading.keys(at + 1, at + 4)} & {*reading.asked}
+    near = at < mention.start < at + 4 or bool(asked)
+    return reading.key(at)[:4] in _stems(reading) or (mention.person and near)
+
+
+_FUNCTION = (
+    *("article", "verb", "holds", "by", "to", "of", "from", "known", "conjunction", "locative", "pronoun"),
+    *("starter", "object", "around"),
+)
+"""Rows of words that are neither adjectives nor nouns."""
+
+
 def _of_question(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
-    key = reading.key(at)
-    if reading.is_a(at, "article", "verb", "starter", "particle") or _is_object(reading, at):
-        return False
-    return key in reading.asked or bool(office_fits(reading, [key]))
+    return not _is_object(reading, at) and _is_core(reading, at)
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
     kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
-    rows = (*_ROWS, "roughly") if mention.value else (*_ROWS, "from")
+    rows = (*_ROWS, "roughly" if mention.value else "from")
+    if reading.is_a(at, "from") and reading.lead(mention) != at:
+        return True  # from April it is X
+    if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
+        return False
+    if at == mention.end and key in ("called", "calls"):
+        return False  # X called for new elections
     if _in_subject(reading, at):
         return True  # the author of the novel
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
-    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person:
+    if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):
+        return True  # owned and operated by X
+    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
     if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
         return False  # the man that X succeeded
@@ -241,5 +377,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True
     if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
         return True
-    stems = {word[:4] for word in reading.asked if not words.has("starter", word)}
-    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in stems
+    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in _stems(reading)
+
+
+def _stems(reading: Reading) -> set[str]:
+    return {word[:4] for word in reading.asked if not reading.words.has("starter", word)}

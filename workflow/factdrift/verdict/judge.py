@@ -14,7 +14,7 @@ from factdrift.verdict.corrections import correction
 from factdrift.verdict.cues import read_cues
 from factdrift.verdict.decision import answering, asserted, decided
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.reading import Reading, Role
+from factdrift.verdict.reading import Reading
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
@@ -60,7 +60,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     cues = read_cues(language)
     whole = without_records(plain(answer_of(case.text)), case.question, cues)
     text = without_prompt(whole, case.question)
-    if openings == OPENINGS and (end := conclusion(text)):
+    if openings == OPENINGS and (end := conclusion(text, case.question)):
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
@@ -86,9 +86,12 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     else:
         taken_back = correction(rest, reading, candidates, text)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
-        if following and verdict == "wrong" and all(reading.role(m) == Role.DENIED for m in reading.mentions):
-            later = judged(following, openings - 1) if reading.mentions else None
-            if later is not None and later.named:
+        if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
+            later = judged(following, openings - 1)
+            holds = later.verdict == "stale" and any(
+                cues.has("present", key) for key in keys_of(later.answer)
+            )
+            if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
     return result._replace(verdict=verdict, reason=reason)
 
@@ -132,6 +135,13 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
     whole = question.rstrip().endswith("?") or reading.has("verb", 0)
     whole |= all(reading.key(at) in reading.asked or reading.is_a(at, "title") for at in words)
     return whole and name is None and reading.tokens[words[0]].is_capital
+
+
+def _asserts_nobody(reading: Reading) -> bool:
+    """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
+    sure = [name for name in asserted(reading) if name.start not in reading.doubts]
+    spoken = reading.mentions or (reading.of("not") and answering(reading) is None)
+    return bool(spoken and not sure) or reading.tokens[-1].text == "?"
 
 
 def _asks_back(reading: Reading) -> bool:

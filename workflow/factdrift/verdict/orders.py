@@ -19,6 +19,8 @@ def read_order(reading: Reading) -> None:
         joined = reading.is_a(lead, "arrived") or (
             reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
         )
+        founds = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
+        joined |= founds and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
     for cue in reading.of("took_over", "handed_on"):
@@ -84,19 +86,19 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
             return None
     elif _by_later(reading, cue, then):
         return "precede" not in keys[0]
-    if first is not None and keys in (["folgte"], ["folgt"]):
-        handed = reading.key(first.start - 1) == "auf"
+    if keys in (["folgte"], ["folgt"]):
+        handed = reading.key(first.start - 1) == "auf" if first else reading.key(cue.start - 1) == "es"
     near = 0
     if keys == ["before"] and reading.key(cue.end).isdigit():
         reading.assign(then, Role.BEFORE)  # before 2001, X
         return None
     if keys == ["before"]:
         near = 4
-    elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
+    elif len(keys) == 1 and (keys[0] in _AFTER or reading.is_a(cue.start, "departs")):
         if reading.is_a(cue.start - 1, "namesake"):
             return None
         comma = then is None or "," in reading.keys(cue.end, then.start)
-        if keys == ["left"] and first is not None and first.end == cue.start and comma:
+        if keys[0] not in _AFTER and first is not None and first.end == cue.start and comma:
             reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
             return None
         near = 3
@@ -114,7 +116,7 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
 def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> None:
     """`X was succeeded by Y`: X was before, Y is now."""
     keys = reading.keys(cue.start, cue.end)
-    if first is None and reading.key(cue.start - 1) == "who":  # the man who lost to X
+    if first is None and reading.key(cue.start - 1) in ("who", "that", "which"):  # the man who lost to X
         reading.assign(then, Role.BESIDE)
     elif first is not None and then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt"):
         active = "hat" in reading.keys(first.end, cue.start)  # hat ihn abgelöst

@@ -120,20 +120,27 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
         key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
     ]
     bare = [key for key in words if key not in _LABELS] or words
-    if bare and all(key in asked or abbreviates(key, asked) for key in bare):
+    if bare and all(abbreviates(key, asked) or any(_alike(key, word) for word in asked) for key in bare):
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
     return int(bool(keys) and all(key in _LABELS for key in bare))
 
 
+def _alike(key: str, word: str) -> bool:
+    """Whether two words are forms of one: `host` and `hosts`, `owner` and `owns`."""
+    size = max(3, len(key) - 2)
+    return key == word or (len(key) > 3 and key[:size] == word[:size])
+
+
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
     """The records as one line, or as the points of a list."""
 
-    def of_subject(record: Sequence[Field]) -> bool:
-        return any((keys := keys_of(field.value)) and set(keys) <= set(asked) for field in record)
+    def without_subject(record: Sequence[Field]) -> list[Field]:
+        return [field for field in record if not (keys := keys_of(field.value)) or set(keys) - set(asked)]
 
-    chosen = [field for field in records if of_subject(field)] or records
+    own = [(record, without_subject(record)) for record in records]
+    chosen = [rest or record for record, rest in own if len(rest) < len(record)] or records
     plain = [[_fit(field.label, asked, cues) for field in record] for record in chosen]
     if all(max(fits) == 1 for fits in plain):  # | Office | Name |
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
@@ -152,8 +159,8 @@ def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        before = [field for fit, field in zip(fits, record, strict=True) if fit < 0]
-        return ", ".join(f"{field.label}: {field.value}" for field in before or record)
+        plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
+        return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
     values = ", ".join(dict.fromkeys(listed))
     years = [field for field in record if field not in own and _YEAR.search(field.value)]

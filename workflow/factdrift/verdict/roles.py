@@ -19,7 +19,7 @@ from factdrift.verdict.clauses import (
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import belongs, read_offices
+from factdrift.verdict.offices import belongs, office_fits, read_offices
 from factdrift.verdict.orders import read_order
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -101,6 +101,7 @@ def _read_denials(reading: Reading) -> None:
     """Names behind `not`, or the subject of `X is not`; a second denial takes the first one back."""
     for cue in reading.of("not"):
         end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
+        end = cue.end if reading.key(cue.start) in ("any", "anymore") else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
         if inside and reading.is_a(cue.start, "instead"):
             verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))
@@ -149,7 +150,8 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
     if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
-    if len(between) > 7 or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
+    turned = reading.is_a(cue.start - 1, "conjunction")  # X was it but no longer holds it
+    if (len(between) > 7 and not turned) or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
     whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"
@@ -164,8 +166,9 @@ def _read_company(reading: Reading) -> None:
         if not company or of_asked_event(reading, cue.start) or not _takes_company(reading, cue, company[0]):
             continue
         reading.assign(company[0], Role.BESIDE)
-        for first, second in pairwise(name for name in reading.mentions if name.start >= company[0].start):
-            joined = reading.has_cue("and", first.end, second.start)
+        listed = [name for name in reading.named() if name.start >= company[0].start]
+        for first, second in pairwise(listed):
+            joined = any(cue.start >= first.end for cue in reading.of("and"))
             if reading.role(first) == Role.BESIDE and joined and side_by_side(reading, first, second):
                 reading.assign(second, Role.BESIDE)
     for mention in reading.mentions:
@@ -184,10 +187,12 @@ def _is_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
 def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether somebody else is the one that is spoken of."""
     first = reading.key(cue.start)
-    if first == "than" and mention.value:  # more than 20
+    if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
+    if first in ("under", "unter") and office_fits(reading, reading.keys(cue.end, mention.start)):
+        return False  # minister under President X
     others = [name for name in reading.named() if name.start != mention.start]
-    begins = cue.start == 0 and reading.sign(mention.end) == ","  # Like X, ...
+    begins = reading.sign(mention.end) == "," and not any(name.end <= cue.start for name in others)  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
         return True
     act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)
@@ -232,6 +237,8 @@ def _read_refusals(reading: Reading) -> None:
             if not free or (doubted and not guess and reading.has("verb", mention.end)):
                 reading.assign(mention, Role.OPEN, (*CLAIMED, Role.DENIED))
     for cue in reading.of("whether") if refused else ():
+        if cue.start == 0 and reading.is_a(cue.end, "modal", "verb"):
+            continue  # That would be X, but I am not sure
         for mention in reading.mentions:
             if cue.end <= mention.start and mention.end <= refused[-1].start:
                 reading.assign(mention, Role.OPEN)

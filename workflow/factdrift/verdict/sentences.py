@@ -14,8 +14,13 @@ _INSIDE = re.compile(r"[.!?…。！？؟।] ")
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
 _CONCLUSION = re.compile(
     r"(?:(?<=\n)|(?<=[.!?] ))(?:(?:so|therefore|thus|hence|also|daher|somit),? (?:the|die|my) (?:final )?"
-    r"(?:answer|antwort)|(?:the |my )?final answer|(?:die )?endgültige antwort|(?:answer|antwort)(?=\s*:))"
+    r"(?:answer|antwort)|(?:the |my )?final answer|(?:die )?endgültige antwort|(?:answer|antwort)(?=\s*:)"
+    r"|the answer(?= is ))"
     r"(?:\s+(?:is|ist|lautet))?\s*:?",
+    re.I,
+)
+_SO = re.compile(
+    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
     re.I,
 )
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
@@ -48,12 +53,17 @@ def without_prompt(text: str, question: str) -> str:
             return text
 
 
-def conclusion(text: str) -> str:
+def conclusion(text: str, question: str) -> str:
     """What follows `So the answer is` or `Final answer:` in a text that reasons first; empty without one.
 
-    A text that goes on with other questions has none.
+    The question's own words may stand for `the answer`. A text that goes on with other questions has none.
     """
     ends = [match.end() for match in _CONCLUSION.finditer(text) if match.start()]
+    stems = {key[:4] for key in (*keys_of(question), "the", "current")}
+    own = [
+        match.end() for match in _SO.finditer(text) if {key[:4] for key in keys_of(match["subject"])} <= stems
+    ]
+    ends = ends or own
     return text[ends[-1] :] if ends and not _NEXT.search(text) else ""
 
 

@@ -79,13 +79,15 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     """`X until 2021`, `X resigned`."""
     if asked_events(reading) and reading.key(cue.start) in reading.words.values["event"]:
         return  # born in X, died in Y
+    if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
+        return  # a retired teacher
     last = cue.end - 1
     dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
     if reading.is_a(last, "dated") and not dated:
         return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
-    contract = name is not None and bool(_CONTRACT & set(reading.keys(name.end, cue.start)))
+    contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
         return
     apart = name is not None and len(cue.span) < 3

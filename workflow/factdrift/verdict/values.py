@@ -27,12 +27,14 @@ _METRIC = {
     "cm": ("m", Decimal("0.01")),
     "mm": ("m", Decimal("0.001")),
     "ha": ("km2", Decimal("0.01")),
+    "¢": ("$", Decimal("0.01")),
     "h": ("s", Decimal(3_600)),
     "min": ("s", Decimal(60)),
 }
 """Unit -> the unit in which it is compared, and how many of these it is: exact ones only."""
 _DEGREES = frozenset(("°", "°c", "°f"))
 """Units of which the first may be any."""
+_POUNDS = {"lb", "£"}
 
 
 class Value(NamedTuple):
@@ -56,7 +58,7 @@ class Value(NamedTuple):
             units = {self.unit, other.unit}
             if not self.unit and other.unit in ("km2", "ha"):
                 return False
-            if "" in units or len(units) == 1 or ("°" in units and units <= _DEGREES):
+            if "" in units or len(units) == 1 or units == _POUNDS or ("°" in units and units <= _DEGREES):
                 return self.number == other.number
             return self._metric() == other._metric()
         if self.span > 1:

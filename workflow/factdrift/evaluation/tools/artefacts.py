@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import REAL_MODEL, SHIPPED_MODELS
+from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_file
-from factdrift.models.names import BUNDLED, REAL, folder_of
+from factdrift.models.names import BUNDLED, folder_of
 
 
 def find_files(
@@ -26,8 +26,9 @@ def find_files(
     """Option -> file or folder of what a method needs, of the options `lacking`.
 
     They are the newest ones that the workflow has computed for the model, or those that ship with a bundled
-    one; prefixes are drawn into the folder `drawn`, with the seed of `edit prefixes`. `command`: gives the
-    command that makes what is missing. Raises InputError that says what is missing and how to make it.
+    one, and no second moments if there are none; prefixes are drawn into the folder `drawn`, with the seed of
+    `edit prefixes`. `command`: gives the command that makes what is missing. Raises InputError that says what
+    is missing and how to make it.
     """
     files: dict[str, Path] = {}
     of_model = f"*/edit/{folder_of(model.name)}"
@@ -43,11 +44,13 @@ def find_files(
             folder for folder in results.glob(of_model) if all((folder / file).is_file() for file in wanted)
         ]
         newest = max(folders, key=lambda folder: (folder / wanted[0]).stat().st_mtime, default=None)
-        if newest is None and option == "moments" and model.name in (*BUNDLED, REAL):
-            own = REAL_MODEL if model.name == REAL else SHIPPED_MODELS / model.name
+        if newest is None and option == "moments" and model.name in BUNDLED:
+            own = SHIPPED_MODELS / model.name
             # Of these very weights, not of others that were trained under the same name.
             if all((own / file).is_file() and read_file(own / file).model == model.digest for file in wanted):
                 newest = own
+        if newest is None and option == "moments":
+            continue
         if newest is None:
             raise InputError(
                 f"{hyper.method} on {model.name} needs {', '.join(wanted)}, which is not under "

@@ -21,8 +21,7 @@ from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
-from factdrift.models.names import folder_of
-from factdrift.models.running import Computing, RunsModel, Template, loaded
+from factdrift.models.running import RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
@@ -74,17 +73,10 @@ class TriesMethod(RunsMethod):
             return Prepared(hyper, with_files.artefacts(hyper, model))
 
     def _making(self, model: Loaded, hyper: Hyper) -> str:
-        """The command that makes what a method needs, with the user's own hyper-parameters.
+        """The command that trains a method's editor, with the user's own hyper-parameters.
 
-        Second moments need the model alone; a trained editor needs the workflow, which has facts to train on.
+        It is the workflow's, which has facts to train on.
         """
-        if "editor" not in needs(hyper):
-            line = ["--model", self.model, "--revision", self.revision, "--models", str(self.models)]
-            line += ["--trust-remote-code"] if self.trust_remote_code else []
-            computing = {name: getattr(self.settings, name) for name in Computing.__struct_fields__}
-            line += ["--settings", json.dumps(computing), "--sampled"]
-            line += ["--layers", *map(str, hyper.layers), "-o", f"moments/{folder_of(model.name)}"]
-            return shlex.join(["factdrift", "models", "moments", *line])
         name = model.name if self.revision == "main" else f"{model.name}@{self.revision}"
         method = hyper.own.given if hyper.own else hyper.method
         config: dict[str, Any] = {"models": [name], "methods": [method]}
@@ -319,6 +311,32 @@ class Tune(RunsModel, OfMethodValues, command="edit tune"):
         check_tuning(tuning)
         with self.loaded() as model:
             tune(tuning, model)
+
+
+class Known(RunsModel, command="edit known"):
+    """Choose updates whose old object a model knows, by writing it, and as many whose old object it does not.
+
+    factdrift edit known smollm2 --number 32 -o known.parquet
+    snakemake --cores 2 results/edit_scores.parquet --config edit="{dataset: known.parquet}"
+    """
+
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
+    template: Template
+    dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
+    split: Annotated[Literal["all", "train", "test"], Key("edit.split")]
+    number: Annotated[int, "updates of each of both groups"] = 64
+    seed: Annotated[int, "draws the updates"] = 0
+    settings: Annotated[Settings, Key("edit")]
+    output: Annotated[Output, "the chosen rows of the dataset, for edit.dataset", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.tools.known import Choosing, choose
+
+        if self.number < 1:
+            raise InputError(f"--number: {self.number}: choose at least one update of each group")
+        choosing = Choosing(**{name: getattr(self, name) for name in Choosing._fields})
+        with self.loaded() as model:
+            return "\n".join(choose(choosing, model))
 
 
 class _Exported(Job):

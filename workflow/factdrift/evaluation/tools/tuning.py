@@ -40,8 +40,8 @@ from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import Moments, count_moments
-from factdrift.models.texts import written
+from factdrift.models.moments import Moments, read_layers
+from factdrift.models.sampled import sampled_moments
 
 _MARK = "factdrift edit tune, the best of"
 """By which a file is known as one that was written here."""
@@ -126,11 +126,13 @@ class Bench:
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
     def _counted(self, layers: Sequence[int]) -> dict[int, Moments]:
-        """The second moments of blocks, counted once while they are tried one after another."""
+        """The second moments of blocks, read once while they are tried one after another."""
         kept = self._moments
         self._moments = {layer: kept[layer] for layer in layers if layer in kept}
         if lacking := [layer for layer in layers if layer not in kept]:
-            self._moments |= count_moments(self.model, lacking, written(self.model, self.tuning.seed))
+            folder = sampled_moments(self.model, lacking, self.tuning.seed)
+            files = {layer: folder / f"{layer}.safetensors" for layer in lacking}
+            self._moments |= read_layers(files, self.model)
         return self._moments
 
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path, file_lock
+from factdrift.core.paths import cache_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
@@ -71,8 +72,7 @@ def index_of(build: Build, path: Path | None = None) -> Path:
             f"--index {path}: is not an index of the explorer, so it is not replaced; name another file"
         )
     name = hashlib.sha256(os.fsencode(build.pair)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = path or cache / "factdrift" / f"browse-{build.pair.name}-{name}.sqlite"
+    path = path or cache_folder() / f"browse-{build.pair.name}-{name}.sqlite"
     state = f"{VERSION} {build.version()}"
 
     def waiting() -> None:

@@ -1,0 +1,368 @@
+"""Questions about a corpus of dated documents: what is right by the dumps up to a date, and what is stale.
+
+Only what these dumps prove is asked: a value that is right on all days of the date, if no other is on any.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from factdrift.core.columns import Row, schema_of
+from factdrift.core.tables import database, growing, records, sql
+from factdrift.streams.corpus import NAMED, Tables, by_subject, open_facts
+from factdrift.streams.documents import Claims, known_at
+from factdrift.streams.subjects import Name, read_item_names
+from factdrift.streams.timelines import (
+    DateQuery,
+    Precision,
+    Tenure,
+    dates_within,
+    day_number,
+    read_tenure,
+    verdict,
+)
+from factdrift.tempripple.claims import Date
+from factdrift.tempripple.phrases import contains, date_text
+from factdrift.tempripple.relations import read_relations
+from factdrift.tempripple.schemas import row_id
+from factdrift.wikidata.ids import entity_id, entity_number, property_id
+from factdrift.wikidata.time import DAY, MONTH, YEAR
+from factdrift.words.dates import as_of
+from factdrift.words.names import written
+from factdrift.words.noun_phrases import NounPhrase, nested, read_noun_phrases
+from factdrift.words.templates import BLANK
+
+CORPUS_QUESTIONS = schema_of(
+    "id kind question prompt asked_on at precision known_at chain relation: string,"
+    " first_day last_day: int64",
+    "answer_id: string, answers: [string], stale_ids stale_answers later_answers: [string]",
+    "premise premise_start hop_relation pair: string, right_docs stale_docs: [string]",
+    "certain announced: bool",
+)
+"""A row is a question (docs/tables/corpus_questions.md)."""
+
+_PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
+
+
+class Docs:
+    """Which documents state a fact: (subject, relation, value) -> known_from, document, tense."""
+
+    def __init__(self, corpus: Path) -> None:
+        self._stating: dict[tuple[str, str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
+        for row in records(corpus, ["doc", "known_from", "facts"]):
+            for fact in row["facts"]:
+                key = fact["subject"], fact["relation"], fact["object"]
+                self._stating[key].setdefault(row["doc"], (row["known_from"], fact["tense"]))
+
+    def stating(self, subject: int, relation: int, value: int, dump: str, *tenses: str) -> list[str]:
+        """The documents up to a dump that state a fact, in any tense or in some."""
+        key = entity_id(subject), property_id(relation), entity_id(value)
+        docs = self._stating.get(key, {}).items()
+        return [doc for doc, (since, tense) in docs if since <= dump and (not tenses or tense in tenses)]
+
+
+class Chain(NamedTuple):
+    """A subject and relation: who is asked for, and K_k for all k."""
+
+    subject: int
+    relation: int
+    noun: NounPhrase
+    called: str
+    """`the head of government of Germany`."""
+    rows: Sequence[Sequence[Row]]
+    worlds: Sequence[Sequence[Tenure]]
+
+
+class Asker(NamedTuple):
+    """What questions about all chains need."""
+
+    dumps: Sequence[str]
+    names: Mapping[int, Name]
+    docs: Docs
+    hops: Mapping[int, NounPhrase]
+    holders: Mapping[int, Claims]
+    seed: int
+
+    @property
+    def days(self) -> list[int]:
+        return [int(dump.replace("-", "")) for dump in self.dumps]
+
+    def chain(self, subject: int, relation: int, rows: Sequence[Row]) -> Chain | None:
+        """A chain; None if its relation has no noun phrase, or if no statement of it that counts is dated."""
+        noun = read_noun_phrases().get(relation)
+        if noun is None or not any(row["dated"] and not row["doubted"] for row in rows):
+            return None
+        known = [known_at(rows, dump) for dump in self.dumps]
+        called = nested([noun.phrase], written(self.names[subject].label, self.names[subject].usage))
+        return Chain(subject, relation, noun, called, known, [[*map(read_tenure, world)] for world in known])
+
+    def is_named(self, chain: Chain, value: int | None) -> bool:
+        """Whether a value can be asked for: it has a name, which does not follow from the subject's."""
+        return value in self.names and not contains(self.names[chain.subject].label, self.names[value].label)
+
+    def proven(self, chain: Chain, dump: int, first: int, last: int) -> int | None:
+        """The value that by K_k is right on all days of a time, if no other is on any of them."""
+        timeline = chain.worlds[dump]
+        verdicts = {value: verdict(timeline, value, first, last) for value in {t.value for t in timeline}}
+        right = [value for value, holds in verdicts.items() if holds == "correct"]
+        alone = len(right) == 1 and set(verdicts.values()) <= {"correct", "wrong"}
+        return right[0] if alone and self.is_named(chain, right[0]) else None
+
+    def texts(self, values: Sequence[int]) -> list[str]:
+        """The labels and aliases of values, without repetitions."""
+        names = [self.names[value] for value in values]
+        return list(dict.fromkeys(text for name in names for text in (name.label, *name.aliases)))
+
+    def row(
+        self, chain: Chain, kind: str, dump: int, date: DateQuery | None, value: int, **more: object
+    ) -> Row:
+        """A question whose answer is a value, but for its words; by K_k on the day of the dump or a date."""
+        day = self.days[dump]
+        first, last = (date.first, date.last) if date else (day, day)
+        timeline, known = chain.worlds[dump], self.dumps[dump]
+        others = [t for t in timeline if t.certain and t.value != value and t.value in self.names]
+        others.sort(key=lambda t: (t.certain, t.value), reverse=True)
+        stale = list(dict.fromkeys(t.value for t in others if t.certain and t.certain[1] < first))
+        later = list(dict.fromkeys(t.value for t in others if t.certain and t.certain[0] > last))
+        key = chain.subject, chain.relation
+        tenses = ("now",) if date is None else ()
+        right = self.docs.stating(*key, value, known, *tenses)
+        wrong = (doc for other in stale for doc in self.docs.stating(*key, other, known, "now", "cited"))
+        return {
+            "kind": kind,
+            "asked_on": known,
+            "known_at": known,
+            "at": date.text if date else None,
+            "precision": date.precision if date else None,
+            "chain": f"{entity_id(chain.subject)}-{property_id(chain.relation)}",
+            "relation": property_id(chain.relation),
+            "first_day": first,
+            "last_day": last,
+            "answer_id": entity_id(value),
+            "answers": self.texts([value]),
+            "stale_ids": [entity_id(other) for other in stale],
+            "stale_answers": [text for text in self.texts(stale) if text not in self.texts([value])],
+            "later_answers": [text for text in self.texts(later) if text not in self.texts([value])],
+            "right_docs": right,
+            "stale_docs": sorted({*wrong} - {*right}),
+            "certain": True,
+            "announced": False,
+            **more,
+        }
+
+    def draw(self, *parts: object) -> int:
+        """A number that depends on the seed and the parts only."""
+        return int(row_id(str(self.seed), *map(str, parts)), 16)
+
+
+def when(date: DateQuery) -> str:
+    """`on 5 March 2018`, `in March 2018`, `in 2018`."""
+    text = date_text(Date(date.first, _PRECISIONS[date.precision]))
+    return f"{'on' if date.precision == 'day' else 'in'} {text}"
+
+
+def _dated(chain: Chain, date: DateQuery, verb: str) -> Row:
+    prompt = as_of(date_text(Date(date.first, _PRECISIONS[date.precision])), f"{chain.called} {verb} {BLANK}")
+    return {"question": f"{chain.noun.wh} {verb} {chain.called} {when(date)}?", "prompt": prompt}
+
+
+def _cloze(called: str) -> str:
+    return f"{called[0].upper()}{called[1:]} is {BLANK}"
+
+
+def now(asker: Asker, chain: Chain) -> Iterator[tuple[int, Row]]:
+    """Yields a dump and what is asked on its day, after changes of the value, and on the last day."""
+    before = None
+    for dump, day in enumerate(asker.days):
+        value = asker.proven(chain, dump, day, day)
+        if value is not None and (value != before or dump == len(asker.dumps) - 1):
+            row = asker.row(chain, "now", dump, None, value)
+            if row["stale_answers"]:
+                words = {"question": f"{chain.noun.wh} is {chain.called}?", "prompt": _cloze(chain.called)}
+                yield dump, row | words
+        before = value
+
+
+def at(asker: Asker, chain: Chain) -> Iterator[Row]:
+    """Yields questions about past dates, for the values of K_n, at precisions that are drawn."""
+    dump = len(asker.dumps) - 1
+    for value in sorted({t.value for t in chain.worlds[dump] if t.certain}):
+        spans = [t.certain for t in chain.worlds[dump] if t.value == value and t.certain]
+        longest = max(spans, key=lambda span: (day_number(span[1]) - day_number(span[0]), -span[0]))
+        dates = [
+            date
+            for date in dates_within(longest)
+            if date.last < asker.days[-1] and asker.proven(chain, dump, date.first, date.last) == value
+        ]
+        if dates:
+            date = dates[asker.draw("at", chain.subject, chain.relation, value) % len(dates)]
+            yield asker.row(chain, "at", dump, date, value) | _dated(chain, date, "was")
+
+
+def announced(asker: Asker, chain: Chain) -> Iterator[Row]:
+    """Yields questions about the first days of values that a dump says will hold later."""
+    for dump, day in enumerate(asker.days):
+        new = [row for row in chain.rows[dump] if row["start_last"] and row["possible_first"] > day]
+        present = asker.proven(chain, dump, day, day)
+        if len(new) != 1 or new[0]["doubted"] or present in (None, new[0]["value"]):
+            continue
+        first, last, value = new[0]["possible_first"], new[0]["start_last"], new[0]["value"]
+        if not asker.is_named(chain, value):
+            continue
+        precision: Precision = "day" if first == last else "month" if first // 100 == last // 100 else "year"
+        size = {"day": 10, "month": 7, "year": 4}[precision]
+        text = f"{first // 10_000:04}-{first // 100 % 100:02}-{first % 100:02}"[:size]
+        date = DateQuery(precision, first, last, text)
+        row = asker.row(chain, "at", dump, date, value, certain=False, announced=True)
+        yield row | _dated(chain, date, "will be")
+
+
+def known(asker: Asker, chain: Chain) -> Iterator[Row]:
+    """Yields pairs of the same question and date under two dumps, which prove different values."""
+    spans = {t.certain for world in chain.worlds for t in world if t.certain}
+    days = {DateQuery("day", day, day, dump) for day, dump in zip(asker.days, asker.dumps, strict=True)}
+    asked: set[tuple[int, int]] = set()
+    for date in sorted(days.union(*(dates_within(span) for span in spans)), key=lambda date: date[1:]):
+        proofs: list[tuple[int, int]] = []
+        for dump, day in enumerate(asker.days):
+            value = asker.proven(chain, dump, date.first, date.last) if date.last <= day else None
+            if value is not None and (not proofs or proofs[-1][1] != value):
+                proofs.append((dump, value))
+        for (dump, value), (later, other) in itertools.pairwise(proofs):
+            if (value, other) in asked:
+                continue
+            asked.add((value, other))
+            pair = row_id(f"Q{chain.subject}-P{chain.relation}", date.text, f"Q{value}", f"Q{other}")
+            older = asker.row(chain, "known", dump, date, value, pair=pair)
+            newer = asker.row(chain, "known", later, date, other, pair=pair)
+            for row, opposite in ((older, newer), (newer, older)):
+                verb = "is" if date.text == row["asked_on"] else "was"
+                if row is newer:  # what was known before is stale now
+                    row["stale_ids"] = list(dict.fromkeys([opposite["answer_id"], *row["stale_ids"]]))
+                    row["stale_answers"] = list(dict.fromkeys([*opposite["answers"], *row["stale_answers"]]))
+                yield row | _dated(chain, date, verb)
+
+
+def premise(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
+    """Yields a question that presupposes the last value before that of a question `now`, with its start."""
+    old = entity_number(row["stale_ids"][0])
+    spans = [t for t in chain.worlds[dump] if t.value == old and t.certain]
+    begun = spans[0].certain[0] if len(spans) == 1 and spans[0].certain else 0
+    if old and begun // 10_000 == spans[0].possible[0] // 10_000 > 0 and asker.is_named(chain, old):
+        name = asker.names[old]
+        verb = "have" if name.usage.plural else "has"
+        question = f"Since when {verb} {written(name.label, name.usage)} been {chain.called}?"
+        start = f"{begun // 10_000}"
+        more = {"kind": "premise", "premise": entity_id(old), "premise_start": start, "prompt": None}
+        yield row | more | {"question": question}
+
+
+def following(asker: Asker, chain: Chain) -> Iterator[Row]:
+    """Yields questions for who followed and who came before another, by K_n, if no vacancy is possible."""
+    dump = len(asker.dumps) - 1
+    timeline = sorted((t for t in chain.worlds[dump] if t.certain), key=lambda t: (t.certain, t.value))
+    often = [t.value for t in timeline]
+    for old, new in itertools.pairwise(timeline):
+        assert old.certain
+        assert new.certain
+        pair = {old.value, new.value}
+        between = old.certain[1], new.certain[0]
+        gap = day_number(between[1]) - day_number(between[0])
+        others = {t.value for t in chain.worlds[dump]} - pair
+        clear = all(verdict(chain.worlds[dump], value, *sorted(between)) == "wrong" for value in others)
+        once = len(pair) == 2 and all(often.count(value) == 1 for value in pair)
+        if not once or not clear or not 0 <= gap <= 1 or not all(asker.is_named(chain, v) for v in pair):
+            continue
+        names = {v: written(asker.names[v].label, asker.names[v].usage) for v in pair}
+        wh, role = chain.noun.wh, f"as {chain.called}"
+        questions = (
+            (new.value, old.value, f"{wh} followed {names[old.value]} {role}?"),
+            (old.value, new.value, f"{wh} came before {names[new.value]} {role}?"),
+        )
+        for value, other, question in questions:
+            row = asker.row(chain, "next", dump, None, value, premise=entity_id(other))
+            wrong = [text for text in row["stale_answers"] if text not in asker.texts([other])]
+            docs = asker.docs.stating(chain.subject, chain.relation, value, asker.dumps[dump])
+            stale = [doc for doc in row["stale_docs"] if doc not in docs]
+            yield row | {
+                "question": question,
+                "prompt": None,
+                "stale_answers": wrong,
+                "right_docs": docs,
+                "stale_docs": stale,
+            }
+
+
+def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
+    """Yields a question about the holder of a question `now`, whose answer would be another's of the last."""
+    new, old = (entity_number(item) for item in (row["answer_id"], row["stale_ids"][0]))
+    day = asker.days[dump]
+    asked = []
+    for relation, noun in asker.hops.items():
+        values, chains = [], []
+        for holder in (new, old):
+            rows = asker.holders.get(holder or 0, {}).get(relation, ())
+            world = [known_at(rows, name) for name in asker.dumps]
+            timelines = [[*map(read_tenure, known_rows)] for known_rows in world]
+            called = nested([noun.phrase], chain.called)
+            chains.append(Chain(holder or 0, relation, noun, called, world, timelines))
+            values.append(asker.proven(chains[-1], dump, day, day) if rows else None)
+        if None not in values and values[0] != values[1]:
+            asked.append((relation, noun, chains[0], values))
+    if asked:
+        number = asker.draw("hop", chain.subject, chain.relation, dump) % len(asked)
+        relation, noun, through, (right, stale) = asked[number]
+        hops = asker.docs.stating(through.subject, relation, right, row["known_at"], "now")
+        yield row | {
+            "kind": "hop",
+            "hop_relation": property_id(relation),
+            "question": f"{noun.wh} is {through.called}?",
+            "prompt": _cloze(through.called),
+            "answer_id": entity_id(right),
+            "answers": asker.texts([right]),
+            "stale_ids": [entity_id(stale)],
+            "stale_answers": [text for text in asker.texts([stale]) if text not in asker.texts([right])],
+            "right_docs": [*row["right_docs"], *hops],
+        }
+
+
+def questions(asker: Asker, chain: Chain) -> Iterator[Row]:
+    """All questions about a chain."""
+    for dump, row in now(asker, chain):
+        yield row
+        yield from premise(asker, chain, dump, row)
+        yield from hop(asker, chain, dump, row)
+    for kind in (at, announced, known, following):
+        yield from kind(asker, chain)
+
+
+def write_corpus_questions(
+    tables: Tables, corpus: Path, dumps: Sequence[str], seed: int, output: Path
+) -> dict[str, int]:
+    """Writes CORPUS_QUESTIONS in the order of chains and kinds; returns kind -> questions."""
+    phrases = read_noun_phrases()
+    hops = {
+        relation.property: phrases[relation.property]
+        for relation in read_relations().immutable.values()
+        if relation.datatype == "wikibase-item"
+    }
+    counts: dict[str, int] = defaultdict(int)
+    with database(3000) as db, growing(output, CORPUS_QUESTIONS) as add:
+        open_facts(db, tables)
+        names = read_item_names(db, NAMED, tables.entities)
+        holders = dict(by_subject(db, f"list_contains({sql(sorted(hops))}, property)"))
+        asker = Asker(dumps, names, Docs(corpus), hops, holders, seed)
+        for subject, claims in by_subject(db, "linked_from IS NOT NULL"):
+            rows = []
+            for relation, stated in claims.items() if subject in names else ():
+                chain = asker.chain(subject, relation, stated)
+                rows += list(questions(asker, chain)) if chain else []
+            for row in rows:
+                counts[row["kind"]] += 1
+                row["id"] = row_id(*(str(row[name]) for name in ("chain", "kind", "question", "known_at")))
+            add(pa.RecordBatch.from_pylist(rows, schema=CORPUS_QUESTIONS))
+    return counts

@@ -1,0 +1,59 @@
+"""results/known.parquet: the timelines of all buckets with labels, and how late dumps were, by relation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from factdrift.core.columns import schema_of
+from factdrift.core.files import write_text
+from factdrift.core.screen import grid
+from factdrift.core.tables import database, sql, write_query
+from factdrift.streams.known import KNOWN
+
+KNOWN_LABELLED = schema_of("subject_label relation_label value_label: string", *KNOWN)
+"""KNOWN with labels: of the newest dump that has them (docs/tables/known.md)."""
+
+
+def write_known_table(
+    known: Sequence[Path], entities: Sequence[Path], properties: Path, output: Path, report: Path
+) -> int:
+    """Writes KNOWN_LABELLED in the order of subject and property, and the report; returns the number of rows.
+
+    `entities`: the items of all dumps, the newest last; `properties`: those of the last dump.
+    """
+    paths = sql([str(path) for path in entities])
+    with database(3000) as db:
+        db.execute(
+            f"""CREATE TEMP VIEW known AS SELECT * FROM read_parquet({sql(list(known))});
+            CREATE TEMP VIEW relations AS SELECT id AS property, coalesce(label, 'P' || id) AS relation
+            FROM read_parquet({sql(properties)});
+            CREATE TEMP TABLE names AS
+            SELECT id, max_by(label, list_position({paths}, filename)) AS label
+            FROM read_parquet({sql(list(entities))}, filename = true)
+            WHERE label IS NOT NULL AND id IN (SELECT subject FROM known UNION SELECT value FROM known)
+            GROUP BY id"""
+        )
+        number = write_query(
+            db,
+            f"""SELECT s.label AS subject_label, relation AS relation_label, v.label AS value_label, known.*
+            FROM known LEFT JOIN names s ON s.id = subject LEFT JOIN names v ON v.id = value
+            LEFT JOIN relations USING (property)
+            ORDER BY {", ".join(f"known.{name}" for name in KNOWN.names)}""",
+            output,
+        )
+        rows = db.sql(
+            """WITH changes AS (
+                SELECT *, date_diff('day', strptime(start_last::VARCHAR, '%Y%m%d')::DATE,
+                    first_known::DATE) AS days
+                FROM known WHERE first_known IS NOT NULL AND start_last % 10000 > 100
+                    AND start_last > (SELECT min(replace(known_from, '-', '')::BIGINT) FROM known)
+            ) SELECT 'P' || property || ' ' || any_value(relation), count(*), count(*) FILTER (late),
+                round(100 * avg(late::INTEGER), 1), median(days), max(days)
+            FROM changes LEFT JOIN relations USING (property)
+            GROUP BY property ORDER BY 2 DESC, property"""
+        ).fetchall()
+    header = ("relation", "changes", "late", "% late", "days: median", "most")
+    cells = [(name, *(f"{value:,g}" for value in values)) for name, *values in rows]
+    title = "How late the dumps were: from a change to the first dump that has it, by relation"
+    late = "late: a dump after the change still proves another value, which the last dump excludes"
+    write_text("\n".join([title, "", *grid(header, cells), "", late, ""]), report)
+    return number
