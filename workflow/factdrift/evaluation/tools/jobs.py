@@ -16,6 +16,7 @@ import msgspec
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
+from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
@@ -71,6 +72,15 @@ class TriesMethod(RunsMethod):
             files = find_files(model, hyper, lacking, self.results, folder, command)
             with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
             return Prepared(hyper, with_files.artefacts(hyper, model))
+
+    def condition(self, model: Loaded, state: str) -> Condition:
+        """The condition in which questions are asked in a state."""
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import Condition
+
+        if state in UNEDITED:
+            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
+        return Condition(self.prepared(model, state), self.settings.regime)
 
     def _making(self, model: Loaded, hyper: Hyper) -> str:
         """The command that trains a method's editor, with the user's own hyper-parameters.
@@ -164,15 +174,6 @@ class Ask(TriesMethod, command="ask"):
                 limit = self.limit if self.limit is not None else LIMIT * (self.questions is None)
                 asking = Asking(self.way, limit, self.seed, self.settings)
                 return "\n".join((*cell(model, questions, conditions, asking, folder), *notes))
-
-    def condition(self, model: Loaded, state: str) -> Condition:
-        """The condition in which questions are asked in a state."""
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import Condition
-
-        if state in UNEDITED:
-            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
-        return Condition(self.prepared(model, state), self.settings.regime)
 
     def asked(self, folder: Path) -> tuple[Benchmark, list[str]]:
         """The questions, and what lines of the user's own lack. Raises InputError if none can be asked."""
@@ -408,23 +409,60 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
-class Compare(Job, command="compare"):
+class Compare(TriesMethod, command="compare"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
-    Prints and writes one sentence a benchmark and a table, and draws them: factdrift compare rome memit ft
+    Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
+    has not been run on it is run first.
+
+    factdrift compare rome memit ft
+    factdrift compare rome ft mine.py:edit --model sample --limit 16
     """
 
-    methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
+    rivals: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
+    model: Annotated[str, "on which the methods are run; default: the build's scores"] = ""
+    limit: Annotated[int, "with a model: updates, drawn with the seed; 0 for all"] = 16
+    method: Annotated[str, Flag(by_hand=True)] = "none"
+    dataset: Annotated[Path, "with a model: of updates", Flag("PARQUET")] = DATASET
     scores: Annotated[Path, "of `edit scores`", Flag("PARQUET")] = Path("results/edit_scores.parquet")
     answers: Annotated[
         Paths, "of other benchmarks; default: results/OLD_NEW/evaluation/", Flag("PARQUET")
     ] = ()
+    seed: Annotated[int, Key("seed")]
     output: Annotated[Place, Flag("FOLDER")] = Path("results/compare")
+
+    def check(self) -> None:
+        if self.model:
+            super().check()
+            for name in self.rivals:
+                entry(name, self.methods)
 
     def run(self) -> str:
         from factdrift.evaluation.tools.compare import compare, lines, write
 
-        answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
-        differences = compare(self.methods, self.scores, answers)
+        rivals, scores, answers = self.rivals, self.scores, self.answers
+        if self.model:
+            rivals, scores = self.runs()
+        else:
+            answers = answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        differences = compare(rivals, scores, answers)
         written = write(differences, self.output)
         return "\n".join([*lines(differences), "", *map(str, written)])
+
+    def runs(self) -> tuple[tuple[str, ...], Path]:
+        """The methods by their names in tables, and the scores of all on the model."""
+        from factdrift.core.owned import claim
+        from factdrift.evaluation.questions.updates import Choice, write_edits
+
+        folder = self.output / "runs"
+        claim(folder, ["edits.parquet"])
+        edits = folder / "edits.parquet"
+        write_edits(self.dataset, edits, Choice(limit=self.limit, seed=self.seed, fluency_sample=0))
+        with self.loaded() as model:
+            from factdrift.evaluation.states.edited import Condition
+            from factdrift.evaluation.tools.rivals import scored
+
+            made = [Condition(self.prepared(model, name), self.settings.regime) for name in self.rivals]
+            conditions = [self.condition(model, "none"), *made]
+            scores = scored(model, edits, conditions, self.settings, folder)
+            return tuple(condition.method for condition in made), scores
