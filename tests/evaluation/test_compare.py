@@ -85,8 +85,8 @@ def test_differences_larger_than_chance_come_first_and_the_best_before_the_other
     assert next(lines(made)) == (
         "updates (replace) of m, over the same 9 updates, MEMIT against ROME: takes 7.0 points less from "
         "nearest facts (-8.0 to -6.0: better); takes 1.0 points more from random facts (+0.5 to +1.5: worse)"
-        "; says the new object in other words 4.0 points less often (-5.0 to -3.0: worse); no difference found "
-        "in efficacy S (-2.0 to +8.0)."
+        "; says the new object in other words 4.0 points less often (-5.0 to -3.0: worse); no difference "
+        "found in efficacy S (-2.0 to +8.0)."
     )
 
 

@@ -261,8 +261,8 @@ def draw(differences: Sequence[Difference], paths: Sequence[Path]) -> None:
         marks.append(Mark(panel, line, row.difference, 0, kind="dot", style={"marker": "o"}))
         text = f"{row.difference:+.1f} (n = {row.pairs:,})"
         marks.append(Mark(panel, line, row.difference, line - 0.25, text=text, color=colour, kind="text"))
-    of = f", {differences[0].model}" if differences[0].model else ""
-    message = f"{clear} of {len(differences)} differences from {first} are larger than chance{of}"
+    of = f"{differences[0].model}: " if differences[0].model else ""
+    message = f"{of}{clear} of {len(differences)} differences from {first} are larger than chance"
     draw_panels(figure, {message: marks}, paths)
 
 

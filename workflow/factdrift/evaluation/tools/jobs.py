@@ -111,7 +111,7 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-class Try(TriesMethod, command="edit try"):
+class Try(TriesMethod, command="edit try", first="subject model method set dataset"):
     """Make one edit and show the model before and after it.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
@@ -134,7 +134,7 @@ class Try(TriesMethod, command="edit try"):
             return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
-class Ask(TriesMethod, command="ask"):
+class Ask(TriesMethod, command="ask", first="benchmark questions state way limit"):
     """Ask a model questions of a benchmark or of your own, before and after it is told something.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
@@ -142,7 +142,7 @@ class Ask(TriesMethod, command="ask"):
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    method: Annotated[str, Flag(by_hand=True)] = "none"
+    method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
     benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob or cutoff"] = "updates"
     questions: Annotated[Path | None, "of your own, instead: JSON Lines or CSV", Flag("FILE")] = None
     state: Annotated[str, "none, context, or an editing method"] = "none"
@@ -292,7 +292,7 @@ class Probe(RunsModel, command="edit probe"):
         probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
-class Tune(RunsModel, OfMethodValues, command="edit tune"):
+class Tune(RunsModel, OfMethodValues, command="edit tune", first="method edits layers dataset output"):
     """Search hyper-parameters for a model on held-out updates."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -409,7 +409,7 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
-class Compare(TriesMethod, command="compare"):
+class Compare(TriesMethod, command="compare", first="model limit scores answers output"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
     Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
@@ -422,7 +422,7 @@ class Compare(TriesMethod, command="compare"):
     rivals: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
     model: Annotated[str, "on which the methods are run; default: the build's scores"] = ""
     limit: Annotated[int, "with a model: updates, drawn with the seed; 0 for all"] = 16
-    method: Annotated[str, Flag(by_hand=True)] = "none"
+    method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
     dataset: Annotated[Path, "with a model: of updates", Flag("PARQUET")] = DATASET
     scores: Annotated[Path, "of `edit scores`", Flag("PARQUET")] = Path("results/edit_scores.parquet")
     answers: Annotated[
