@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Job, Key, Output, Paths
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 
 
 class OfCorpus(Job):
@@ -13,12 +13,12 @@ class OfCorpus(Job):
 
 
 class Retrieve(OfCorpus, command="memory retrieve"):
-    """Rank the documents of a corpus for each question, and score the rankings."""
+    """Rank the documents of a corpus for all questions, and score the rankings."""
 
     runs: Annotated[Paths, "TREC run files of other retrievers"] = ()
     names: Annotated[tuple[str, ...], "of these retrievers"] = ()
     seed: Annotated[int, Key("seed")]
-    retrieved: Annotated[Output, "documents of each retriever and question, the best first"]
+    retrieved: Annotated[Output, "documents of every retriever and question, the best first"]
     report: Annotated[Output, "the scores as tables"]
     output: Annotated[Output, "scores by kind of question"]
 
@@ -26,7 +26,48 @@ class Retrieve(OfCorpus, command="memory retrieve"):
         from factdrift.memory.retrieval import Sources, write_retrieval
 
         if len(self.names) != len(self.runs):
-            raise InputError("--names: give one name for each file of --runs")
+            raise InputError("--names: give a name for every file of --runs")
         runs = dict(zip(self.names, self.runs, strict=True))
         sources = Sources(self.corpus, self.questions, runs)
         return write_retrieval(sources, self.seed, self.retrieved, self.report, self.output)
+
+
+class Export(Job, command="memory export"):
+    """Write what any memory system reads and is asked: events in the order in which they became known.
+
+    factdrift memory export memory/
+    """
+
+    folder: Annotated[Output, "made anew", Flag(positional=True)]
+    corpus: Annotated[Path, "dated documents"] = Path("results/corpus.parquet")
+    questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
+    known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
+
+    def run(self) -> str:
+        from factdrift.memory.folder import Inputs, export
+
+        inputs = Inputs(self.corpus, self.questions, self.known)
+        for name, path in inputs._asdict().items():
+            if not path.is_file():
+                raise InputError(
+                    f"--{name}: {path}: no such file; build it with `snakemake --cores all {path}`"
+                )
+        lines = export(inputs, self.folder)
+        return "\n".join(f"{self.folder / name}: {number:,} lines" for name, number in lines.items())
+
+
+class Score(Job, command="memory score"):
+    """Judge what a memory has answered: right, stale, wrong, both or refused, by kind of question.
+
+    factdrift memory score memory/ answers.jsonl
+    """
+
+    folder: Annotated[Place, "what `memory export` wrote", Flag(positional=True)]
+    answers: Annotated[Path, 'JSON Lines: {"id": ..., "text": ...}', Flag(positional=True)]
+    output: Annotated[Output | None, "the scores as a table", Flag("PARQUET")] = None
+
+    def run(self) -> str:
+        from factdrift.memory.folder import read_key
+        from factdrift.memory.score import score
+
+        return score(read_key(self.folder), self.answers, self.output)

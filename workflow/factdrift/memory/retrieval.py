@@ -22,10 +22,10 @@ RETRIEVAL = schema_of(
     "retriever kind: string, questions subjects: int32",
     *(f"{measure} {measure}_low {measure}_high: float64" for measure in MEASURES),
 )
-"""One row for each retriever and kind of question (docs/tables/retrieval.md)."""
+"""A row for every retriever and kind of question (docs/tables/retrieval.md)."""
 
 RETRIEVED = schema_of("retriever question: string, docs: [string]")
-"""One row for each retriever and question: documents, the best first (docs/tables/retrieved.md)."""
+"""A row for every retriever and question: documents, the best first (docs/tables/retrieved.md)."""
 
 CUT = 10
 """Documents that nDCG looks at."""
@@ -140,11 +140,11 @@ COLUMNS = (
     Column("Wrong version", share("wrong_version", "", known="questions", ends=True), LOWER),
 )
 _BOUNDS = ("right", "stale", "both", "random", "bm25_shuffled")
-"""Retrievers that bound others or are controls, so that none of their numbers is a best one."""
+"""Retrievers that bound others or are controls, so that none of their numbers is a best number."""
 
 
 def retrieval_text(rows: Sequence[Row]) -> str:
-    """A table for each kind of question, in percent with 95 % intervals by subject."""
+    """A table for every kind of question, in percent with 95 % intervals by subject."""
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in rows):
         own = [

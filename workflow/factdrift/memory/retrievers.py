@@ -1,8 +1,8 @@
-"""Retrievers of dated documents: each ranks the documents of a corpus for each question.
+"""Retrievers of dated documents, which rank the documents of a corpus for a question.
 
 `bm25` (Robertson and Zaragoza 2009) reads title and text of all versions; `bm25_dated` only those known on
-the day of the question, and of each subject the newest. `right`, `stale` and `both` know the answer, and
-bound the others; in `bm25_shuffled` the days of a subject's versions have changed places, as a control.
+the day of the question, and of any subject the newest. `right`, `stale` and `both` know the answer, and
+bound the others; in `bm25_shuffled` the days of a subject's versions are permuted, as a control.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Collection:
 
     @cached_property
     def order(self) -> Numbers:
-        """A rank by the seed for each document, by which ties are decided."""
+        """A rank by the seed for every document, by which ties are decided."""
         return np.random.default_rng(self.seed).permutation(len(self.docs))
 
     @cached_property
@@ -60,7 +60,7 @@ class Collection:
         return index
 
     def newest(self, day: str, known_from: NDArray[np.str_]) -> Numbers:
-        """Of each subject the version that is the newest of those known on a day, as ascending indices."""
+        """Of every subject the version that is the newest of those known on a day, as ascending indices."""
         last: dict[str, int] = {}
         for index in np.argsort(known_from, kind="stable"):
             if known_from[index] <= day:
@@ -68,7 +68,7 @@ class Collection:
         return np.array(sorted(last.values()), np.int64)
 
     def shuffled(self) -> NDArray[np.str_]:
-        """`known_from`, where the days of each subject's versions are permuted by the seed."""
+        """`known_from`, where the days of every subject's versions are permuted by the seed."""
         versions: dict[str, list[int]] = {}
         for index, subject in enumerate(self.subjects):
             versions.setdefault(subject, []).append(index)
@@ -97,7 +97,7 @@ def bm25(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]
 
 
 def bm25_dated(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """By BM25 over the newest version of each subject that is known when the question is asked."""
+    """By BM25 over the newest version of every subject that is known when the question is asked."""
     yield from _by_days(collection, questions, collection.known_from)
 
 
@@ -137,7 +137,7 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Sequence[Row]], Iterator[list[int
     "stale": stale,
     "both": both,
 }
-"""Name -> the function that yields, for each question, indices of documents, the best first."""
+"""Name -> the function that yields, for every question, indices of documents, the best first."""
 
 
 def _by_days(
