@@ -81,7 +81,7 @@ COMMANDS = {
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life"),
-    "Score retrievers and memories": ("memory export", "memory score"),
+    "Score retrievers and memories": ("memory export", "memory score", "memory layouts"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",

@@ -33,7 +33,7 @@ An `event` is a `document` (`doc`, `subject`, `title`, `text`), which replaces t
 learns of it. Use documents, facts, or both.
 
 `questions.jsonl`: what it is asked, a line a question: `id`, `question`, `asked_on`. When it answers,
-it may use the events with `known_from` up to `asked_on`, and no later ones.
+it may use the events with `known_from` up to `asked_on` alone.
 
 Write `answers.jsonl`, a line a question, in any words:
 

@@ -32,28 +32,49 @@ class Retrieve(OfCorpus, command="memory retrieve"):
         return write_retrieval(sources, self.seed, self.retrieved, self.report, self.output)
 
 
-class Export(Job, command="memory export"):
-    """Write what any memory system reads and is asked: events in the order in which they became known.
-
-    factdrift memory export memory/
-    """
+class OfBuild(Job):
+    """What people make of a build by hand."""
 
     folder: Annotated[Output, "made anew", Flag(positional=True)]
     corpus: Annotated[Path, "dated documents"] = Path("results/corpus.parquet")
     questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
     known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
 
-    def run(self) -> str:
-        from factdrift.memory.folder import Inputs, export
-
-        inputs = Inputs(self.corpus, self.questions, self.known)
-        for name, path in inputs._asdict().items():
-            if not path.is_file():
+    def check(self) -> None:
+        super().check()
+        for name, path in vars(self).items():
+            if isinstance(path, Path) and name != "folder" and not path.is_file():
                 raise InputError(
                     f"--{name}: {path}: no such file; build it with `snakemake --cores all {path}`"
                 )
-        lines = export(inputs, self.folder)
+
+
+class Export(OfBuild, command="memory export"):
+    """Write what any memory system reads and is asked: events in the order in which they became known.
+
+    factdrift memory export memory/
+    """
+
+    def run(self) -> str:
+        from factdrift.memory.folder import Inputs, export
+
+        lines = export(Inputs(self.corpus, self.questions, self.known), self.folder)
         return "\n".join(f"{self.folder / name}: {number:,} lines" for name, number in lines.items())
+
+
+class Layouts(OfBuild, command="memory layouts"):
+    """Write corpus and questions in the forms of BEIR, TREC and LongMemEval, and facts with both axes.
+
+    factdrift memory layouts layouts/
+    """
+
+    retrieved: Annotated[Path, "documents of retrievers"] = Path("results/retrieved.parquet")
+
+    def run(self) -> str:
+        from factdrift.memory.layouts import Inputs, write_layouts
+
+        inputs = Inputs(self.corpus, self.questions, self.known, self.retrieved)
+        return "\n".join(f"{self.folder / name}" for name in write_layouts(inputs, self.folder))
 
 
 class Score(Job, command="memory score"):
