@@ -141,3 +141,19 @@ rule corpus_questions:
         dates=STREAM_DATES,
     shell:
         job("streams corpus-questions")
+
+
+rule retrieval:
+    """How well retrievers find the right version of a document."""
+    input:
+        corpus=f"{STREAM}/corpus.parquet",
+        questions=f"{STREAM}/corpus_questions.parquet",
+        runs=[*config["corpus"]["runs"].values()],
+    output:
+        output=f"{STREAM}/retrieval.parquet",
+        retrieved=f"{STREAM}/retrieved.parquet",
+        report=f"{STREAM}/retrieval.txt",
+    params:
+        names=[*config["corpus"]["runs"]],
+    shell:
+        job("memory retrieve")

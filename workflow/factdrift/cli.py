@@ -38,6 +38,7 @@ COMMANDS = {
     "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "half-life": ("streams.jobs", ""),
+    "memory": ("memory.jobs", "whether retrievers and memories know what changed"),
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
@@ -80,6 +81,7 @@ COMMANDS = {
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life"),
+    "Score retrievers and memories": ("memory export", "memory score", "memory layouts"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",

@@ -97,6 +97,7 @@ def check_files(config: dict[str, Any]) -> None:
                 named.append((f"dumps.{date}", path))
     klob = config["klob"]
     named += [
+        *((f"corpus.runs.{name}", path) for name, path in config["corpus"]["runs"].items()),
         ("klob.templates", klob["templates"] if klob["templates"] != "own" else ""),
         ("klob.r.mquake", klob["r"].get("mquake", "")),
         ("klob.recall.demos", klob["recall"]["demos"]),

@@ -1,0 +1,94 @@
+"""Jobs that score retrievers and memories by what changed."""
+
+from pathlib import Path
+from typing import Annotated
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+
+
+class OfCorpus(Job):
+    corpus: Annotated[Path, "what `streams corpus` wrote"]
+    questions: Annotated[Path, "what `streams corpus-questions` wrote"]
+
+
+class Retrieve(OfCorpus, command="memory retrieve"):
+    """Rank the documents of a corpus for all questions, and score the rankings."""
+
+    runs: Annotated[Paths, "TREC run files of other retrievers"] = ()
+    names: Annotated[tuple[str, ...], "of these retrievers"] = ()
+    seed: Annotated[int, Key("seed")]
+    retrieved: Annotated[Output, "documents of every retriever and question, the best first"]
+    report: Annotated[Output, "the scores as tables"]
+    output: Annotated[Output, "scores by kind of question"]
+
+    def run(self) -> str:
+        from factdrift.memory.retrieval import Sources, write_retrieval
+
+        if len(self.names) != len(self.runs):
+            raise InputError("--names: give a name for every file of --runs")
+        runs = dict(zip(self.names, self.runs, strict=True))
+        sources = Sources(self.corpus, self.questions, runs)
+        return write_retrieval(sources, self.seed, self.retrieved, self.report, self.output)
+
+
+class OfBuild(Job):
+    """What people make of a build by hand."""
+
+    folder: Annotated[Output, "made anew", Flag(positional=True)]
+    corpus: Annotated[Path, "dated documents"] = Path("results/corpus.parquet")
+    questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
+    known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
+
+    def check(self) -> None:
+        super().check()
+        for name, path in vars(self).items():
+            if isinstance(path, Path) and name != "folder" and not path.is_file():
+                raise InputError(
+                    f"--{name}: {path}: no such file; build it with `snakemake --cores all {path}`"
+                )
+
+
+class Export(OfBuild, command="memory export"):
+    """Write what any memory system reads and is asked: events in the order in which they became known.
+
+    factdrift memory export memory/
+    """
+
+    def run(self) -> str:
+        from factdrift.memory.folder import Inputs, export
+
+        lines = export(Inputs(self.corpus, self.questions, self.known), self.folder)
+        return "\n".join(f"{self.folder / name}: {number:,} lines" for name, number in lines.items())
+
+
+class Layouts(OfBuild, command="memory layouts"):
+    """Write corpus and questions in the forms of BEIR, TREC and LongMemEval, and facts with both axes.
+
+    factdrift memory layouts layouts/
+    """
+
+    retrieved: Annotated[Path, "documents of retrievers"] = Path("results/retrieved.parquet")
+
+    def run(self) -> str:
+        from factdrift.memory.layouts import Inputs, write_layouts
+
+        inputs = Inputs(self.corpus, self.questions, self.known, self.retrieved)
+        return "\n".join(f"{self.folder / name}" for name in write_layouts(inputs, self.folder))
+
+
+class Score(Job, command="memory score"):
+    """Judge what a memory has answered: right, stale, wrong, both or refused, by kind of question.
+
+    factdrift memory score memory/ answers.jsonl
+    """
+
+    folder: Annotated[Place, "what `memory export` wrote", Flag(positional=True)]
+    answers: Annotated[Path, 'JSON Lines: {"id": ..., "text": ...}', Flag(positional=True)]
+    output: Annotated[Output | None, "the scores as a table", Flag("PARQUET")] = None
+
+    def run(self) -> str:
+        from factdrift.memory.folder import read_key
+        from factdrift.memory.score import score
+
+        return score(read_key(self.folder), self.answers, self.output)
