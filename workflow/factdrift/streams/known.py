@@ -293,7 +293,8 @@ def _groups(
         stated = []
         for row in rows:
             starts, ends = (tuple(Span(**date) for date in dates) for dates in row[8:10])
-            stated.append((StatementInDump(*row[4:8], starts, ends, *row[10:13]), row[13]))
+            in_dump = StatementInDump._make((*row[4:8], starts, ends, *row[10:13]))
+            stated.append((in_dump, row[13]))
         links = Links(*key[2:])
         known = list(worlds(stated, days, ended.get(key[:2], {}), links))
         timeline = [group | _timeline(term) for _, term in known[-1].values()]
