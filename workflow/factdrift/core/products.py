@@ -118,7 +118,9 @@ def pair_of(path: Path) -> str | None:
     if re.fullmatch(f"{_DATE}_{_DATE}", path.resolve().parent.name):
         return path.resolve().parent.name
     product = next((product for product in products() if re.fullmatch(product.pattern, path.name)), None)
-    for folder in sorted(path.parent.glob("*_*")) if product and path.is_file() else ():
+    if product is None or not path.is_file():
+        return None
+    for folder in sorted(path.parent.glob("*_*")):
         original = folder / (product.path or path.name)
         if re.fullmatch(f"{_DATE}_{_DATE}", folder.name) and original.is_file():
             ours, theirs = (identity(file)["digest"] for file in (path, original))
