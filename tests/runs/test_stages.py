@@ -147,5 +147,22 @@ def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
     follower = Follower(jobs, tmp_path / "progress.txt").start()
     jobs[0].log.write_text(HALF.format(k=0))
     wait_until(lambda: "0 of 3 jobs; extract" in screen.getvalue())
+    ends(jobs[0], 10, time.time())
     follower.end()
     assert screen.getvalue().endswith("\r\x1b[2K")
+    lines = [line.strip("\r") for line in screen.getvalue().splitlines() if "progress: " in line]
+    assert [line.rpartition("\x1b[2K")[2] for line in lines] == ["progress: 1 of 3 jobs in 0:00:00"]
+
+
+def test_stages_of_a_run_of_more_than_a_minute_are_printed_on_a_terminal(jobs, tmp_path, monkeypatch, capfd):
+    clock = [0.0]
+    monkeypatch.setattr(stages, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    jobs[2].log.write_text("began\n")
+    ends(jobs[2], 10, time.time())
+    follower._report()
+    assert "gather: " not in capfd.readouterr().err
+    clock[0] = 61.0
+    follower._report()
+    assert "gather: 1 of 1 jobs" in capfd.readouterr().err

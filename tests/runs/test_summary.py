@@ -76,3 +76,24 @@ def test_a_run_that_made_no_dataset_says_nothing_of_it(pair: Path) -> None:
     assert not any("What changed" in line or "Files written" in line for line in found)
     assert found[:3] == ["", "Table 6", "ROME  [2J 99"]
     assert any("results/report.html" in line for line in found)
+
+
+def test_files_of_another_pair_under_short_names_are_named(pair: Path) -> None:
+    other = Path("results/2019-01-01_2021-01-04")
+    other.mkdir()
+    (other / "edit_scores.parquet").write_bytes(b"scores")
+    Path("results/edit_scores.parquet").write_bytes(b"scores")
+    said = text(pair)
+    heading = said.index("Of another pair of dates, under short names")
+    assert said[heading + 1].split() == ["results/edit_scores.parquet", other.name]
+    assert said[heading + 2] == ""
+    mine = pair.parent / "results" / pair.name
+    other.rename(mine)
+    assert not any("another pair" in line for line in text(pair))
+
+
+def test_who_has_scores_of_edits_is_shown_how_to_compare_methods(pair: Path) -> None:
+    scores = pair.parent / "results/edit_scores.parquet"
+    scores.write_bytes((pair / "wikifactdiff.parquet").read_bytes())
+    assert any("compare rome ft" in line for line in text(pair, "results/edit_scores.parquet"))
+    assert not any("compare" in line for line in text(pair, "results/wfd_repl.parquet"))

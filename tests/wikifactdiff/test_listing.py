@@ -103,6 +103,11 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "results/wikifactdiff.parquet: 1 updates, search scholz" in said
     assert "\x1b" not in said
+    pair = dataset.with_name("2021-01-04_2023-02-27")
+    pair.mkdir()
+    (pair / dataset.name).write_bytes(dataset.read_bytes())
+    assert main(["show", "--search", "scholz"]) == 0
+    assert "1 updates of 2021-01-04 to 2023-02-27, search scholz" in capsys.readouterr().out
     assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
     assert "leave out --search and --since" in capsys.readouterr().err
     assert main(["show", "--limit", "-1"]) == 1

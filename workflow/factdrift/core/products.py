@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import identity
 from factdrift.core.paths import PRODUCTS
 
 _DATE = r"\d{4}-\d\d-\d\d"
@@ -110,6 +111,22 @@ def no_file(path: str | PathLike[str]) -> InputError:
     similar = [candidate for candidate in known if _stem(candidate) in stems]
     ordered = sorted(similar, key=lambda candidate: Path(candidate).suffix != Path(name).suffix)
     return InputError(f"{missing}; did you mean results/{ordered[0]}?" if ordered else missing)
+
+
+def pair_of(path: Path) -> str | None:
+    """The pair of dates (`OLD_NEW`) of a product, also under its short name; None if no pair has it."""
+    if re.fullmatch(f"{_DATE}_{_DATE}", path.resolve().parent.name):
+        return path.resolve().parent.name
+    product = next((product for product in products() if re.fullmatch(product.pattern, path.name)), None)
+    if product is None or not path.is_file():
+        return None
+    for folder in sorted(path.parent.glob("*_*")):
+        original = folder / (product.path or path.name)
+        if re.fullmatch(f"{_DATE}_{_DATE}", folder.name) and original.is_file():
+            ours, theirs = (identity(file)["digest"] for file in (path, original))
+            if ours == theirs:
+                return folder.name
+    return None
 
 
 def _stem(name: str) -> str:

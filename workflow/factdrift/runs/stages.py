@@ -25,6 +25,8 @@ from factdrift.wikidata.text import printable
 POLL_SECONDS = 2.0
 """Seconds between two readings of the jobs' files."""
 
+SHORT = 60.0
+"""Seconds of a run whose stages a terminal does not show; of a run that ends before, it keeps one line."""
 PAUSE = 120.0
 """Seconds between two lines of a stage that is running; the first comes after a quarter of them."""
 
@@ -161,7 +163,11 @@ class Follower:
                 self._warned.add(warning)
                 rule, text = warning
                 _print(f"{styled(rule, 'yellow', sys.stderr)}: {printable(text)}")
-        for rule, line in lines.items():
+        short = is_terminal(sys.stderr) and now - self._begun < SHORT
+        if short and last:
+            ended = sum(bool(job.ended) for job in jobs)
+            _print(f"progress: {ended:,} of {len(jobs):,} jobs in {_clock(now - self._begun)}")
+        for rule, line in () if short else lines.items():
             if self._is_due(rule, now, last):
                 name, _, rest = line.partition(": ")
                 _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")

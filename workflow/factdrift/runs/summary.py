@@ -10,7 +10,7 @@ from typing import TextIO
 import pyarrow.parquet as pq
 
 from factdrift.core.commands import program
-from factdrift.core.products import datasets
+from factdrift.core.products import datasets, pair_of, products
 from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
@@ -54,12 +54,22 @@ def summary(
         yield styled(heading, "bold", stream)
         for path in written:
             yield f"  {path!s:34} {_contents(path)}"
+    if others := [(path, of) for path in _copies() if (of := pair_of(path)) and of != pair.name]:
+        yield ""
+        yield styled("Of another pair of dates, under short names", "bold", stream)
+        yield from (f"  {path!s:34} {of}" for path, of in others)
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, flags):
         fits = len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
         pause = "  " if fits else "\n      "
         yield from f"  {styled(command, 'cyan', stream)}{pause}# {what}".split("\n")
+
+
+def _copies() -> list[Path]:
+    """The products of pairs that are there under short names."""
+    names = (name for product in products() if product.made_in == "pair" for name in product.names)
+    return [path for path in (Path("results") / name for name in names) if path.is_file()]
 
 
 def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
@@ -112,6 +122,8 @@ def _next(dataset: Path, written: Sequence[Path], flags: Sequence[str]) -> Itera
     if dataset.is_file():
         yield f"{program('factdrift')} show --search Germany", "updates by name, relation or date"
         yield f"{program('factdrift')} browse", "search, both dumps side by side (docs/explorer.md)"
+    if any(path.name == "edit_scores.parquet" for path in written):
+        yield f"{program('factdrift')} compare rome ft", "two methods by paired differences (docs/editing.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html{options}", "a page about this build"
     if not Path("results/manifest.json").is_file():

@@ -16,7 +16,7 @@ import duckdb
 
 from factdrift.core.commands import program
 from factdrift.core.errors import InputError
-from factdrift.core.products import no_file
+from factdrift.core.products import no_file, pair_of
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
 from factdrift.wikidata.ids import is_made_up, page, revision_page
@@ -116,7 +116,9 @@ def list_lines(dataset: Path, wanted: Wanted, limit: int | None, stream: TextIO)
     records, number = search(dataset, wanted, limit)
     asked = "".join(f", {name} {value}" for name, value in wanted._asdict().items() if value is not None)
     order = "" if number <= len(records) else f"; the {len(records):,} most popular"
-    yield styled(printable(f"{dataset}: {number:,} updates{asked}{order}"), "bold", stream)
+    pair = pair_of(dataset)
+    of = f" of {' to '.join(pair.split('_'))}" if pair else ""
+    yield styled(printable(f"{dataset}: {number:,} updates{of}{asked}{order}"), "bold", stream)
     for record in records:
         subject, relation = record["subject"], record["relation"]
         ids = styled(printable(f"{subject['id']} {relation['id']}".ljust(14)), "dim", stream)

@@ -15,6 +15,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.products import pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED
@@ -415,13 +416,16 @@ class Compare(TriesMethod, command="compare", first="model limit scores answers 
         from factdrift.evaluation.tools.compare import compare, lines, write
 
         rivals, scores, answers = self.rivals, self.scores, self.answers
+        pair = pair_of(scores) or "2*"
         if self.model:
             rivals, scores = self.runs()
-        else:
-            answers = answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        else:  # of the pair that the scores are of
+            pattern = f"{pair}/evaluation/*/*/*/*.answers.parquet"
+            answers = answers or tuple(sorted(Path("results").glob(pattern)))
         differences = compare(rivals, scores, answers)
         written = write(differences, self.output)
-        return "\n".join([*lines(differences), "", *map(str, written)])
+        of = [] if self.model or pair == "2*" else [f"{scores}: {' to '.join(pair.split('_'))}"]
+        return "\n".join([*of, *lines(differences), "", *map(str, written)])
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
