@@ -112,7 +112,7 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-class Try(TriesMethod, command="edit try", first="subject model method set dataset"):
+class Try(TriesMethod, command="edit try", leading="subject model method set dataset"):
     """Make one edit and show the model before and after it.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
@@ -135,7 +135,7 @@ class Try(TriesMethod, command="edit try", first="subject model method set datas
             return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
-class Ask(TriesMethod, command="ask", first="benchmark questions state way limit"):
+class Ask(TriesMethod, command="ask", leading="benchmark questions state way limit"):
     """Ask a model questions of a benchmark or of your own, before and after it is told something.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
@@ -293,7 +293,7 @@ class Probe(RunsModel, command="edit probe"):
         probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
-class Tune(RunsModel, OfMethodValues, command="edit tune", first="method edits layers dataset output"):
+class Tune(RunsModel, OfMethodValues, command="edit tune", leading="method edits layers dataset output"):
     """Search hyper-parameters for a model on held-out updates."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -384,7 +384,7 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
-class Compare(TriesMethod, command="compare", first="model limit scores answers output"):
+class Compare(TriesMethod, command="compare", leading="model limit scores answers output"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
     Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
