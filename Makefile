@@ -30,11 +30,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run refresh test models real cluster docs site lint lock clean
 
 run: .venv/data.done
-	$(BIN)/factdrift unlock
-	$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
+	@$(BIN)/factdrift unlock
+	@$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
 
 refresh: .venv/data.done
-	$(BIN)/factdrift refresh -- --cores $(CORES)
+	@$(BIN)/factdrift refresh -- --cores $(CORES)
 
 models: .venv/models.done
 
