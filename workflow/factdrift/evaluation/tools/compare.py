@@ -186,7 +186,8 @@ def lines(differences: Sequence[Difference]) -> Iterator[str]:
     """Yields of each benchmark what each rival does otherwise than by chance, the best first, and a table."""
     for benchmark, rival in dict.fromkeys((row.benchmark, row.rival) for row in differences):
         rows = [row for row in differences if (row.benchmark, row.rival) == (benchmark, rival)]
-        number = " to ".join(f"{pairs:,}" for pairs in sorted({row.pairs for row in rows})[:: len(rows)])
+        pairs = [row.pairs for row in rows]
+        number = " to ".join(f"{count:,}" for count in sorted({min(pairs), max(pairs)}))
         what = "updates" if benchmark.startswith("updates") else "questions"
         model = f" of {rows[0].model}" if rows[0].model else ""
         clear = sorted((row for row in rows if row.clear), key=lambda row: -row.gain)

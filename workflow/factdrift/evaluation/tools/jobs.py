@@ -15,6 +15,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED
@@ -414,14 +415,18 @@ class Compare(TriesMethod, command="compare", first="model limit scores answers 
     def run(self) -> str:
         from factdrift.evaluation.tools.compare import compare, lines, write
 
-        rivals, scores, answers = self.rivals, self.scores, self.answers
+        scores, answers, pair = self.scores, self.answers, pair_of(self.scores)
+        rivals = tuple(entry(name, self.methods).name if ".py:" in name else name for name in self.rivals)
         if self.model:
             rivals, scores = self.runs()
-        else:
-            answers = answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        elif not answers:
+            pattern = f"{pair or '2*'}/evaluation/*/*/*/*.answers.parquet"
+            answers = tuple(sorted(Path("results").glob(pattern)))
         differences = compare(rivals, scores, answers)
-        written = write(differences, self.output)
-        return "\n".join([*lines(differences), "", *map(str, written)])
+        text = [*lines(differences), "", *map(str, write(differences, self.output))]
+        if pair and not self.model:
+            text = [f"{scores}{of_pair(scores)}", *text, *former_lines(scores.parent, pair)]
+        return "\n".join(text)
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
