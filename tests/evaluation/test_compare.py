@@ -73,6 +73,22 @@ def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) 
     assert f"no difference found in efficacy S ({each.low:+.1f} to {each.high:+.1f})." in sentence
 
 
+@pytest.mark.parametrize(("other", "low", "high"), [(0.0, -100, -61), (1.0, -39, 39)])
+def test_changes_that_are_all_alike_are_no_certainty(
+    tables: tuple[Path, Path], other: float, low: float, high: float
+) -> None:
+    scores, _ = tables
+    rows = [
+        row | {"efficacy_s": 1.0 if row["method"] == "rome" else other, "failed": None}
+        for row in pq.read_table(scores).to_pylist()
+        if row["state"] < 6
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), scores)
+    row = compare(["rome", "memit"], scores, [])[0]
+    assert (row.pairs, round(row.low), round(row.high)) == (6, low, high)
+    assert all(-100 <= row.low <= row.high <= 100 for row in compare(["rome", "memit"], scores, []))
+
+
 def test_differences_larger_than_chance_come_first_and_the_best_before_the_others(
     tables: tuple[Path, Path],
 ) -> None:

@@ -253,7 +253,9 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         for field in ordered
     ]
     if job.first:
-        words = " ".join(action.metavar or action.dest for _, action in actions if not action.option_strings)
+        words = " ".join(
+            str(action.metavar or action.dest) for _, action in actions if not action.option_strings
+        )
         verb.usage = f"%(prog)s {words} [OPTION ...]"
     format_help = verb.format_help
 
