@@ -130,3 +130,10 @@ def test_the_pair_of_a_file(path: str, pair: str, tmp_path: Path, monkeypatch: p
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content)
     assert pair_of(Path(path)) == pair
+
+
+def test_who_has_scores_of_edits_is_shown_how_to_compare_methods(pair: Path) -> None:
+    scores = pair.parent / "results/edit_scores.parquet"
+    scores.write_bytes((pair / "wikifactdiff.parquet").read_bytes())
+    assert any("compare rome ft" in line for line in text(pair, "results/edit_scores.parquet"))
+    assert not any("compare" in line for line in text(pair, "results/wfd_repl.parquet"))

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import identity
 from factdrift.core.paths import PRODUCTS
 
 _DATE = r"\d{4}-\d\d-\d\d"
@@ -119,8 +120,7 @@ def _stem(name: str) -> str:
 def pair_of(path: Path) -> str:
     """The pair of dates (OLD_NEW) of a file: of the folder that holds it, or whose file it is a copy of.
 
-    Empty if it is neither in the folder of a pair nor a copy. Copies are known by size and last bytes, which
-    in Parquet describe the whole file.
+    Empty if it is neither in the folder of a pair nor a copy.
     """
     for folder in path.resolve().parents:
         if re.fullmatch(f"{_DATE}_{_DATE}", folder.name):
@@ -128,20 +128,10 @@ def pair_of(path: Path) -> str:
     known = (product for product in products() if path.name in product.names and product.made_in == "pair")
     for product in known if path.is_file() else ():
         for folder in sorted(path.parent.glob("????-??-??_????-??-??")):
-            if _end(folder / (product.path or path.name)) == _end(path):
+            original = folder / (product.path or path.name)
+            if original.is_file() and identity(original)["digest"] == identity(path)["digest"]:
                 return folder.name
     return ""
-
-
-def _end(path: Path) -> tuple[int, bytes]:
-    """The size of a file and its last bytes; of none -1 and nothing."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(-min(size, 65_536), os.SEEK_END)
-            return size, file.read()
-    except OSError:
-        return -1, b""
 
 
 def of_pair(path: Path) -> str:

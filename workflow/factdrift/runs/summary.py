@@ -114,6 +114,8 @@ def _next(dataset: Path, written: Sequence[Path], flags: Sequence[str]) -> Itera
     if dataset.is_file():
         yield f"{program('factdrift')} show --search Germany", "updates by name, relation or date"
         yield f"{program('factdrift')} browse", "search, both dumps side by side (docs/explorer.md)"
+    if any(path.name == "edit_scores.parquet" for path in written):
+        yield f"{program('factdrift')} compare rome ft", "two methods by paired differences (docs/editing.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html{options}", "a page about this build"
     if not Path("results/manifest.json").is_file():
