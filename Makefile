@@ -35,7 +35,7 @@ run: .venv/data.done
 	@$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
 
 refresh: .venv/data.done
-	$(BIN)/factdrift refresh -- --cores $(CORES)
+	@$(BIN)/factdrift refresh -- --cores $(CORES)
 
 models: .venv/models.done
 

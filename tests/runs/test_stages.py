@@ -96,7 +96,43 @@ def test_a_log_that_is_removed_and_a_benchmark_that_is_being_written_are_looked_
     assert "1 of 1 jobs" in followed.lines()["gather"]
 
 
-def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd):
+def test_a_short_run_has_one_line_and_a_file_with_its_stages(jobs, tmp_path, capfd, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    now = time.time()
+    for job in jobs:
+        job.log.write_text("began\n")
+        ends(job, 7, now)
+    clock[0] = 59.0
+    follower._report()
+    assert capfd.readouterr().err == ""
+    follower._report(last=True)
+    line = f"progress: 3 jobs in 2 stages took 0:00:07 ({tmp_path / 'progress.txt'})\n"
+    assert capfd.readouterr().err == line
+    assert len((tmp_path / "progress.txt").read_text().splitlines()) == 2
+    clock[0] = 61.0
+    follower._report()
+    assert sorted(line[:17] for line in capfd.readouterr().err.splitlines()) == [
+        "progress: extract",
+        "progress: gather:",
+    ]
+
+
+def test_a_short_run_that_fails_has_a_line_for_each_stage(jobs, tmp_path, capfd):
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    for job in jobs[1:]:
+        job.log.write_text("began\n")
+        ends(job, 7, time.time())
+    follower._report(last=True)
+    assert [line.split(",")[0] for line in sorted(capfd.readouterr().err.splitlines())] == [
+        "progress: extract: 1 of 2 jobs",
+        "progress: gather: 1 of 1 jobs; took 0:00:07 - what gather does",
+    ]
+
+
+def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(stages, "SHORT", 0)
     follower = Follower(jobs, tmp_path / "logs" / "progress.txt").start()
     for k, job in enumerate(jobs):
         job.log.write_text(DONE.format(k=k))
@@ -147,22 +183,5 @@ def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
     follower = Follower(jobs, tmp_path / "progress.txt").start()
     jobs[0].log.write_text(HALF.format(k=0))
     wait_until(lambda: "0 of 3 jobs; extract" in screen.getvalue())
-    ends(jobs[0], 10, time.time())
     follower.end()
     assert screen.getvalue().endswith("\r\x1b[2K")
-    lines = [line.strip("\r") for line in screen.getvalue().splitlines() if "progress: " in line]
-    assert [line.rpartition("\x1b[2K")[2] for line in lines] == ["progress: 1 of 3 jobs in 0:00:00"]
-
-
-def test_stages_of_a_run_of_more_than_a_minute_are_printed_on_a_terminal(jobs, tmp_path, monkeypatch, capfd):
-    clock = [0.0]
-    monkeypatch.setattr(stages, "is_terminal", lambda stream: True)
-    monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
-    follower = Follower(jobs, tmp_path / "progress.txt")
-    jobs[2].log.write_text("began\n")
-    ends(jobs[2], 10, time.time())
-    follower._report()
-    assert "gather: " not in capfd.readouterr().err
-    clock[0] = 61.0
-    follower._report()
-    assert "gather: 1 of 1 jobs" in capfd.readouterr().err

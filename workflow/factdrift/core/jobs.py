@@ -244,7 +244,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         description=inspect.cleandoc(job.__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.set_defaults(job=job)
+    verb.set_defaults(job=job, parser=verb)
     more = verb.add_argument_group("more") if job.leading else verb
     order = {name: number for number, name in enumerate(job.leading)}
     ordered = sorted(fields(job), key=lambda field: order.get(field.name, len(order)))

@@ -10,7 +10,7 @@ from typing import TextIO
 import pyarrow.parquet as pq
 
 from factdrift.core.commands import program
-from factdrift.core.products import datasets, pair_of, products
+from factdrift.core.products import datasets, former_lines
 from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
@@ -20,7 +20,8 @@ EXAMPLES = 5
 BAR = 28
 """Characters of the longest bar."""
 
-RELEASES = Path("results/releases")
+RESULTS = Path("results")
+RELEASES = RESULTS / "releases"
 LONGEST = 200
 """Characters of an example at most."""
 
@@ -54,22 +55,13 @@ def summary(
         yield styled(heading, "bold", stream)
         for path in written:
             yield f"  {path!s:34} {_contents(path)}"
-    if others := [(path, of) for path in _copies() if (of := pair_of(path)) and of != pair.name]:
-        yield ""
-        yield styled("Of another pair of dates, under short names", "bold", stream)
-        yield from (f"  {path!s:34} {of}" for path, of in others)
+    yield from former_lines(RESULTS, pair.name)
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, flags):
         fits = len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
         pause = "  " if fits else "\n      "
         yield from f"  {styled(command, 'cyan', stream)}{pause}# {what}".split("\n")
-
-
-def _copies() -> list[Path]:
-    """The products of pairs that are there under short names."""
-    names = (name for product in products() if product.made_in == "pair" for name in product.names)
-    return [path for path in (Path("results") / name for name in names) if path.is_file()]
 
 
 def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:

@@ -15,7 +15,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.core.products import pair_of
+from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED
@@ -415,17 +415,18 @@ class Compare(TriesMethod, command="compare", leading="model limit scores answer
     def run(self) -> str:
         from factdrift.evaluation.tools.compare import compare, lines, write
 
-        rivals, scores, answers = self.rivals, self.scores, self.answers
-        pair = pair_of(scores) or "2*"
+        scores, answers, pair = self.scores, self.answers, pair_of(self.scores)
+        rivals = tuple(entry(name, self.methods).name if ".py:" in name else name for name in self.rivals)
         if self.model:
             rivals, scores = self.runs()
-        else:  # of the pair that the scores are of
-            pattern = f"{pair}/evaluation/*/*/*/*.answers.parquet"
-            answers = answers or tuple(sorted(Path("results").glob(pattern)))
+        elif not answers:
+            pattern = f"{pair or '2*'}/evaluation/*/*/*/*.answers.parquet"
+            answers = tuple(sorted(Path("results").glob(pattern)))
         differences = compare(rivals, scores, answers)
-        written = write(differences, self.output)
-        of = [] if self.model or pair == "2*" else [f"{scores}: {' to '.join(pair.split('_'))}"]
-        return "\n".join([*of, *lines(differences), "", *map(str, written)])
+        text = [*lines(differences), "", *map(str, write(differences, self.output))]
+        if pair and not self.model:
+            text = [f"{scores}{of_pair(scores)}", *text, *former_lines(scores.parent, pair)]
+        return "\n".join(text)
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
