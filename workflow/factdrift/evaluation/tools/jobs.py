@@ -16,7 +16,7 @@ import msgspec
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
-from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.record import is_unedited
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
@@ -143,7 +143,7 @@ class Ask(TriesMethod, command="ask"):
         if self.method != "none":
             raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
         record_of(self.benchmark)
-        if self.state not in UNEDITED:
+        if not is_unedited(self.state):
             check_values(self.state, self.set, self.methods)
         check_regime(self.settings.regime)
 
@@ -164,7 +164,7 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import Condition
 
-        if state in UNEDITED:
+        if is_unedited(state):
             return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
         return Condition(self.prepared(model, state), self.settings.regime)
 
@@ -185,8 +185,8 @@ class Ask(TriesMethod, command="ask"):
                 f"--benchmark: {self.benchmark}: no {self.pattern(record.questions[0])}; build it with "
                 f"`snakemake --cores all {record.target}`, or name the folder with --results"
             )
-        edits = self.newest(record.edits) if record.edits and self.state not in UNEDITED else None
-        if edits is None and record.edits and self.state not in UNEDITED:
+        edits = self.newest(record.edits) if record.edits and not is_unedited(self.state) else None
+        if edits is None and record.edits and not is_unedited(self.state):
             target = record_of("stream" if record.of_stream else "updates").target
             raise InputError(
                 f"--state: {self.state}: no {self.pattern(record.edits)}; make it with "
