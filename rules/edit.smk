@@ -11,13 +11,29 @@ rule edit_dataset:
     input:
         dataset=edit_source(),
         entities=edit_entities,
+        answers=recall_answers(),
     output:
         "results/{pair}/edit/edits.parquet",
     params:
         limit=EDIT_LIMIT,
         new_date=DATES["new_date"],
     shell:
-        job("edit dataset")
+        job("edit dataset", without="recall")
+
+
+rule edit_recall:
+    """The same updates with their own clozes only, to ask a model for the old objects (`edit.known`)."""
+    input:
+        dataset=edit_source(),
+        entities=edit_entities,
+    output:
+        "results/{pair}/edit/recall.parquet",
+    params:
+        limit=EDIT_LIMIT,
+        new_date=DATES["new_date"],
+        recall=True,
+    shell:
+        job("edit dataset", without="answers known")
 
 
 rule edit_ability:

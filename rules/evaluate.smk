@@ -2,7 +2,7 @@
 
 Inputs: tables of questions and of the edits that they are about; the models; what methods need (artefacts.smk). A
 state, the wildcard {method}, is `none`, `context` or a method; the benchmark `blocks` has the updates with edits at
-every block of the model.
+every block of the model, `recall` their own clozes only.
 """
 
 
@@ -12,7 +12,7 @@ include: "inputs/evaluate.smk"
 wildcard_constraints:
     edited="|".join(map(re.escape, MODELS)),
     method="|".join(map(re.escape, method_names())),
-    benchmark="|".join([*records(), "blocks"]),
+    benchmark="|".join([*records(), "blocks", "recall"]),
 
 
 rule evaluate:

@@ -14,7 +14,7 @@ rule stream_edits:
     params:
         limit=EDIT_LIMIT,
     shell:
-        job("edit dataset", without="new_date fluency_sample")
+        job("edit dataset", without="new_date fluency_sample known answers recall")
 
 
 use rule edit_ability as stream_ability with:

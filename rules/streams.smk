@@ -69,7 +69,7 @@ rule stream_figure:
 
 
 rule known:
-    """The timelines of all buckets with labels, and how late the dumps were."""
+    """The timelines of all buckets with labels, how late the dumps were, and how long values hold."""
     input:
         known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
         entities=stream_entities(),
@@ -77,22 +77,12 @@ rule known:
     output:
         output=f"{STREAM}/known.parquet",
         report=f"{STREAM}/known.txt",
-    shell:
-        job("streams known")
-
-
-rule half_life:
-    """How long a value holds, by relation, with the figure."""
-    input:
-        known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
-        properties=f"{LAST}/properties.parquet",
-    output:
-        output=f"{STREAM}/half_life.parquet",
+        half_life=f"{STREAM}/half_life.parquet",
         figure=f"{STREAM}/half_life.svg",
     params:
         dates=STREAM_DATES,
     shell:
-        job("streams half-lives")
+        job("streams known")
 
 
 rule corpus_subjects:

@@ -1,6 +1,7 @@
 """The command line: what it says to a word that it does not know, its help, and what its start costs."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 import factdrift
 from factdrift.cli import COMMANDS, PEOPLE, job_of, main
 from factdrift.core.jobs import Job
+from factdrift.core.paths import CONFIG
 
 HEAVY = {
     *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
@@ -197,3 +199,19 @@ def test_another_pipe_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(job_of("unlock"), "run", raising(BrokenPipeError("of a server")))
     with pytest.raises(BrokenPipeError):
         main(["unlock"])
+
+
+@pytest.mark.parametrize("command", ["ask", "compare", "cutoff", "edit try", "edit tune"])
+def test_help_begins_with_the_options_that_matter(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(*command.split(), "--help") == 0
+    text = capsys.readouterr().out
+    first, more = text.split("\nmore:\n")
+    assert len(text.split("\n\n")[0].splitlines()) == 1  # the usage
+    assert len(re.findall(r"^  -", first, re.MULTILINE)) == 6  # five, and that of help
+    for option in job_of(command).first:
+        assert f"--{option} " in first
+    assert "--settings JSON" in more
+    for stranger in ("Annotated", "Union[", "Literal[", "msgspec", "True|False", str(CONFIG.parent), "{}]"):
+        assert stranger not in text
+    assert "--trust-remote-code   Whether" in more
+    assert "dtype (auto or float32 or " in more

@@ -74,6 +74,17 @@ def edit_entities(wildcards):
     return [path for which in ("old", "new") for path in side_buckets("entities", which)(wildcards)]
 
 
+def recall_answers():
+    """What the first model writes after the update clozes, where edits are chosen by it (`edit.known`)."""
+    if not config["edit"]["known"]:
+        return []
+    if not MODELS:
+        raise WorkflowError(
+            "configuration: edit.known: edits are chosen by what a model knows; name one (models)"
+        )
+    return [f"results/{{pair}}/evaluation/{next(iter(MODELS))}/recall/none/0-of-1.answers.parquet"]
+
+
 def gpus():
     """The GPUs that a job takes of `--resources gpu=N`."""
     return 0 if config["edit"]["device"] == "cpu" else config["edit"]["gpus"]

@@ -43,8 +43,8 @@ def states_of(benchmark):
 
 
 def benchmark_name(wildcards):
-    """The benchmark that is asked; `blocks` is `updates` with edits at every block of the model."""
-    return "updates" if wildcards.benchmark == "blocks" else wildcards.benchmark
+    """The benchmark that is asked; `blocks` and `recall` are `updates` with other edits and fewer questions."""
+    return "updates" if wildcards.benchmark in ("blocks", "recall") else wildcards.benchmark
 
 
 def benchmark_tables(wildcards):
@@ -56,6 +56,8 @@ def benchmark_tables(wildcards):
     tables = {"questions": record.questions, "edits": [record.edits], "facts": [record.facts]}
     if wildcards.benchmark == "blocks":
         tables["questions"] = ["results/{pair}/locate/edits.parquet"]
+    elif wildcards.benchmark == "recall":
+        tables["questions"] = ["results/{pair}/edit/recall.parquet"]
     elif wildcards.benchmark == "ripples":
         tables["questions"] = [PROBES, EDITS]
     if "pair" not in wildcards.keys() and not record.of_stream:

@@ -57,8 +57,8 @@ def audited_tables(wildcards):
 
 
 def audited_beside(wildcards):
-    """The stream and its questions, of the configured pair."""
-    names = ["stream.parquet", "asof.parquet"]
+    """The stream, its questions and its corpus, of the configured pair."""
+    names = ["stream.parquet", "asof.parquet", "corpus.parquet"]
     return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
 
 

@@ -1,10 +1,13 @@
 """Lines of progress, printed and parsed."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.core.progress import Progress, ProgressLine, read_line
+from factdrift.core import progress as module
+from factdrift.core.progress import Progress, ProgressLine, read_line, watched
 
 
 def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
@@ -48,3 +51,32 @@ def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_besid
 )
 def test_other_lines_are_not_parsed(line):
     assert read_line(line) is None
+
+
+def test_work_inside_of_other_work_bears_its_name_and_a_short_loop_says_nothing(capsys, monkeypatch):
+    with Progress("outer", 2, "edits") as outer:
+        assert list(watched("ab", "inner", "steps")) == ["a", "b"]
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(module, "EVERY", 0)
+        list(watched("ab", "inner", "steps"))
+        outer.advance()
+    assert list(watched("a", "alone", "steps")) == ["a"]
+    lines = [read_line(line) for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        ProgressLine("outer: inner", 0.5),
+        ProgressLine("outer: inner", 1.0),
+        ProgressLine("outer", 0.5),
+        ProgressLine("alone", 1.0),
+    ]
+
+
+def test_a_step_that_takes_long_has_lines_meanwhile_and_the_last_line_comes_once(capsys, monkeypatch):
+    monkeypatch.setattr(module, "EVERY", 0)
+    with Progress("loading", 4, "models") as work:
+        said = ""
+        while "loading: 0 of 4 models (0%)" not in said:
+            time.sleep(0.05)
+            said += capsys.readouterr().err
+        work.advance(4)
+        work.say()
+    assert capsys.readouterr().err.count("(100%)") == 1

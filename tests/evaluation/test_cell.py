@@ -173,3 +173,61 @@ def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(
         said[model] = capsys.readouterr().out.replace(model, "it")
     assert said["adapter"] == said["whole"] != said["tiny"]
     assert re.search("loglik, (new|old)( related)?, hop [0-3]", said["tiny"])
+
+
+def test_questions_of_ones_own(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fact = '"subject": "Peru", "prompt": "The head of Peru is", "new_object": "Ann"'
+    Path("mine.jsonl").write_text(
+        f'{{{fact}, "accepted": "Ann", "stale": "Bob", "kind": "told"}}\n'
+        '{"question": "Whom does Peru obey?", "accepted": ["Ann"], "kind": "stays"}\n'
+    )
+    assert ask("--questions", "mine.jsonl", "--state", "ft", "--way", "loglik") == 0
+    shown = capsys.readouterr().out
+    assert "tiny, mine: 2 questions, FT" in shown
+    assert re.search(r"^ +loglik, stays +loglik, told$", shown, re.MULTILINE)
+    assert re.search(r"^FT +[01]\.000 \(\d/1\) +1\.000 \(1/1\)$", shown, re.MULTILINE)
+    assert re.search(r"^  no edit: Ann \d+\.\d\d%, Bob \d+\.\d\d%$", shown, re.MULTILINE)
+    assert "mine.jsonl, line 2: without subject, prompt and new_object" in shown
+    assert ask("--questions", "mine.jsonl", "--way", "letter") == 1
+    assert "line 1, line 2: not asked with --way letter" in capsys.readouterr().err
+    Path("mine.jsonl").write_text('{"prompt": "The head of Peru is", "accepted": ["Ann"]}\n')
+    assert ask("--questions", "mine.jsonl", "--state", "ft") == 1
+    assert "no line of mine.jsonl says what the model is given" in capsys.readouterr().err
+
+
+def test_methods_are_run_on_a_model_and_compared(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset(world / "wfd_repl.parquet")
+    Path("mine.py").write_text("def edit(model, tokenizer, update):\n    pass\n")
+    words = [
+        "compare",
+        "ft",
+        "prompt",
+        "mine.py:edit",
+        "--model",
+        "tiny",
+        "--limit",
+        "3",
+        "--output",
+        "compared",
+    ]
+    words += ["--dataset", "wfd_repl.parquet", "--settings", '{"device": "cpu", "length": 20}']
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert re.search(
+        r"^tiny: 3 updates, \d+ questions a method; to run: no edit, FT, PROMPT, mine$", said, re.M
+    )
+    assert re.search(r"^questions of 3 methods: about \d+ s, besides the time of the edits$", said, re.M)
+    assert re.search(r"^updates \(replace\) of tiny, over the same 3 updates, mine against FT: ", said, re.M)
+    kept = {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
+    assert len(kept) == 12
+    assert main(words) == 0
+    again = capsys.readouterr().out
+    assert "to run: nothing, all is kept" in again
+    assert said[said.index("updates (") :] == again[again.index("updates (") :]
+    assert kept == {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
+    Path("mine.py").write_text("def edit(model, tokenizer, update):\n    return None\n")
+    assert main(words) == 0
+    assert "to run: mine\n" in capsys.readouterr().out
+    assert main([*words[:5], "tyni", *words[6:]]) == 1
+    assert main(["compare", "ft", "rom", *words[4:]]) == 1
+    assert "rom: no such method (did you mean rome?)" in capsys.readouterr().err

@@ -65,7 +65,29 @@ def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) 
     each = compare(["rome", "memit"], scores, [])[0]
     assert each.difference == 0
     assert -15 < each.low < -5 < 5 < each.high < 15
-    assert "MEMIT makes the model say the new object as often as ROME" in next(lines([each]))
+    sentence = next(lines([each]))
+    assert sentence.startswith(
+        "updates (replace) of m, over the same 30 updates, MEMIT against ROME: no diff"
+    )
+    assert f"no difference found in efficacy S ({each.low:+.1f} to {each.high:+.1f})." in sentence
+
+
+def test_differences_larger_than_chance_come_first_and_the_best_before_the_others(
+    tables: tuple[Path, Path],
+) -> None:
+    row = compare(["rome", "memit"], tables[0], [])[0]._replace(pairs=9)
+    made = [
+        row._replace(metric="efficacy_s", difference=3.0, low=-2.0, high=8.0),
+        row._replace(metric="generalization_s", difference=-4.0, low=-5.0, high=-3.0),
+        row._replace(metric="bleedover_nearest", difference=-7.0, low=-8.0, high=-6.0),
+        row._replace(metric="bleedover_random", difference=1.0, low=0.5, high=1.5),
+    ]
+    assert next(lines(made)) == (
+        "updates (replace) of m, over the same 9 updates, MEMIT against ROME: takes 7.0 points less from "
+        "nearest facts (-8.0 to -6.0: better); takes 1.0 points more from random facts (+0.5 to +1.5: worse)"
+        "; says the new object in other words 4.0 points less often (-5.0 to -3.0: worse); no difference "
+        "found in efficacy S (-2.0 to +8.0)."
+    )
 
 
 def test_the_command_writes_sentences_table_and_figures(
@@ -76,14 +98,16 @@ def test_the_command_writes_sentences_table_and_figures(
     line += ["--output", str(tmp_path / "x")]
     assert main(line) == 0
     said = capsys.readouterr().out
-    assert "updates (replace): over the same 29 updates, MEMIT on m makes the model say the new" in said
-    assert "points more often than ROME on m (+" in said
+    assert "updates (replace), over the same 29 updates, MEMIT on m against ROME on m: " in said
+    assert "points more often (+" in said
     with (tmp_path / "x/compare.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(METRICS) + 1
     assert all(float(row["low"]) <= float(row["difference"]) <= float(row["high"]) for row in rows)
     before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()}
     assert before["compare.svg"].lstrip().startswith(b"<?xml")
+    for text in (b"right is better", b"left is better", b"(n = 29)"):
+        assert text in before["compare.svg"]
     assert before["compare.pdf"].startswith(b"%PDF")
     assert main(line) == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before

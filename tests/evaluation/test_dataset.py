@@ -12,7 +12,7 @@ from support.updates import RULERS, dataset, edits, update
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.questions.updates import EDITS, Choice, write_edits
+from factdrift.evaluation.questions.updates import EDITS, Choice, draw, write_edits
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -110,6 +110,60 @@ def test_what_ends_after_its_object_or_has_no_name_is_no_probe(tmp_path):
     prompts = [each["prompt"] for each in row["probes"] if each["role"] == "generalization"]
     assert prompts == ["Atlantis is led by"] * 2
     assert not [each for each in row["probes"] if each["role"] == "nearest"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("known", "limit"), [(1, 0), (2, 0), (9, 0), (2, 4)])
+def test_as_many_edits_whose_old_object_a_model_knows_as_others(tmp_path, capsys, known, limit, seed):
+    given = [update(name, number) for number in (1, 6) for number, name in enumerate(RULERS, start=number)]
+    asked = read_edits(edits(tmp_path, given, recall=True, limit=limit, seed=seed)).questions
+    assert {question.role for question in asked} == {"update"}
+    assert not any(question.long for question in asked)
+    cycle = {"stale": True, "both": True, "correct": False, "wrong": False, None: None}
+    verdicts = {
+        question.id: list(cycle)[int(question.edit[1:].split("-")[0]) % 5]
+        for question in asked
+        if question.ways == ("written",)
+    }
+    answers = [
+        {"question": question, "way": "written", "verdict": said} for question, said in verdicts.items()
+    ]
+    answers += [answer | {"way": "letter", "verdict": "stale"} for answer in answers]
+    pq.write_table(pa.Table.from_pylist(answers), tmp_path / "answers.parquet")
+    choices: dict[str, Any] = {"known": known, "seed": seed, "answers": tmp_path / "answers.parquet"}
+    capsys.readouterr()
+    table = rows(edits(tmp_path, given, limit=limit, **choices))
+    drawn = sorted(
+        (question.removesuffix("#c1") for question in verdicts), key=lambda edit: draw("limit", seed, edit)
+    )
+    parts = {
+        knows: [edit for edit in drawn if cycle[verdicts[f"{edit}#c1"]] is knows] for knows in (True, False)
+    }
+    expected = {edit for part in parts.values() for edit in part[:known]}
+    assert [row["edit"] for row in table] == [
+        f"{row['subject']['id']}-P6" for row in given if f"{row['subject']['id']}-P6" in expected
+    ]
+    assert all(len({probe["role"] for probe in row["probes"]}) == 4 for row in table)
+    assert capsys.readouterr().out.splitlines() == [
+        f"old object {name}: {min(known, len(part))} edits of {len(part)}"
+        for name, part in zip(("known", "not known"), parts.values(), strict=True)
+    ]
+    with pytest.raises(InputError, match="--answers"):
+        edits(tmp_path, given, known=known)
+
+
+def test_a_limit_keeps_the_facts_of_a_new_entity_together(tmp_path):
+    given = [
+        one_sided(number, "AddEntity", new="Joe", new_="Marta", new__="Zoë")
+        | {"relation": {"id": relation, "label": "r"}}
+        for number in range(1, 6)
+        for relation in ("P6", "P17")
+    ]
+    for seed in range(4):
+        table = rows(edits(tmp_path, given, scenarios=["add_entity"], limit=12, seed=seed))
+        by_subject = [row["subject"] for row in table]
+        first = sorted({f"Q{number}" for number in range(1, 6)}, key=lambda item: draw("limit", seed, item))
+        assert {item: by_subject.count(item) for item in set(by_subject)} == dict.fromkeys(first[:2], 6)
 
 
 def test_samples_are_drawn_alike_and_keep_the_order(tmp_path):

@@ -24,6 +24,7 @@ from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import matrix_bytes  # noqa: E402
 from factdrift.evaluation.tools import fitting  # noqa: E402
 from factdrift.evaluation.tools.fitting import edit_needs, needed, weight_bytes  # noqa: E402
+from factdrift.models.devices import fast_type  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import stored_bytes, without_weights  # noqa: E402
 
@@ -129,3 +130,37 @@ def test_describe_says_what_a_quantized_folder_needs(
         assert said in out
         assert ("quantized            4 bits (bitsandbytes, nf4, computed in float32)" in out) == bool(given)
         assert ("rome" in out.partition("with one edit")[2].partition("\n")[0]) == (not given)
+
+
+def test_the_time_of_a_date_grows_with_the_model_and_is_told_of_a_large_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([[3.0, 1.0, 2.0]])
+    monkeypatch.setattr(fitting.timeit, "repeat", lambda *_, **__: next(times))
+    loaded = shaped("qwen3-4b", 4)
+    spec, seconds = loaded.spec, fitting.cutoff_seconds(loaded)[0]
+    blocks = sum(parameter.numel() for name, parameter in loaded.model.named_parameters() if "layers" in name)
+    products = fitting.RUN * blocks + fitting.READ * spec.hidden * spec.vocabulary
+    assert seconds == pytest.approx(fitting.BESIDE * products / (256 * spec.hidden * spec.inner), rel=0.01)
+    monkeypatch.undo()
+    saved(tmp_path)
+    for least, told in ((10**9, False), (1, True)):
+        monkeypatch.setattr(fitting, "LARGE", least)
+        assert main(["models", "describe", str(tmp_path)]) == 0
+        assert ("`factdrift cutoff` takes about" in capsys.readouterr().out) == told
+
+
+@pytest.mark.parametrize(
+    ("has", "numbers", "kind"),
+    [
+        ({"avx512_bf16": True}, 10**8, "bfloat16"),
+        ({"amx_bf16": True, "avx512_bf16": False}, 10**8, "bfloat16"),
+        ({"avx512_bf16": True}, 10**6, "float32"),
+        ({"avx512_f": True}, 10**8, "float32"),
+    ],
+)
+def test_a_large_model_runs_in_bfloat16_where_a_cpu_is_made_for_it(
+    has: dict[str, bool], numbers: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has)
+    assert str(fast_type(numbers)) == f"torch.{kind}"

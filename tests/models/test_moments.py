@@ -172,8 +172,10 @@ def drawn(monkeypatch, tmp_path):
 
 def test_moments_of_sampled_text_are_those_of_the_texts_and_made_once(drawn, capsys):
     loaded = tiny_model("llama")
-    folder = sampled_moments(loaded, [0, 2], seed=3, tokens=500)
-    again = read_layers({layer: folder / f"{layer}.safetensors" for layer in (0, 2)}, loaded)
+    files = sampled_moments(loaded, [0, 2], seed=3, tokens=500)
+    folder = files[0].parent
+    assert files == {layer: folder / f"{layer}.safetensors" for layer in (0, 2)}
+    again = read_layers(files, loaded)
     for layer, moments in count_moments(loaded, [0, 2], written(loaded, 3, 16, 8), 500).items():
         assert torch.equal(again[layer].total, moments.total)
         assert (again[layer].tokens, again[layer].corpus) == (500, moments.corpus)
@@ -184,22 +186,22 @@ def test_moments_of_sampled_text_are_those_of_the_texts_and_made_once(drawn, cap
     assert re.search(
         r"of blocks 0, 2 of tiny-llama, over 500 tokens .*once, and kept in .*\n.*about \d+ s", said
     )
-    files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert sampled_moments(loaded, [2], seed=3, tokens=500) == folder
+    changes = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert sampled_moments(loaded, [2], seed=3, tokens=500) == {2: files[2]}
     assert f"block 2 of tiny-llama, over 500 tokens that the model writes: as kept in {folder}\n" in (
         capsys.readouterr().err
     )
     # Another block takes the same texts, more tokens further ones; another seed, type or model has its own.
     sampled_moments(loaded, [1], seed=3, tokens=500)
     assert drawn == seeds
-    assert all(path.stat().st_mtime_ns == changed for path, changed in files.items())
+    assert all(path.stat().st_mtime_ns == changed for path, changed in changes.items())
     more = sampled_moments(loaded, [2], seed=3, tokens=1200)
     assert drawn == list(range(3, 3 + len(drawn))) != seeds
-    assert read_file(more / "2.safetensors").tokens == 1200
+    assert read_file(more[2]).tokens == 1200
     others = (replace(loaded, digest="0" * 64), tiny_model("llama", dtype=torch.float32))
-    folders = {sampled_moments(other, [2], seed=3, tokens=500).parent for other in (loaded, *others)}
+    folders = {sampled_moments(other, [2], seed=3, tokens=500)[2].parents[1] for other in (loaded, *others)}
     assert len(folders) == 3
-    assert sampled_moments(loaded, [2], seed=4, tokens=500) not in (folder, more)
+    assert sampled_moments(loaded, [2], seed=4, tokens=500)[2] not in (files[2], more[2])
     for layer, message in ((3, "has no block 3"), (-1, "has no block -1")):
         with pytest.raises(InputError, match=message):
             sampled_moments(loaded, [layer], seed=9)
@@ -219,10 +221,10 @@ def test_a_killed_call_goes_on_after_its_last_texts(drawn, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             sampled_moments(loaded, [0], tokens=1200)
     assert drawn == [0, 1]
-    folder = sampled_moments(loaded, [0], tokens=1200)
+    files = sampled_moments(loaded, [0], tokens=1200)
     assert drawn == list(range(len(drawn)))
     assert torch.equal(
-        read_file(folder / "0.safetensors").total,
+        read_file(files[0]).total,
         count_moments(loaded, [0], written(loaded, 0, 16, 8), 1200)[0].total,
     )
 

@@ -383,6 +383,15 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     assert tables["nearest"] == nearest
     assert tables["random"] == plain.random(nearest, limits["facts"], seed)
     assert tables["popular"] == plain.popular(limits["facts"])
+    # A subject counts once however many statements it has in the relation, and no group is cut short.
+    several = Counter((row["subject"], row["property"]) for row in drawn.old)
+    sizes = Counter((row["subject"], row["property"]) for row in tables["popular"])
+    pairs = {(row["subject"], row["property"], row["neighbor"]) for row in tables["popular"]}
+    assert len(pairs) == len(tables["popular"])
+    assert any(several[row["neighbor"], row["relation"]] > 1 for row in tables["popular"])
+    offered = Counter((row["subject"], row["property"]) for row in plain.popular(len(SUBJECTS)))
+    assert sizes == {group: min(limits["facts"], number) for group, number in offered.items()}
+    assert limits["facts"] > 3 or limits["facts"] in sizes.values()
     assert tables["with_obsolete"] == plain.sharing("obsolete", **limits, seed=seed)
     assert tables["with_new"] == plain.sharing("new", **limits, seed=seed)
     assert all(len(rows) > 9 for rows in tables.values()), {name: len(rows) for name, rows in tables.items()}

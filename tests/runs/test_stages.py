@@ -72,6 +72,7 @@ def test_the_share_of_a_job_is_the_mean_of_its_newest_lines_with_a_total(jobs):
         "reading old/a: 60 of 60 rows (100%); 1.0 rows/s; 0 s left\n"
         "reading new/a: 10 of 40 rows (25%); 1.0 rows/s; 0 s left\n"
         "writing both/a: 90 rows, 2 MB; 1.0 rows/s, 0.1 MB/s\n"
+        "reading new/a: lines: 9 of 10 lines (90%); 1.0 lines/s; 1 s left\n"
     )
     assert followed.lines()["gather"].startswith("gather: 0 of 1 jobs, 1 at work (62%)")
 

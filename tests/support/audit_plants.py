@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, CORPUS, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
 from factdrift.ripples.tables import CRITERIA
 
 Row = dict[str, Any]
@@ -174,6 +174,7 @@ LAGGING = of(lag_min=lambda days: days is not None)
 IT_IS = {"text": "It is", "text_blank": "It is _", "n_tokens": 3}
 ADDED = of(old_statement=None)
 UNDATED = {"date": None, "dated_by": "interval"}
+STATED = of(known_until=None, role="updated")
 TWO_ANSWERS = (
     of(options=bool),
     lambda row: row["options"].__setitem__(next_option(row), row["answer_label"]),
@@ -439,6 +440,18 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("marks", has("options"), put(s="Q2")),
         ("options", has("options"), do("option_verdicts", list.reverse)),
         ("options", *TWO_ANSWERS),
+    ],
+    CORPUS: [
+        ("stated", STATED, at("facts.0.object", "Q1")),
+        ("stated", STATED, at("facts.0.relation", "P9999")),
+        ("stated", STATED, at("facts.0.subject", "Q1")),
+        ("stated", STATED, at("facts", lambda facts: [facts[0] | {"tense": "then", "first_day": 15000101}])),
+        ("sentences", has("text"), at("text", lambda text: f"{text} It is an island.")),
+        ("sentences", has("text"), at("text", lambda text: f"Utopia {text[7:]}")),
+        ("sentences", has("text"), at("facts.0.end", lambda end: end - 3)),
+        ("sentences", has("text"), at("facts.0.start", lambda start: start + 2)),
+        ("sentences", has("text"), at("facts.0.tense", "cited")),
+        ("sentences", has("text"), put(facts=[])),
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""

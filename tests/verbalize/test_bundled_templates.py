@@ -7,7 +7,7 @@ import pytest
 
 from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import property_number
-from factdrift.words.template_table import read_templates
+from factdrift.words.templates import read_templates
 
 RESOURCES = Path(__file__).parents[2] / "resources"
 

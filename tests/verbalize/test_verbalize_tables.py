@@ -18,7 +18,7 @@ from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS
 from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
-from factdrift.words.template_table import read_templates
+from factdrift.words.templates import read_templates
 
 Table = Callable[..., Path]
 HEADER = "property\tlabel\ttemplate"

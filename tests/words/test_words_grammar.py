@@ -20,8 +20,7 @@ from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.assemble import create_wording
 from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, dated, prompts_like, read_grammar
 from factdrift.words.names import PLAIN, Usage
-from factdrift.words.template_table import read_templates
-from factdrift.words.templates import BLANK
+from factdrift.words.templates import BLANK, read_templates
 
 THE, LAKERS = Usage("the"), Usage("the", plural=True)
 

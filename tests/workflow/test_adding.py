@@ -15,7 +15,7 @@ import pytest
 from support import forked
 from support.workflow import ROOT, joined, snakemake
 
-from factdrift.words.template_table import read_templates
+from factdrift.words.templates import read_templates
 
 
 class Place(NamedTuple):

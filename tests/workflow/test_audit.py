@@ -20,6 +20,7 @@ from support.rows import rows
 from support.workflow import snakemake
 
 from factdrift.audit import (
+    of_corpus,
     of_dated,
     of_folders,
     of_klob,
@@ -35,6 +36,7 @@ from factdrift.audit.account import AUDIT
 from factdrift.audit.build import Samples, samples_of
 from factdrift.audit.kinds import (
     ASOF,
+    CORPUS,
     DATASETS,
     FOLDERS,
     KINDS,
@@ -58,7 +60,8 @@ ROWS = 250
 
 def source(results: Path) -> AuditedBuild:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
-    beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
+    names = ("stream.parquet", "asof.parquet", "corpus.parquet", "publish")
+    beside = [results / name for name in names]
     return AuditedBuild(results / PAIR, *dumps, beside=beside)
 
 
@@ -85,6 +88,8 @@ class Checks(NamedTuple):
             yield from of_ripples.check_probe(row, updated, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_updates.outcomes("dated", of_streams.dates(row, self.reading.dumps))
+        elif dataset == CORPUS:
+            yield from of_corpus.check_document(row, self.reading.dumps)
         else:
             yield from of_dated.check_question(row, self.reading.dumps, False)
 
@@ -274,13 +279,14 @@ def written(given: list[Row], like: Path, to: Path) -> Path:
     return to
 
 
-@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES)
+@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF, CORPUS, RIPPLES)
 def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
     for name, key in (
         ("wfd_repl", ("subject.id", "relation.id")),
         ("tempripple", ("item_id",)),
         ("asof", ("item_id",)),
         ("stream", ("chain", "interval")),
+        ("corpus", ("doc",)),
         ("klob_r", ("example_id",)),
         ("ripples", ("probe_id",)),
     ):

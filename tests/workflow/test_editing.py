@@ -78,7 +78,7 @@ def test_every_method_on_the_bundled_models(trained: Path, digests: Check) -> No
 
 @pytest.mark.slow
 def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(tmp_path: Path) -> None:
-    """An untrained model that MEMIT cannot edit."""
+    """An untrained model that MEMIT cannot edit, and that knows no old object."""
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
     from support.updates import dataset
@@ -87,17 +87,20 @@ def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(tmp
     tiny_tokenizer().save_pretrained(tmp_path / "new")
     updates = dataset(tmp_path / "updates.parquet")
     (tmp_path / "texts.txt").write_text("\n".join(TEXT * 20), encoding="utf-8")
-    edit = {"dataset": str(updates), "limit": 2, "length": 24, "device": "cpu"}
+    edit = {"dataset": str(updates), "limit": 4, "known": 2, "length": 24, "device": "cpu"}
     given = {"models": [str(tmp_path / "new")], "methods": ["none", "ft", "rome", "memit"], "edit": edit}
     given |= {"moments": {"corpus": [str(tmp_path / "texts.txt")]}, "rome": {"prefixes": []}}
     said = snakemake(tmp_path, TARGET, **given)
     # The blocks whose second moments are counted follow from the model's configuration.
     (line,) = [line for line in said.splitlines() if line.strip().startswith("--layers")]
     assert line.split()[1:3] == ["0", "1"]
+    log = (tmp_path / "logs/2021-01-04_2023-02-27/edit/edits.parquet.txt").read_text(encoding="utf-8")
+    assert "old object known: 0 edits of 0\nold object not known: 2 edits of 4" in log
     assert "MEMIT skipped: methods: memit on" in said
     assert "ROME* derived, not tuned: layer 1 of 6; steps 25; weight_decay 0.001" in said
     scores = pq.read_table(tmp_path / TARGET).to_pylist()
     assert {row["method"] for row in scores} == {"none", "ft", "rome"}
+    assert [row["known_before"] for row in scores] == [False] * 6
     sources = {row["method"]: row["source"] for row in scores}
     assert sources["none"] is None
     assert sources["ft"] == "derived, not tuned: layers 4 of 6"

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from support.workflow import Once, copied, jobs, joined, snakemake
 from factdrift.cli import main
 from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import write_page
+from factdrift.streams.timelines import TIMELINES
 
 pytestmark = pytest.mark.slow
 
@@ -113,6 +115,42 @@ def test_questions_with_a_date(stream: Path, digests: Check):
     assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
     assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
     digests("stream", stream, ["results/stream.parquet", "results/asof.parquet"])
+
+
+TWO_TIMES = [f"results/{name}" for name in ("known.parquet", "half_life.svg", "corpus.parquet")]
+TWO_TIMES += ["results/half_life.parquet", "results/corpus_questions.parquet"]
+
+
+def test_two_times(stream: Path):
+    """What each dump knew is what a stream up to it gives; documents state it, and questions ask it."""
+    snakemake(stream, *TWO_TIMES, stream=STREAM)
+    known = rows(stream / "results/known.parquet")
+    snakemake(stream, "results/known.parquet", stream=STREAM[:-1])
+    for number, day in ((3, STREAM[-2]), (4, STREAM[-1])):
+        by_dump = [
+            row
+            for row in known
+            if max(row["linked_from"], row["known_from"]) <= day
+            if row["known_until"] is None or day < row["known_until"]
+        ]
+        (folder,) = (stream / "results/streams").glob(f"*_{number}_*/timelines")
+        alone = [row for part in folder.iterdir() for row in rows(part)]
+        counts = [
+            Counter(tuple(row[name] for name in TIMELINES.names) for row in part) for part in (by_dump, alone)
+        ]
+        assert counts[0] == counts[1]
+    half_life = {row["relation"]: row for row in rows(stream / "results/half_life.parquet")}
+    assert 3 < half_life["P6"]["median"] < 6
+    assert "<svg" in (stream / "results/half_life.svg").read_text("utf-8")
+    docs = {row["doc"]: row for row in rows(stream / "results/corpus.parquet")}
+    asked = rows(stream / "results/corpus_questions.parquet")
+    heads = [row for row in asked if (row["chain"], row["kind"]) == ("Q183-P6", "premise")]
+    (chancellor,) = [row for row in heads if row["premise_start"] == "2005"]
+    assert chancellor["question"] == "Since when has Angela Merkel been the head of government of Germany?"
+    assert chancellor["answers"] == ["Olaf Scholz"]
+    assert all("Olaf Scholz" in docs[name]["text"] for name in chancellor["right_docs"])
+    assert chancellor["stale_docs"]
+    assert {row["kind"] for row in asked} == {"now", "at", "premise", "next", "hop"}
 
 
 CUTOFF = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]

@@ -130,21 +130,20 @@ def timeline(subject: str, relation: str, pair: str | PathLike[str] | None = Non
     with database() as db:
         pairs = Reasons(build, Index(index_of(build)), db).statements(subject, relation)
     rows = []
-    for each in pairs:
-        stated = each.new or each.old
-        assert stated is not None
+    for row in pairs:
+        stated = row.latest
         dates = dict(stated.dates)
         rows.append(
             {
                 "value": stated.value.text,
                 "id": stated.value.id,
-                "old": each.old is not None,
-                "new": each.new is not None,
+                "old": row.old is not None,
+                "new": row.new is not None,
                 "start": dates.get("from"),
                 "end": dates.get("to"),
                 "point_in_time": dates.get("at"),
                 "rank": stated.rank,
-                "decided": [decision.name for decision in each.decisions],
+                "decided": [decision.name for decision in row.decisions],
             }
         )
     columns = ["value", "id", "old", "new", "start", "end", "point_in_time", "rank", "decided"]

@@ -36,6 +36,17 @@ def test_the_record_of_a_benchmark_says_in_which_ways_it_is_asked(
     assert ways_of(Benchmark(benchmark, ()), scoring) == asked
 
 
+@given(st.lists(st.sampled_from("abc")))
+def test_a_group_of_size_zero_is_a_subject(subjects: list[str]) -> None:
+    made = [Edit(f"e{number}", "p", subject, "t") for number, subject in enumerate(subjects)]
+    asked = [Question(f"q{edit.id}", edit.id) for edit in made]
+    steps = grouped(Benchmark("b", asked, made), 0, False, 7)
+    assert [step.state for step in steps] == list(range(len(set(subjects))))
+    for step, subject in zip(steps, dict.fromkeys(subjects), strict=True):
+        assert step.edits == [edit for edit in made if edit.subject == subject]
+        assert [one.edit for one in step.asked] == [edit.id for edit in step.edits]
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "e0", "e1", "e4", "e9"]), st.booleans())

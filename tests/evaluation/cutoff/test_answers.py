@@ -221,8 +221,8 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
 ) -> None:
     pytest.importorskip("torch")
     living = [row for row in some(4) if row["died"] is None]
-    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "chains.parquet")
-    options = [f"--{name}={tmp_path / name}.parquet" for name in ("chains", "answers")]
+    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "table.parquet")
+    options = [f"--{name}={tmp_path / name}.parquet" for name in ("table", "answers")]
     assert main(["cutoff", "sample", *options, "-o", str(tmp_path / "date.svg")]) == 0
     lived = pq.read_table(tmp_path / "answers.parquet").to_pylist()
 
@@ -265,7 +265,7 @@ def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(
         return "A" if prompt in lazy else next(named, "None")
 
     write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-    line = ["cutoff", "loopback", f"--chains={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
+    line = ["cutoff", "loopback", f"--table={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
     line.append(f"--output={tmp_path / 'date.svg'}")
     kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
     with chat_serving(answer=living) as server:
@@ -303,8 +303,8 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--address http://127.0.0.1:9 --way likelihood", "--way likelihood: a chat model gives none"),
         ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
         ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
-        ("--chains text", "text: it is no Parquet file; make it with `cutoff chains`"),
-        ("--chains other", "make it with `cutoff chains`"),
+        ("--table text", "text: it is no Parquet file; make it with `cutoff chains`"),
+        ("--table other", "make it with `cutoff chains`"),
     ):
         assert main(["cutoff", "sample", *given.split()]) == 1
         assert message in capsys.readouterr().err

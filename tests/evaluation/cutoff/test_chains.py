@@ -18,6 +18,7 @@ from factdrift.evaluation.questions.cutoff import (
     FORM,
     Left,
     StreamTables,
+    drawn,
     questions_of,
     read,
     read_chains,
@@ -335,3 +336,20 @@ def test_a_date_of_death_has_other_dates_beside_it() -> None:
         assert labels[0] == f"{datetime.date(year, month, day):%B} {day}, {year}"
     assert with_dates(chains[:1], 7) == []
     assert [len(row["holders"]) for row in with_dates(chains[:3], 7)] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("number", [1, 40, 200, 1331, 5000, 0])
+def test_some_chains_are_drawn_so_that_each_relation_and_the_deaths_have_their_share(number: int) -> None:
+    chains = read_chains(CUTOFF_CHAINS)
+    kinds = {row["chain"]: (row["relation"], row["died"] is not None) for row in chains}
+    sets = [drawn(chains, number, seed) for seed in (1, 1, 2)]
+    assert sets[0] == sets[1]
+    assert (sets[0] != sets[2]) == (0 < number < 1332)
+    living = [name for name in sets[0] if not kinds[name][1]]
+    assert len(living) == (min(number, 1332) or 1332)
+    share = len(living) / 1332
+    whole, own = Counter(kinds.values()), Counter(kinds[name] for name in sets[0])
+    assert all(abs(own[kind] - count * share) <= 1.5 for kind, count in whole.items())
+    middle = sorted(row["popularity"] or 0 for row in chains if row["died"] is None)[666]
+    high = sum((row["popularity"] or 0) > middle for row in chains if row["chain"] in living)
+    assert number < 40 or abs(high / len(living) - 0.5) < 0.15

@@ -442,6 +442,16 @@ def test_parts_of_edits_against_plain_loops(dice: Any, count: int) -> None:
             assert order == sorted(large, key=lambda part: (-len(large[part]), part))
 
 
+def test_groups_have_what_was_written_about_their_edits(tmp_path: Path) -> None:
+    world = World(tmp_path, updates(2), ["replacement"])
+    world.said = {edit["edit"]: [" Joe Biden"] * 3 for edit in world.edits}
+    world.write()
+    for group in groups_in(tmp_path):
+        assert group.within == ("", "")
+        assert {row["edit"] for row in group.written} == {row["edit"] for row in group.rows}
+        assert group.answers
+
+
 def test_the_table_of_parts(tmp_path: Path) -> None:
     """A table a part, with n; columns only where something has a value; the same in the file for programs."""
     row = {"failed": None, "template": "none", "state": 0, "relation": "P6", "relation_label": "head"}

@@ -37,16 +37,18 @@ def said(
         (
             *("Germany", "head of government"),
             (
-                "An update of wikifactdiff: ReplaceObject.",
+                "Angela Merkel (to 2021-12-08) was replaced by Olaf Scholz (from 2021-12-08): an update of",
                 "In wfd_repl.",
+                "8 more; `--all` shows every row",
                 "2023-02-27: normal rank, from 2005-11-22, to 2021-12-08",
                 "rule replaced: the only value of a functional relation",
-                "filter preferred drops it",
+                "filter preferred drops it from the dump of 2023-02-27, so that it counts as gone",
             ),
         ),
-        (*("Q159", "P463"), ("wikifactdiff: Archive", "Not in wfd_repl", "rule ended_inside")),
+        (*("Q159", "P463"), ("ceased to hold", "Archive.", "Not in wfd_repl", "rule ended_inside")),
         (*("germany", "Capital"), ("No update: all that is left of the group is static", "still_holds")),
-        (*("Q183", "P463"), ("No update: a triple of the group is unknown (undecided)",)),
+        (*("Q183", "P463"), ("is unknown (undecided): World Trade Organization, Interpol",)),
+        (*("UK", "P6"), ("Liz Truss (from 2022-09-06 to 2022-10-25) came and went between the dumps",)),
         (*("Q183", "P570"), ("Neither dump has a statement of this relation about this subject",)),
     ],
 )
@@ -75,8 +77,38 @@ def test_a_replacement_left_out_of_wfd_repl_says_why(said: Said, built: Path) ->
 def test_all_relations_of_a_subject(said: Said) -> None:
     status, text = said("Germany")
     assert status == 0
-    assert "head of government (P6): An update of wikifactdiff: ReplaceObject." in text
-    assert "capital (P36): No update" in text
+    assert "head of government (P6): Angela Merkel (to 2021-12-08) was replaced by Olaf Scholz" in text
+    assert "no update of head of state (P35), capital (P36), currency (P38)" in text
+    assert "An object of 171 subjects and relations:\n  Canada (Q16), diplomatic relation (P530)\n" in text
+    status, text = said("Germany", "--all")
+    assert status == 0
+    assert "capital (P36): No update: all that is left of the group is static." in text
+
+
+def test_an_item_says_where_it_is_an_object(said: Said) -> None:
+    status, text = said("Liz Truss")
+    assert status == 0
+    assert (
+        "An object of 2 subjects and relations:\n  United Kingdom (Q145), head of government (P6)\n" in text
+    )
+    assert "why Q145 P6 Q272201` says" in text
+
+
+@pytest.mark.parametrize("name", ["Liz Truss", "liz truss", "Q272201"])
+def test_one_object_alone(said: Said, name: str) -> None:
+    status, text = said("UK", "P6", name)
+    assert status == 0
+    said_once = " ".join(text.split())
+    assert "came and went between the dumps and is in no row: the filter preferred drops it:" in said_once
+    assert "Boris Johnson" not in text
+    assert "is in wikifactdiff as new, by the rule replaced_from:" in " ".join(
+        said("UK", "P6", "Q20055561")[1].split()
+    )
+
+
+def test_statements_that_decided_nothing_are_shown_if_asked_for(said: Said) -> None:
+    assert "Adenauer" not in said("Germany", "P6")[1]
+    assert "Adenauer" in said("Germany", "P6", "--all")[1]
 
 
 def test_how_536_replacements_become_502_rows(said: Said) -> None:
@@ -95,6 +127,10 @@ def test_how_536_replacements_become_502_rows(said: Said) -> None:
         (("Germany", "head of goverment"), "did you mean P6 (head of government"),
         (("Zzzzzz", "P6"), "no subject is called Zzzzzz in either dump"),
         (("Q183", "Q30"), "no relation is called Q30"),
+        (
+            ("UK", "P6", "Lis Truss"),
+            "no object of this subject and relation is called Lis Truss in either dump; did you",
+        ),
     ],
 )
 def test_what_is_not_there_is_answered_with_what_is(

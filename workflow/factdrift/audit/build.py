@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.audit import (
+    of_corpus,
     of_dated,
     of_folders,
     of_klob,
@@ -23,6 +24,7 @@ from factdrift.audit import (
 from factdrift.audit.account import AUDIT, rates
 from factdrift.audit.kinds import (
     ASOF,
+    CORPUS,
     FAILED,
     FOLDERS,
     KINDS,
@@ -49,6 +51,7 @@ from factdrift.core.products import no_file
 STRATA = {
     STREAM: ["interval", "dated_by", "chain"],
     ASOF: ["p", "precision", "holds", "item_id"],
+    CORPUS: ["role", "known_from", "doc"],
     RIPPLES: ["criterion", "kind", "relation", "probe_id"],
 }
 """Dataset -> the columns by which its sample is stratified, the coarsest first; the last one is unique."""
@@ -183,6 +186,7 @@ NAMES: dict[str, Callable[[Row], tuple[str, str, str]]] = {
     KLOB: lambda row: (row["example_id"], row["p1"] or "", row["subtask"]),
     STREAM: lambda row: (of_streams.name_of(row), row["relation"]["id"], rule_of(row)),
     ASOF: lambda row: (row["item_id"], row["asked_p"], row["precision"]),
+    CORPUS: lambda row: (row["doc"], "", row["role"]),
     RIPPLES: lambda row: (row["probe_id"], row["relation"], row["criterion"]),
 }
 """Dataset -> name, relation and rule of a row in the findings."""
@@ -245,6 +249,9 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
     if ASOF in samples.sizes:
         others = reading.has_other_dates(files)
         yield from rows(ASOF, lambda row: of_dated.check_question(row, dumps, others))
+    if CORPUS in samples.sizes:
+        yield from repeated(CORPUS, "doc")
+        yield from rows(CORPUS, lambda row: of_corpus.check_document(row, dumps))
     if RIPPLES in samples.sizes:
         yield from repeated(RIPPLES, "probe_id")
         yield from rows(

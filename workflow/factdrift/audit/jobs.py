@@ -38,7 +38,7 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
     labels: Annotated[Paths, "tables of labels of the build"] = ()
     beside_: Annotated[
         Paths | None,
-        "products outside the pair's folder: stream.parquet, asof.parquet, the published folders; "
+        "products outside the pair's folder: those of the stream, the published folders; "
         "default: those in results/, if they are of the pair",
         Flag("PATH"),
     ] = None
@@ -134,7 +134,7 @@ def _beside(pair: Path) -> list[Path]:
     if made_of is not None and made_of.resolve() != pair.resolve():
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
-    products = (results / "stream.parquet", results / "asof.parquet", results / "publish")
+    products = (results / name for name in ("stream.parquet", "asof.parquet", "corpus.parquet", "publish"))
     return [path for path in products if path.exists()]
 
 

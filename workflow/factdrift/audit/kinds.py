@@ -7,8 +7,8 @@ from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"
-STREAM, ASOF, RIPPLES, FOLDERS = "stream", "asof", "ripples", "publish"
-DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES, FOLDERS)
+STREAM, ASOF, CORPUS, RIPPLES, FOLDERS = "stream", "asof", "corpus", "ripples", "publish"
+DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, CORPUS, RIPPLES, FOLDERS)
 
 
 class Kind(NamedTuple):

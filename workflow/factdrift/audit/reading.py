@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.audit import (
+    of_corpus,
     of_dated,
     of_folders,
     of_klob,
@@ -18,7 +19,7 @@ from factdrift.audit import (
 )
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, CORPUS, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.of_tables import records
@@ -39,7 +40,7 @@ Wanted = dict[str, frozenset[str] | None]
 class AuditedBuild(NamedTuple):
     """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
 
-    `beside`: products outside that folder: stream.parquet, asof.parquet, the folder `publish`.
+    `beside`: products outside that folder: those of the stream, and the folder `publish`.
     """
 
     pair: Path
@@ -57,9 +58,7 @@ class AuditedBuild(NamedTuple):
             RIPPLES: self.pair / "ripples.parquet",
             KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
-        products |= {
-            path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")
-        }
+        products |= {path.stem: path for path in self.beside if path.stem in (STREAM, ASOF, CORPUS)}
         return {name: path for name, path in products.items() if path.is_file()}
 
     def klob(self) -> list[Path]:
@@ -176,6 +175,7 @@ def read(
     updates = samples[UPDATES]
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
     wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
+    wanted_lines |= {name for row in samples.get(CORPUS, ()) for name in of_corpus.subjects(row)}
     for row in samples.get(RIPPLES, ()):
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +60,43 @@ def utf8_lines(path: Path) -> list[str]:
         ) from None
     lines = [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
     return lines if lines[-1] else lines[:-1]
+
+
+def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields where a line of JSON Lines is (`FILE, line 3`), for messages, and its object.
+
+    `example`: such an object. Raises InputError that names the line that is wrong.
+    """
+    for number, line in enumerate(utf8_lines(path), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            raise InputError(f"{where}: the line is empty; write one JSON object a line")
+        try:
+            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: no JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: no JSON object such as {example}")
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
+            ) from None
+        yield where, row
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs. Raises ValueError if a key is there twice."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"a key is there twice: {name!r}")
+    return dict(pairs)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_tsv(path: Path) -> list[dict[str, str]]:

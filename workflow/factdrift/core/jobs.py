@@ -57,6 +57,7 @@ from factdrift.core.keys import (
     read_settings,
 )
 from factdrift.core.outputs import check_outputs
+from factdrift.core.paths import CONFIG
 from factdrift.core.switches import switches
 
 if TYPE_CHECKING:
@@ -76,12 +77,13 @@ class Key(NamedTuple):
 class Flag(NamedTuple):
     """How a field is given by hand: the name of its value, or without a flag by its place.
 
-    `by_hand`: no rule gives it, so that it has its default there.
+    `by_hand`: no rule gives it, so that it has its default there. `hidden`: help leaves it out.
     """
 
     metavar: str = ""
     positional: bool = False
     by_hand: bool = False
+    hidden: bool = False
 
 
 class Role(NamedTuple):
@@ -115,15 +117,16 @@ class Job(ABC):
 
     `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
     commands share. `implied_inputs`: keywords of its rule that are no flags, because the command finds these
-    files by itself.
+    files by itself. `first`: the flags that help lists first, the others under `more`; empty for all alike.
     """
 
     command: ClassVar[str] = ""
     implied_inputs: ClassVar[frozenset[str]] = frozenset()
+    first: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, command: str = "", implied_inputs: str = "") -> None:
+    def __init_subclass__(cls, command: str = "", implied_inputs: str = "", first: str = "") -> None:
         super().__init_subclass__()
-        cls.command = command
+        cls.command, cls.first = command, tuple(first.split())
         of_bases = (base.implied_inputs for base in cls.__bases__ if issubclass(base, Job))
         cls.implied_inputs = frozenset(implied_inputs.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
@@ -242,13 +245,22 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.set_defaults(job=job)
-    actions = [(declared, _add_flag(verb, declared)) for declared in fields(job)]
+    more = verb.add_argument_group("more") if job.first else verb
+    order = {name: number for number, name in enumerate(job.first)}
+    ordered = sorted(fields(job), key=lambda field: order.get(field.name, len(order)))
+    actions = [
+        (field, _add_flag(verb if field.flag.positional or field.name in job.first else more, field))
+        for field in ordered
+    ]
+    if job.first:
+        words = " ".join(action.metavar or action.dest for _, action in actions if not action.option_strings)
+        verb.usage = f"%(prog)s {words} [OPTION ...]"
     format_help = verb.format_help
 
     def with_keys() -> str:
         # Only now, because reading the schema takes longer than many commands.
         for declared, action in actions:
-            if declared.key and not is_struct(declared.kind):
+            if declared.key and not is_struct(declared.kind) and not declared.flag.hidden:
                 action.help = " ".join(filter(None, [declared.help, description_of(declared.key)])).replace(
                     "%", "%%"
                 )
@@ -256,7 +268,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         verb.epilog = "\n".join(
             listing(declared.kind, declared.key, declared.option, declared.only) for declared in structs
         )
-        return format_help()
+        return format_help().replace(" ]", "]")
 
     verb.format_help = with_keys  # type: ignore[method-assign]
     switches_ = {field.option for field in fields(job) if field.kind is bool}
@@ -276,7 +288,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
     return verb
 
 
-def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
+def _add_flag(verb: argparse._ActionsContainer, field: Field) -> argparse.Action:
     short = ["-o"] if field.name == "output" else []
     names = [field.name] if field.flag.positional else [*short, field.option]
     options: dict[str, Any] = {"default": None, "help": _help(field)}
@@ -295,7 +307,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
             "settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults"
         )
     elif field.kind is bool:
-        options |= {"type": _truth, "metavar": "True|False"}
+        options |= {"type": _truth, "metavar": ""}
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
         if get_origin(inner) is Literal:
@@ -319,11 +331,19 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
 
 def _help(field: Field) -> str | None:
     """The help of a flag with its default, if it has one; that of a key comes from the schema."""
+    if field.flag.hidden:
+        return argparse.SUPPRESS
     values = field.default if isinstance(field.default, tuple) else (field.default,)
     nothing = (dataclasses.MISSING, None, False)
-    default = " ".join(str(value) for value in values if not any(value is none for none in nothing))
+    default = " ".join(_shown(value) for value in values if value != {} and value not in nothing)
     shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
+
+
+def _shown(value: Any) -> str:
+    """A default in words; a file of factdrift's own by its path in the checkout."""
+    own = isinstance(value, Path) and value.is_relative_to(CONFIG.parent)
+    return str(value.relative_to(CONFIG.parent) if own else value)
 
 
 def _date(text: str) -> datetime.date:

@@ -11,11 +11,12 @@ import json
 import math
 import re
 import textwrap
+import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -213,9 +214,21 @@ def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "", only: Sequenc
         yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="      ")
 
 
+_WORDS = {int: "number", float: "number", str: "text", bool: "true or false", type(None): "none"}
+
+
 def _type_name(kind: Any) -> str:
-    name = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
-    return name.replace("typing.", "").replace("NoneType", "None")
+    """The values of a key in words: `auto or number`."""
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, inner))
+    if get_origin(kind) is Annotated:
+        return _type_name(inner[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(_type_name, inner)))
+    if get_origin(kind) in (tuple, list):
+        return f"list: {_type_name(inner[0])}"
+    return "object" if get_origin(kind) is dict else _WORDS.get(kind, getattr(kind, "__name__", "text"))
 
 
 @cache

@@ -5,27 +5,34 @@ A line gives for one piece of work the amount done, the speed and the time left:
     a.json.gz: 1,234 of 2,460 MB (50%), 310,200 entities; 96.4 MB/s, 24,234.4 entities/s; 13 s left
 
 `read_line` parses it, so that the progress of a run (`factdrift.runs.stages`) can be read from the logs
-alone.
+alone. Work that is inside of other work has the name of that before its own.
 """
 
 import re
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
 
 
 EVERY = 5.0
 """Seconds between two lines at least."""
+_LOOK = 1.0
+"""Seconds between two looks whether a line is due."""
+_open: list["Progress"] = []
+"""The work of `with` blocks that goes on, the inner after the outer."""
 
 
 class Progress:
     """Counts the work done and prints a line from time to time.
 
     `total` (None if unknown) and `before`, the work of an earlier run, are in the unit of `advance`. `beside`
-    is the unit of a second count without a known total.
+    is the unit of a second count without a known total. In a `with` block lines are printed by a thread, too,
+    however long one advance takes.
     """
 
     def __init__(
@@ -35,6 +42,18 @@ class Progress:
         self.done = self.before = before
         self.done_beside = 0.0
         self.started = self._printed = time.monotonic()
+        self._whole: tuple[float, str] | None = None
+        """The amount and the note of the line that said that all is done."""
+
+    def __enter__(self) -> Self:
+        if _open:
+            self.what, self._printed = f"{_open[-1].what}: {self.what}", _open[-1]._printed
+        _open.append(self)
+        _watcher()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _open.remove(self)
 
     def advance(self, amount: float = 1, note: str = "", beside: float = 0) -> None:
         self.done += amount
@@ -43,7 +62,13 @@ class Progress:
             self.say(note)
 
     def say(self, note: str = "") -> None:
-        now = self._printed = time.monotonic()
+        now = time.monotonic()
+        for work in (self, *_open):
+            work._printed = now
+        if self.total and self.done >= self.total:
+            if self._whole == (self.done, note):
+                return
+            self._whole = self.done, note
         seconds = max(now - self.started, 1e-9)
         rate = (self.done - self.before) / seconds
         done = f"{figure(self.done)} {self.unit}"
@@ -60,6 +85,21 @@ class Progress:
         if note:
             parts.append(note)
         print(f"{self.what}: {'; '.join(parts)}", file=sys.stderr, flush=True)
+
+
+@cache
+def _watcher() -> None:
+    """Starts the thread, once a process."""
+    threading.Thread(target=_watch, name="lines of progress", daemon=True).start()
+
+
+def _watch() -> None:
+    """Prints the line of the innermost work that goes on, where none was printed for a while."""
+    while True:
+        time.sleep(_LOOK)
+        for work in _open[-1:]:
+            if time.monotonic() - work._printed >= max(EVERY, _LOOK):
+                work.say()
 
 
 def figure(amount: float) -> str:
@@ -84,6 +124,14 @@ def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str
         yield item
         progress.advance()
     progress.say()
+
+
+def watched(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
+    """Yields the items of a loop; prints progress while it lasts, and nothing of a short one."""
+    with Progress(what, len(items), unit) as progress:
+        for item in items:
+            yield item
+            progress.advance()
 
 
 class ProgressLine(NamedTuple):

@@ -9,14 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
+
 from factdrift.chat.settings import Chat
 from factdrift.core.columns import Row
-from factdrift.core.errors import InputError
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings
+from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
 
 if TYPE_CHECKING:
@@ -28,6 +31,22 @@ ASKING = "device gpus dtype budget answer_chat_template written_tokens written_i
 """The settings on which the answers depend."""
 SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
+
+
+def fast(settings: Settings, model: str, revision: str) -> Settings:
+    """The settings with bfloat16 in the place of `auto`, where a CPU would take minutes in float32."""
+    import torch
+
+    from factdrift.models.devices import fast_type
+
+    if settings.dtype != "auto":
+        return settings
+    try:
+        sizes = read_sizes(model, revision)
+    except CannotEdit:  # its configuration has other names for them
+        return settings
+    kind = fast_type(12 * sizes.layers * sizes.hidden**2)
+    return msgspec.structs.replace(settings, dtype="bfloat16") if kind == torch.bfloat16 else settings
 
 
 class Chains(Job, command="cutoff chains"):
@@ -84,7 +103,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
         return "\n".join(text)
 
 
-class Cutoff(OfModel, command="cutoff"):
+class Cutoff(OfModel, command="cutoff", first="way address maker answers output"):
     """Tell as of which date a model answers, with an interval, from facts that change.
 
     Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
@@ -93,7 +112,8 @@ class Cutoff(OfModel, command="cutoff"):
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    chains: Annotated[Path, "of `cutoff chains`"] = CUTOFF_CHAINS
+    chains: Annotated[int, "as many, drawn with the seed, for a quick look; 0 for all"] = 0
+    table: Annotated[Path, "of `cutoff chains`"] = CUTOFF_CHAINS
     dates: Annotated[tuple[datetime.date, ...], "the first and the last date of their stream"] = SAMPLE_DATES
     way: Annotated[
         Literal["likelihood", "letter", "written"] | None,
@@ -117,6 +137,8 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.core.figures import check_format
         from factdrift.evaluation.scores.cutoff_figure import day_of
 
+        if self.chains < 0:
+            raise InputError("--chains: give a number of chains, or 0 for all")
         if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
             raise InputError("--dates: give the first and the last date of the stream")
         check_format(self.output)
@@ -137,7 +159,7 @@ class Cutoff(OfModel, command="cutoff"):
 
     def run(self) -> str:
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.cutoff import read_chains
+        from factdrift.evaluation.questions.cutoff import drawn, read_chains
         from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
@@ -145,12 +167,15 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.evaluation.scores.cutoff_text import lines
 
         way = self.way or ("letter" if self.address else "likelihood")
-        benchmark = read("cutoff", Tables([self.chains], seed=self.seed, open_=True))
-        asked = [question for question in benchmark.questions if WAY[way] in question.ways]
+        chains = read_chains(self.table)
+        only = drawn(chains, self.chains, self.seed)
+        benchmark = read("cutoff", Tables([self.table], seed=self.seed, open_=True))
+        own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
+        asked = [question for question in own if WAY[way] in question.ways]
         with scratch() as folder:
             ask = self._ask_chat if self.address else self._ask_model
             path = ask(replace(benchmark, questions=asked), WAY[way], folder)
-            by_way = read_answers(path, read_chains(self.chains), self.seed)
+            by_way = read_answers(path, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
             write_answers(answers, self.answers)
@@ -160,7 +185,8 @@ class Cutoff(OfModel, command="cutoff"):
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         maker = self.maker or maker_of(self.model)
         draw(rows, quarters, [self.output], {answers[0]["model"]: maker} if maker else {})
-        return "\n".join([*lines(rows, answers, maker), "", f"picture: {self.output}"])
+        count = sum(row["died"] is None for row in chains)
+        return "\n".join([*lines(rows, answers, maker, count), "", f"picture: {self.output}"])
 
     def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
         """The table of the answers of the model, loaded here, in a folder."""
@@ -171,7 +197,8 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.evaluation.states.edited import Condition
 
         files = Files.under(folder, "none")
-        with loaded(self, self.settings, self.threads or os.cpu_count() or 1) as model:
+        settings = fast(self.settings, self.model, self.revision)
+        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
             condition = Condition(Prepared(Hyper("none", model.name, "", {})), self.settings.regime)
             run = Run.of(Session(model, self.settings), benchmark, [condition], self.seed)
             evaluate(replace(run, ways=[way]), files)

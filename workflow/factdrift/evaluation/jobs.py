@@ -43,6 +43,9 @@ class Dataset(OfSelection, command="edit dataset"):
     dataset: Annotated[Path, "wfd_repl.parquet or one like it, or a stream.parquet"]
     new_date: Annotated[datetime.date | None, "of the newer dump, for --dated"] = None
     fluency_sample: Annotated[float, Key("edit.fluency_sample"), Flag("SHARE")]
+    known: Annotated[int, Key("edit.known")]
+    answers: Annotated[Path | None, "to what --recall wrote; for --known", Flag("PARQUET")] = None
+    recall: Annotated[bool, "ask the update cloze only: does a model know the old object?"] = False
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
@@ -51,6 +54,8 @@ class Dataset(OfSelection, command="edit dataset"):
         of_stream = is_stream(self.dataset)
         if self.dated and self.new_date is None and not of_stream:
             raise InputError("--dated: the prompts of edits begin with a date; give it with --new-date")
+        if of_stream and (self.known or self.recall):
+            raise InputError("--known, --recall: a stream is edited chain by chain; name its --limit")
         write = write_stream_edits if of_stream else write_edits
         return f"{self.output}: {write(self.dataset, self.output, self.choice()):,} edits"
 

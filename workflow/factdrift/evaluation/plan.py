@@ -61,6 +61,7 @@ def unedited(benchmark: Benchmark, size: int) -> list[Step]:
 def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Step]:
     """Each question in the state that has its edit; groups of `size` edits are made together.
 
+    With a size of 0 they are all edits of a subject, by its name, which is all that a model sees of it.
     A question that is about no edit is asked in the state of one that the seed draws: it measures what an
     edit of something else does to it. What only an unedited model is asked is left out.
     """
@@ -71,14 +72,17 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
             continue
         edit = question.edit if question.edit in asked else ids[draw("state", seed, question.id) % len(ids)]
         asked[edit].append(PlannedQuestion(question, edit))
+    groups: dict[int | str, list[Edit]] = {}
+    for number, edit in enumerate(benchmark.edits):
+        groups.setdefault(number // size if size else edit.subject, []).append(edit)
     return [
         Step(
-            start if alone else group,
-            benchmark.edits[start : start + size],
-            [planned for edit in ids[start : start + size] for planned in asked[edit]],
+            group * size if alone else group,
+            edits,
+            [planned for edit in edits for planned in asked[edit.id]],
             alone,
         )
-        for group, start in enumerate(range(0, len(ids), size))
+        for group, edits in enumerate(groups.values())
     ]
 
 

@@ -140,7 +140,7 @@ class RunsMethod(RunsModel, OfMethodValues):
             return []
         path: Path | None = getattr(self, option)
         if path is None and option == "moments":
-            path = sampled_moments(model, hyper.layers)
+            return list(sampled_moments(model, hyper.layers).values())
         if path is None:
             raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
         if option != "moments":

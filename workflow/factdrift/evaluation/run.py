@@ -190,7 +190,7 @@ class _Loop:
         sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
         progress = Progress(f"{condition.method} on {loaded.name}", sum(sizes.values()), unit)
-        with condition.opened(loaded) as state:
+        with progress, condition.opened(loaded) as state:
             finished = {number for number in numbers if self.kept.has(self.offset + number)}
             if state.persistent:
                 first = list(takewhile(finished.__contains__, numbers))

@@ -25,7 +25,7 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
     budget: Positive | Literal["auto"]
     length: Positive
     regime: Literal["independent", "sequential", "batch", "stream"]
-    group: Positive
+    group: Annotated[int, msgspec.Meta(ge=0)]
     stream: StreamKeys
     answer_scoring: tuple[Way, ...]
     answer_normalise: Literal["mean", "sum"]
@@ -44,7 +44,7 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     @property
     def edits(self) -> int:
-        """Edits that are made and asked about together."""
+        """Edits that are made and asked about together; 0 for all of a subject."""
         return self.batch if self.regime == "independent" else self.group
 
 

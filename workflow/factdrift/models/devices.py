@@ -24,6 +24,11 @@ LACKING = (
 """In messages of errors: memory was lacking. cuBLAS and cuSOLVER say that they are not initialized if there
 is none for their handles, and torch says the last one of the memory of the CPU."""
 
+FAST = "avx512_bf16", "amx_bf16"
+"""What a CPU has that multiplies bfloat16 at least twice as fast as float32."""
+LARGE = 50_000_000
+"""Numbers in the blocks of a model that takes minutes for thousands of questions in float32."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -78,6 +83,15 @@ def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
     for file in reserved_device.values():
         fcntl.flock(file, fcntl.LOCK_UN)
     return []
+
+
+def fast_type(numbers: int) -> torch.dtype:
+    """The type of a CPU for likelihoods that are compared: bfloat16 for a large model where that is fast.
+
+    `numbers`: those in the blocks of the model.
+    """
+    fast = numbers > LARGE and any(torch.cpu.get_capabilities().get(name) for name in FAST)
+    return torch.bfloat16 if fast else torch.float32
 
 
 def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result]) -> list[Result]:

@@ -121,8 +121,7 @@ class Moments(RunsModel, command="models moments"):
             claim(self.output, (f"{layer}.safetensors" for layer in layers))
             wanted = 0
             if self.sampled:
-                folder = sampled_moments(model, layers, self.seed, self.tokens)
-                counted = read_layers({layer: folder / f"{layer}.safetensors" for layer in layers}, model)
+                counted = read_layers(sampled_moments(model, layers, self.seed, self.tokens), model)
             else:
                 texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
                 if self.facts:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from factdrift.core.progress import Progress
 from factdrift.models.alignment import Sentence
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
@@ -22,6 +23,8 @@ from factdrift.models.padding import padded
 from factdrift.models.scoring import BUDGET, log_totals, score
 
 Prompt = tuple[int, ...]
+KEPT, MORE = 2e9, 4
+"""Bytes of keys and values up to which a CPU has that many times the tokens in a batch; most do not run."""
 
 
 @torch.inference_mode()
@@ -41,10 +44,16 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
         for ids, target in unique:
             of_prompt[ids[:target]].append(ids[target:])
         known: dict[tuple[Prompt, Prompt], float] = {}
-        for batch in _batches(of_prompt, budget):
-            means = _means(loaded, batch).tolist()
-            pairs = [(prompt, target) for prompt, targets in batch for target in targets]
-            known.update(zip(pairs, means, strict=True))
+        if loaded.device.type == "cpu":
+            most = KEPT / (2 * loaded.spec.layers * loaded.spec.hidden * loaded.dtype.itemsize)
+            budget = max(budget, min(MORE * budget, int(most)))
+        # The last token of a target does not run, and what others begin with only once.
+        total = sum(map(len, of_prompt)) + sum(len(ids) - 1 - target for ids, target in unique)
+        with Progress("likelihoods", total, "tokens") as progress:
+            for batch in _batches(of_prompt, budget):
+                means = _means(loaded, batch, progress).tolist()
+                pairs = [(prompt, target) for prompt, targets in batch for target in targets]
+                known.update(zip(pairs, means, strict=True))
         found = np.array(
             [
                 known[sentence.ids[: sentence.target], sentence.ids[sentence.target :]]
@@ -55,8 +64,8 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
 
 
 Batch = list[tuple[Prompt, Sequence[Prompt]]]
-PASS = 128
-"""Tokens that could run in the time that each pass takes besides its own."""
+PASS = 32
+"""Tokens that a CPU could run in the time that each pass takes besides its own."""
 
 
 def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Batch]:
@@ -71,9 +80,9 @@ def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Bat
             yield batch
             batch, rows, longest = [], 0, 0
         width = len(prompt)
-        left = sorted(of_prompt[prompt], key=lambda ids: (len(ids), ids))
+        left = sorted(of_prompt[prompt])  # those that begin alike in one batch, whatever their lengths
         while left:
-            longest = max(longest, len(left[-1]))
+            longest = max(longest, *map(len, left))
             room = max(budget // (width + longest) - rows, 0)
             if not room and batch:
                 yield batch
@@ -86,7 +95,7 @@ def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Bat
         yield batch
 
 
-def _means(loaded: Loaded, batch: Batch) -> Tensor:
+def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
     """Mean log-probability of each target of the batch, in its order; float64.
 
     What texts have in common runs once: they run in parts, of which each has a row for each beginning up to
@@ -110,11 +119,13 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
                 wanted.append((index, logits.setdefault((row, at - begin), len(logits)), text[at + 1]))
         if past is not None:
             past.batch_select_indices(torch.tensor([above[ids[:begin]] for ids in own], device=device))
-        past, found = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
+        past, output = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
         if wanted:
-            place_, row_, token = torch.tensor(wanted, device=device).T
-            each = found[row_, token].float() - log_totals(found)[row_]
-            total.index_add_(0, place_, each.double())
+            text_, row_, token = torch.tensor(wanted, device=device).T
+            gains = output[row_, token].float() - log_totals(output)[row_]
+            total.index_add_(0, text_, gains.double())
+        ran = [min(len(texts[index]) - 1, end) - begin for index in running]
+        progress.advance(sum(ran) if begin >= width else len(batch) * (end - begin))
         above, begin = own, end
     mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
     return mean

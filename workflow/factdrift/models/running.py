@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.jobs import Flag, Job, Key, Place
+from factdrift.core.progress import Progress
 from factdrift.models.names import ALIASES, check_name
 
 if TYPE_CHECKING:
@@ -74,11 +75,12 @@ def loaded(job: OfModel, computing: Computing, threads: int, base: str = "") -> 
     with reserved_device(computing.device, computing.gpus) as device:
         given: dict[str, Any] = {"revision": job.revision, "device": device, "dtype": computing.dtype}
         given["trust_remote_code"] = job.trust_remote_code
-        if base:
-            model = load_checkpoint(Path(job.model), base, models=job.models, **given)
-        elif named := base_of(Path(job.model)):
-            merged = load_checkpoint(Path(job.model), named, models=job.models, **given)
-            model = replace(merged, name=job.name)
-        else:
-            model = load(job.model, folder=job.models, **given)
+        with Progress(f"loading {job.model}", 1, "models"):
+            if base:
+                model = load_checkpoint(Path(job.model), base, models=job.models, **given)
+            elif named := base_of(Path(job.model)):
+                merged = load_checkpoint(Path(job.model), named, models=job.models, **given)
+                model = replace(merged, name=job.name)
+            else:
+                model = load(job.model, folder=job.models, **given)
         yield model.with_template(getattr(job, "template", "none"))

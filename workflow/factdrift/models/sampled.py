@@ -23,8 +23,8 @@ TRIAL = 4
 """Tokens of a text that are written first, from which the time is estimated."""
 
 
-def sampled_moments(loaded: Loaded, layers: Sequence[int], seed: int = 0, tokens: int = 0) -> Path:
-    """A folder with the second moments of blocks, LAYER.safetensors, over text that the model writes.
+def sampled_moments(loaded: Loaded, layers: Sequence[int], seed: int = 0, tokens: int = 0) -> dict[int, Path]:
+    """Block -> file of its second moments over text that the model writes, in the order of `layers`.
 
     Moments that are kept from an earlier call are not counted again, and a killed call goes on after the last
     texts that it has written. Both depend on the model and its type, the kind of device, seed and code.
@@ -36,18 +36,19 @@ def sampled_moments(loaded: Loaded, layers: Sequence[int], seed: int = 0, tokens
     depends = loaded.digest[:16], str(loaded.dtype).removeprefix("torch."), loaded.device.type
     root = paths.cache_folder() / "moments" / "-".join([*depends, of_module(__name__)])
     folder = root / f"{seed}-{wanted}"
+    files = {layer: folder / f"{layer}.safetensors" for layer in layers}
     blocks = f"block {layers[0]}" if len(layers) == 1 else f"blocks {', '.join(map(str, layers))}"
     about = f"second moments of {blocks} of {loaded.name}, over {wanted:,} tokens that the model writes"
     say = partial(print, file=sys.stderr, flush=True)
     with file_lock(root / "lock", lambda: say(f"{root}: another command makes second moments; waiting")):
-        lacking = [layer for layer in layers if not (folder / f"{layer}.safetensors").is_file()]
+        lacking = [layer for layer, path in files.items() if not path.is_file()]
         say(f"{about}: {'made once, and' if lacking else 'as'} kept in {folder}")
         if lacking:
             texts = _texts(loaded, root / "texts", seed, wanted, 1 + (max(lacking) + 1) / loaded.spec.layers)
             counted = count_moments(loaded, lacking, texts, wanted, name="text that the model wrote")
             for layer, moments in counted.items():
-                moments.write(folder / f"{layer}.safetensors")
-    return folder
+                moments.write(files[layer])
+    return files
 
 
 def _texts(loaded: Loaded, folder: Path, seed: int, wanted: int, passes: float) -> list[str]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.devices import free_bytes, in_batches
@@ -102,8 +103,11 @@ def score(
         found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, changes))
         order.extend(index for row in chosen for index in read[row])
 
-    for batch in batches_of(loaded, [len(tokens) for *_, tokens in rows], budget):
-        in_batches(batch, len(batch), run)
+    lengths = [len(tokens) for *_, tokens in rows]
+    with Progress("likelihoods", sum(lengths), "tokens") as progress:
+        for batch in batches_of(loaded, lengths, budget):
+            in_batches(batch, len(batch), run)
+            progress.advance(sum(lengths[index] for index in batch))
     logprob = np.concatenate([values.float().cpu().numpy() for values, _ in found] or [np.empty(0)])
     hit = np.concatenate([values.cpu().numpy() for _, values in found] or [np.empty(0, bool)])
     counts = np.array([len(sentence.ids) - sentence.target for sentence in sentences], np.int32)
@@ -171,8 +175,8 @@ def log_totals(logits: Tensor) -> Tensor:
 
     Some rows at a time stay in the cache of a CPU, which takes a third of the time of all at once.
     """
-    some = (logits[first : first + ROWS] for first in range(0, len(logits), ROWS))
-    return torch.cat([each.float().logsumexp(1) for each in some])
+    some = (logits[first : first + ROWS].float() for first in range(0, len(logits), ROWS))
+    return torch.cat([rows.logsumexp(1) for rows in some])
 
 
 @torch.inference_mode()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from factdrift.core.progress import Progress
 from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.devices import in_batches
 from factdrift.models.hooks import hooked_before
@@ -91,12 +92,17 @@ def write(
         indices = [order[row] for row in batch if wanted[order[row]]]
         if indices:
             chosen = [rows[index]._replace(most=wanted[index]) for index in indices]
-            found = _alone(loaded, chosen[0]) if loaded.alone else _together(loaded, chosen, changes or {})
+            if loaded.alone:
+                found = _alone(loaded, chosen[0])
+                progress.advance(chosen[0].most)
+            else:
+                found = _together(loaded, chosen, changes or {}, progress)
             written.update(zip(indices, found, strict=True))
 
     lengths = [len(rows[place].ids) + wanted[place] for place in order]
-    for batch in batches_of(loaded, lengths, budget):
-        in_batches(batch, len(batch), run)
+    with Progress("writing", sum(wanted), "tokens") as progress:
+        for batch in batches_of(loaded, lengths, budget):
+            in_batches(batch, len(batch), run)
     return [written[place] for place in range(len(rows))]
 
 
@@ -113,7 +119,9 @@ def _alone(loaded: Loaded, row: Generation) -> list[list[int]]:
     return [written]
 
 
-def _together(loaded: Loaded, rows: Sequence[Generation], changes: Changes) -> list[list[int]]:
+def _together(
+    loaded: Loaded, rows: Sequence[Generation], changes: Changes, progress: Progress
+) -> list[list[int]]:
     written: list[list[int]] = [[] for _ in rows]
     batch = _Batch(loaded, rows)
     fixed = look_at_prompts(changes)
@@ -128,8 +136,10 @@ def _together(loaded: Loaded, rows: Sequence[Generation], changes: Changes) -> l
                         if index not in live:
                             continue
                         written[index].append(token)
+                        progress.advance()
                         if token in rows[index].stops or len(written[index]) >= rows[index].most:
                             live.discard(index)
+                            progress.done += rows[index].most - len(written[index])
                     if live and len(live) <= len(batch.places) // 2 and batch.can_drop() and not fixed:
                         break
             if live:

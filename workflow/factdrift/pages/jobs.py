@@ -58,16 +58,18 @@ class Browse(Job, command="browse"):
 
 
 class Why(Job, command="why"):
-    """Why a subject and relation is an update, or none: both dumps, and what decided, in words.
+    """Why a subject and relation is an update, or none: the answer, then the statements that decided.
 
-    Without a relation, one line for each of the subject's; without a subject, how the statements of the dumps
-    became the rows of wfd_repl.
+    A third word asks about one object. Without a relation, what became of all of the subject's, and where it
+    is an object; without a subject, how the statements of the dumps became the rows of wfd_repl.
 
-    For example: factdrift why Germany "head of government"
+    For example: factdrift why UK "head of government" "Liz Truss"
     """
 
     subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", positional=True)] = None
     relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", positional=True)] = None
+    value: Annotated[str | None, "id or name of an object", Flag("OBJECT", positional=True)] = None
+    all: Annotated[bool, "also the statements that decided nothing"] = False
     pair: OfNewest = None
 
     def run(self) -> str:
@@ -85,7 +87,8 @@ class Why(Job, command="why"):
                 return "\n".join(funnel(build, db))
             index = Index(index_of(build))
             width = shutil.get_terminal_size((100, 24)).columns
-            return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
+            reasons = Reasons(build, index, db, width)
+            return "\n".join(reasons.lines(self.subject, self.relation, self.value, self.all))
 
 
 class Explorer(Job, command="explorer", implied_inputs="manifest tables snapshots scores layout"):

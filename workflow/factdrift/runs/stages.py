@@ -70,7 +70,9 @@ class _Running:
             self.warnings = [line for line in lines if _WARNING.search(line)]
             # The newest line of each piece of work that has a known total.
             newest = {line.what: line.share for line in map(read_line, lines) if line}
-            shares = [share for share in newest.values() if share is not None]
+            # Of what is inside of work that has begun to be done, that work has the share.
+            outer = [what for what in newest if not any(what.startswith(f"{other}: ") for other in newest)]
+            shares = [share for what in outer if (share := newest[what]) is not None]
             self.share = sum(shares) / max(len(shares), 1)
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):

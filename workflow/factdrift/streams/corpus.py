@@ -28,7 +28,7 @@ from factdrift.tempripple.schemas import row_id
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.words.dates import MONTHS
 from factdrift.words.grammar import read_grammar
-from factdrift.words.template_table import read_templates
+from factdrift.words.templates import read_templates
 
 CORPUS = schema_of(
     "doc subject title text known_from known_until: string, version: int32, role: string, links: [string]",

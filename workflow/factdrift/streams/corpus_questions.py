@@ -96,8 +96,14 @@ class Asker(NamedTuple):
         noun = read_noun_phrases().get(relation)
         if noun is None or not any(row["dated"] and not row["doubted"] for row in rows):
             return None
-        known = [known_at(rows, dump) for dump in self.dumps]
         called = nested([noun.phrase], written(self.names[subject].label, self.names[subject].usage))
+        return self.worlds(subject, rows, relation, noun, called)
+
+    def worlds(
+        self, subject: int, rows: Sequence[Row], relation: int, noun: NounPhrase, called: str
+    ) -> Chain:
+        """A chain of these rows of KNOWN."""
+        known = [known_at(rows, dump) for dump in self.dumps]
         return Chain(subject, relation, noun, called, known, [[*map(read_tenure, world)] for world in known])
 
     def is_named(self, chain: Chain, value: int | None) -> bool:
@@ -129,7 +135,7 @@ class Asker(NamedTuple):
         stale = list(dict.fromkeys(t.value for t in others if t.certain and t.certain[1] < first))
         later = list(dict.fromkeys(t.value for t in others if t.certain and t.certain[0] > last))
         key = chain.subject, chain.relation
-        tenses = ("now",) if date is None else ()
+        tenses = ("now",) if date is None and kind != "next" else ()
         right = self.docs.stating(*key, value, known, *tenses)
         wrong = (doc for other in stale for doc in self.docs.stating(*key, other, known, "now", "cited"))
         return {
@@ -159,15 +165,11 @@ class Asker(NamedTuple):
         return int(row_id(str(self.seed), *map(str, parts)), 16)
 
 
-def when(date: DateQuery) -> str:
-    """`on 5 March 2018`, `in March 2018`, `in 2018`."""
-    text = date_text(Date(date.first, _PRECISIONS[date.precision]))
-    return f"{'on' if date.precision == 'day' else 'in'} {text}"
-
-
 def _dated(chain: Chain, date: DateQuery, verb: str) -> Row:
-    prompt = as_of(date_text(Date(date.first, _PRECISIONS[date.precision])), f"{chain.called} {verb} {BLANK}")
-    return {"question": f"{chain.noun.wh} {verb} {chain.called} {when(date)}?", "prompt": prompt}
+    """`Who was the mayor of Lyon in March 2018?`, and `As of March 2018, the mayor of Lyon was ____`."""
+    when = date_text(Date(date.first, _PRECISIONS[date.precision]))
+    asked = f"{chain.noun.wh} {verb} {chain.called} {'on' if date.precision == 'day' else 'in'} {when}?"
+    return {"question": asked, "prompt": as_of(when, f"{chain.called} {verb} {BLANK}")}
 
 
 def _cloze(called: str) -> str:
@@ -257,8 +259,8 @@ def premise(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
         verb = "have" if name.usage.plural else "has"
         question = f"Since when {verb} {written(name.label, name.usage)} been {chain.called}?"
         start = f"{begun // 10_000}"
-        more = {"kind": "premise", "premise": entity_id(old), "premise_start": start, "prompt": None}
-        yield row | more | {"question": question}
+        of_premise = {"premise": entity_id(old), "premise_start": start, "question": question}
+        yield row | {"kind": "premise", "prompt": None} | of_premise
 
 
 def following(asker: Asker, chain: Chain) -> Iterator[Row]:
@@ -284,38 +286,26 @@ def following(asker: Asker, chain: Chain) -> Iterator[Row]:
             (old.value, new.value, f"{wh} came before {names[new.value]} {role}?"),
         )
         for value, other, question in questions:
-            row = asker.row(chain, "next", dump, None, value, premise=entity_id(other))
+            row = asker.row(chain, "next", dump, None, value, premise=entity_id(other), question=question)
             wrong = [text for text in row["stale_answers"] if text not in asker.texts([other])]
-            docs = asker.docs.stating(chain.subject, chain.relation, value, asker.dumps[dump])
-            stale = [doc for doc in row["stale_docs"] if doc not in docs]
-            yield row | {
-                "question": question,
-                "prompt": None,
-                "stale_answers": wrong,
-                "right_docs": docs,
-                "stale_docs": stale,
-            }
+            yield row | {"stale_answers": wrong}
 
 
 def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
     """Yields a question about the holder of a question `now`, whose answer would be another's of the last."""
-    new, old = (entity_number(item) for item in (row["answer_id"], row["stale_ids"][0]))
+    holders = [entity_number(item) or 0 for item in (row["answer_id"], row["stale_ids"][0])]
     day = asker.days[dump]
     asked = []
     for relation, noun in asker.hops.items():
-        values, chains = [], []
-        for holder in (new, old):
-            rows = asker.holders.get(holder or 0, {}).get(relation, ())
-            world = [known_at(rows, name) for name in asker.dumps]
-            timelines = [[*map(read_tenure, known_rows)] for known_rows in world]
-            called = nested([noun.phrase], chain.called)
-            chains.append(Chain(holder or 0, relation, noun, called, world, timelines))
-            values.append(asker.proven(chains[-1], dump, day, day) if rows else None)
+        rows = [asker.holders.get(holder, {}).get(relation, ()) for holder in holders]
+        called = nested([noun.phrase], chain.called)
+        chains = [asker.worlds(*of, relation, noun, called) for of in zip(holders, rows, strict=True)]
+        values = [asker.proven(of_holder, dump, day, day) for of_holder in chains]
         if None not in values and values[0] != values[1]:
-            asked.append((relation, noun, chains[0], values))
+            asked.append((chains[0], values))
     if asked:
-        number = asker.draw("hop", chain.subject, chain.relation, dump) % len(asked)
-        relation, noun, through, (right, stale) = asked[number]
+        through, (right, stale) = asked[asker.draw("hop", *chain[:2], dump) % len(asked)]
+        relation, noun = through.relation, through.noun
         hops = asker.docs.stating(through.subject, relation, right, row["known_at"], "now")
         yield row | {
             "kind": "hop",
@@ -326,6 +316,7 @@ def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
             "answers": asker.texts([right]),
             "stale_ids": [entity_id(stale)],
             "stale_answers": [text for text in asker.texts([stale]) if text not in asker.texts([right])],
+            "later_answers": [],
             "right_docs": [*row["right_docs"], *hops],
         }
 
@@ -363,6 +354,7 @@ def write_corpus_questions(
                 rows += list(questions(asker, chain)) if chain else []
             for row in rows:
                 counts[row["kind"]] += 1
-                row["id"] = row_id(*(str(row[name]) for name in ("chain", "kind", "question", "known_at")))
+                parts = (row.get(name) for name in ("chain", "kind", "question", "known_at", "pair"))
+                row["id"] = row_id(*map(str, parts))
             add(pa.RecordBatch.from_pylist(rows, schema=CORPUS_QUESTIONS))
     return counts

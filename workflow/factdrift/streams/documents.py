@@ -24,8 +24,11 @@ Claims = Mapping[int, Sequence[Row]]
 """Relation -> the rows of KNOWN of a subject."""
 
 _IS_A = f"{SUBJECT} is {OBJECT}"
-_AN = re.compile(r"[aeio]|u(?!ni|s[aeiu]|rop|k)|h(?:our|onou?r|eir)|[AEFHILMNORSX][A-Z0-9]|[AEIO][a-z]")
-_A = re.compile(r"(?:eu|ewe|on[ec]e?\b|Euro)")
+_AN = re.compile(
+    r"[aio]|e(?!u|we)|u(?!ni|s[aeiu]|rop|k)|h(?:our|onou?r|eir)|[FHLMNRSX](?![AEIOU])[A-Z0-9]|[AEIO]"
+)
+_HEAD = re.compile(r" (?:of|in|with|for|on|at|to|by|bordering) ")
+_PLURAL = re.compile(r"(?!.*\b(?:series|species|corps|headquarters)$).*[^siu]s")
 
 
 class Claim(NamedTuple):
@@ -75,7 +78,7 @@ class Writer(NamedTuple):
         texts = self.templates[relation]
         if several:
             texts = [text for text in texts if text.startswith(SUBJECT)] or texts
-        return self._filled(self._in_number(self._drawn(texts, subject, relation), subject), claims)
+        return self._filled(self._in_number(self._drawn(texts, claims[0])[0], subject), claims)
 
     def past(self, claim: Claim, when: str) -> Sentence | None:
         """`The capital of Germany was Bonn from 1949 to 1990.`; None if the past of no template is known."""
@@ -90,19 +93,21 @@ class Writer(NamedTuple):
         return self._filled(dated(template, f"According to a profile of {month}, "), [claim])
 
     def _past_template(self, claim: Claim) -> str | None:
-        texts = [
-            self.grammar.past(self._in_number(text, claim.subject))
-            for text in self.templates.get(claim.relation, ())
-        ]
-        texts = [text for text in texts if self.grammar.is_past(text)]
-        return self._drawn(texts, claim.subject, claim.relation) if texts else None
+        """The wording of the present where its past is known, else the next wording."""
+        for text in self._drawn(self.templates.get(claim.relation, ()), claim):
+            past = self.grammar.past(self._in_number(text, claim.subject))
+            if self.grammar.is_past(past) and not past.endswith(f", {OBJECT}"):
+                return past
+        return None
 
     def _in_number(self, template: str, subject: int) -> str:
         return self.grammar.plural(template) if self.names[subject].usage.plural else template
 
-    def _drawn(self, texts: Sequence[str], subject: int, relation: int) -> str:
-        chance = int(row_id(str(self.seed), entity_id(subject), property_id(relation)), 16)
-        return texts[chance % len(texts)]
+    def _drawn(self, texts: Sequence[str], claim: Claim) -> Sequence[str]:
+        """Wordings, from the drawn wording on."""
+        chance = int(row_id(str(self.seed), entity_id(claim.subject), property_id(claim.relation)), 16)
+        start = chance % max(len(texts), 1)
+        return [*texts[start:], *texts[:start]]
 
     def _filled(self, template: str, claims: Sequence[Claim], blank: str = "", end: str = "") -> Sentence:
         name = self.names[claims[0].subject]
@@ -116,8 +121,10 @@ class Writer(NamedTuple):
 
 
 def indefinite(label: str) -> str:
-    """`a human`, `an album`: a class in a sentence."""
-    return f"{'an' if _AN.match(label) and not _A.match(label) else 'a'} {label}"
+    """`a human`, `an album`, `one of the Olympic Games`: a class in a sentence."""
+    if _PLURAL.fullmatch(_HEAD.split(label)[0]):
+        return f"one of the {label}"
+    return f"{'an' if _AN.match(label) and not label.startswith(('Eu', 'one')) else 'a'} {label}"
 
 
 def _listed(names: Sequence[str]) -> str:

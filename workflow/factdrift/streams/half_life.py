@@ -36,8 +36,8 @@ HALF_LIFE = schema_of(
 class Tenures(NamedTuple):
     """Durations in days of the values that ended, and of those that had not ended when last stated."""
 
-    ended: Sequence[float]
-    censored: Sequence[float]
+    ended: list[float]
+    censored: list[float]
 
 
 def half_life(tenures: Tenures) -> Row:

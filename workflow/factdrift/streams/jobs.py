@@ -116,41 +116,31 @@ class Figure(OfDates, command="streams figure"):
         draw(self.stream, self.days(), self.output)
 
 
-class Known(Job, command="streams known"):
-    """Write the timelines of all buckets with labels, and how late the dumps were."""
+class Known(OfDates, command="streams known"):
+    """Write the timelines of all buckets with labels, how late the dumps were, and how long values hold."""
 
     known: Annotated[Paths, "of all buckets"]
     entities: Annotated[Paths, "of all dates, the last date's last"]
     properties: Annotated[Path, "of the last date"]
-    output: Output
     report: Output
-
-    def run(self) -> str:
-        from factdrift.streams.known_table import write_known_table
-
-        inputs = self.known, self.entities, self.properties
-        return f"{write_known_table(*inputs, self.output, self.report):,} rows"
-
-
-class HalfLives(OfDates, command="streams half-lives"):
-    """Write how long a value holds, by relation, and draw it."""
-
-    known: Annotated[Paths, "of all buckets"]
-    properties: Annotated[Path, "of the last date"]
+    half_life: Output
     figure: Output
 
     def run(self) -> str:
         from factdrift.streams.half_life import write_half_life
+        from factdrift.streams.known_table import write_known_table
 
-        inputs = self.known, self.properties, self.packed_days()[-1]
-        return f"{write_half_life(*inputs, self.output, self.figure):,} relations"
+        rows = write_known_table(self.known, self.entities, self.properties, self.output, self.report)
+        last = self.packed_days()[-1]
+        relations = write_half_life(self.known, self.properties, last, self.half_life, self.figure)
+        return f"{rows:,} rows; half-lives of {relations:,} relations"
 
 
 class HalfLife(Job, command="half-life"):
     """Print how long an answer about a relation stays right."""
 
     relation: Annotated[str, Flag("P6", positional=True)]
-    table: Annotated[Path, "what `streams half-lives` wrote"] = Path("results/half_life.parquet")
+    table: Annotated[Path, "what `streams known` wrote"] = Path("results/half_life.parquet")
 
     def run(self) -> str:
         from factdrift.core.tables import records

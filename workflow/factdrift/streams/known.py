@@ -50,7 +50,7 @@ _BATCH = 2_000
 
 
 class Holding(NamedTuple):
-    """What K_k says of a statement: its history up to D_k, and when its value term."""
+    """What K_k says of a statement: its history up to D_k, and its tenure."""
 
     history: StatementHistory
     tenure: Tenure

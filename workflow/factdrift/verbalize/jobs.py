@@ -44,7 +44,7 @@ class WriteTemplates(Job, command="verbalize templates"):
 
     def run(self) -> None:
         from factdrift.verbalize.templates import Inputs, write_templates
-        from factdrift.words.template_table import read_templates
+        from factdrift.words.templates import read_templates
 
         inputs = Inputs(self.updates, self.neighbors, (self.new, self.old), self.labels, self.candidates)
         own = None if self.no_fallback else read_templates(self.templates)

@@ -14,8 +14,7 @@ from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.wikidata.ids import property_id
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.words.template_table import Templates
-from factdrift.words.templates import has_blank
+from factdrift.words.templates import Templates, has_blank
 
 TEMPLATES = schema_of(
     "property rank: int32, template: string, count: int64, source: string, examples: [string]"

@@ -164,8 +164,6 @@ def read_future(reading: Reading) -> None:
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
         if comes or (earlier[-2:] == ["will", "be"] and earlier[0] not in ("that", "it")):
             reading.assign(mention, Role.DENIED)
-        if verb in ("could", "might", "may", "would") and to_be:
-            reading.doubts[mention.start] = "is named with what may be"
         begin = max((at for at in range(mention.start) if reading.sign(at) in STOPS | {","}), default=0)
         led = reading.keys(begin, mention.start)
         if (

@@ -88,8 +88,6 @@ def _says_no(after: Reading, position: int) -> bool:
 
 def _corrects(after: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether a name replaces the answer; it does not in `In fact, he won against X`."""
-    if any(other.end == mention.start for other in after.of("beside")):
-        return False
     following = after.key(mention.end)
     free = not any(token.is_word for token in after.tokens[mention.end : mention.end + 1])
     return (

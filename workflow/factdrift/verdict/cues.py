@@ -31,12 +31,11 @@ PHRASES = (
 WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
-    *("namesake", "predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
+    *("predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
-    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "partial"),
-    *("acts",),
+    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
@@ -77,8 +76,11 @@ class Cues:
         }
         values = {kind: [word.partition("=")[2] for word in rows.get(kind, ())] for kind in VALUES}
         self.values: dict[str, dict[str, str]] = {
-            kind: dict(zip(map(" ".join, keys.get(kind, ())), values[kind], strict=True)) for kind in VALUES
+            kind: dict(zip(map(" ".join, keys.get(kind, ())), values[kind], strict=True))
+            | dict(word.split("=") for word in rows.get(kind, ()))
+            for kind in VALUES
         }
+        """Kind -> word, as a key and as it is written -> its value."""
 
     def has(self, kind: str, key: str) -> bool:
         """Whether a single word is in the row of this kind."""

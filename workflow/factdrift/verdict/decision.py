@@ -126,8 +126,6 @@ def _of_none(reading: Reading, refused: bool) -> tuple[str, str]:
         return "wrong", "candidates are named, and none is asserted"
     if reading.of("disclaimer"):
         return "refused", "it only says what it is, or what it was trained on"
-    if any(len(cue.span) > 1 for cue in reading.of("asked")):
-        return "refused", "it asks back"
     return "wrong", "no candidate is named"
 
 

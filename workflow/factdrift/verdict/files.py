@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,9 +15,10 @@ from factdrift.chat.ask import ask
 from factdrift.chat.settings import Chat
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.files import utf8_lines
+from factdrift.core.files import json_lines
 from factdrift.core.owned import atomic_path, scratch
 from factdrift.core.paths import PRICES
+from factdrift.core.progress import watched
 from factdrift.core.tables import write_parquet
 from factdrift.verdict import agreement
 from factdrift.verdict.agreement import Verdicts
@@ -49,38 +50,8 @@ def read(path: Path) -> list[Row]:
         return [_checked(row, f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), 1)]
     if path.suffix not in (".jsonl", ".json", ".ndjson"):
         raise InputError(f"{path}: answers are JSON Lines (.jsonl) or Parquet (.parquet)")
-    rows = []
-    for number, line in enumerate(utf8_lines(path), start=1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            raise InputError(f"{where}: the line is empty; write one JSON object a line")
-        try:
-            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: no JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise InputError(f'{where}: no JSON object such as {{"text": "...", "accepted": ["..."]}}')
-        try:
-            json.dumps(row, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
-            ) from None
-        rows.append(_checked(row, where))
-    return rows
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Row:
-    """The object of these pairs. Raises ValueError if a key is there twice."""
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"a key is there twice: {name!r}")
-    return dict(pairs)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    lines = json_lines(path, '{"text": "...", "accepted": ["..."]}')
+    return [_checked(row, where) for where, row in lines]
 
 
 def _checked(row: Row, where: str) -> Row:
@@ -119,7 +90,7 @@ def judge_file(answers: Path, output: Path | None, judge: ModelJudge | None = No
     if output is not None and output.suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
         raise InputError(f"--output: {output}: name a file that ends with .jsonl or .parquet")
     rows = read(answers)
-    by_rule = [judged(case_of(row)) for row in rows]
+    by_rule = [judged(case_of(row)) for row in watched(rows, f"judging {answers.name}", "rows")]
     judgements = [_with_verdict(row, result) for row, result in zip(rows, by_rule, strict=True)]
     pairs: list[Verdicts] = []
     if judge is not None:

@@ -25,6 +25,7 @@ _CUES = (
     *("or", "bound", "disclaimer", "gives", "refused", "not", "beside", "until", "now"),
 )
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
+_NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "noun", "title")
 _MOST = 40
 """Names of a sentence, at most, whose frames are read."""
 
@@ -59,7 +60,7 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
-        if at not in known and not (_is_known(reading, at, mention) or _describes(reading, at, mention)):
+        if at not in known and not (_is_known(reading, at, mention) or _is_compound(reading, at, mention)):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
 
@@ -209,7 +210,7 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     if reading.is_a(lead, "by"):
         return not fits and reading.words.has("topic", head)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
-    acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_LEADS, "noun", "title", "to"))
+    acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
 
 
@@ -267,85 +268,13 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
-_LEADS = ("article", "verb", "of", "by", "from", "locative", "holds")
-"""Rows of words behind which words may describe a noun; so they may behind a possessive, or a sign."""
-_WHOSE = frozenset(("his", "her", "its", "their", "as", "for", "with", "sein", "seine", "seinen", "als"))
-
-
-def _describes(reading: Reading, at: int, mention: Mention) -> bool:
-    """Whether a word only describes the noun behind it: `the coastal city of X`, `former banker X`.
-
-    The words around it must look like adjectives and nouns, between a word that leads them in and a noun
-    that is known, or the name.
-    """
-    token, after = reading.tokens[at], reading.sign(at + 1)
-    if reading.is_a(at, "foreign") or any(at in cue.span for cue in reading.cues):
-        return False
+def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is an adverb, or part of a compound, that makes no other office: `fully state-owned`."""
     lead = reading.lead(mention)
-    if reading.is_a(lead, "verb") and at < lead:
-        rest = range(at + 1, lead)
-        if any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest):
-            return False  # the oil capital is X
-    if "-" in (after, reading.sign(at - 1)) or token.key.endswith("ly"):
-        return True  # majority-owned
-    if mention.value and any(of_asked_event(reading, event) for event in range(at)):
-        return True  # opened to navigation on X
-    if token.is_capital and not mention.person and not after.islower():
-        return False  # Swiss German, the Panama Canal
-    first, end = at, at
-    while first >= 0 and _may_describe(reading, first, mention):
-        first -= 1
-    while end not in mention.span and _may_describe(reading, end, mention):
-        end += 1
-    if end == at:
-        return False
-    led = first < 0 or not reading.tokens[first].is_word or reading.tokens[first].possessive
-    led &= end - first > 2
-    led |= first >= 0 and (reading.is_a(first, *_LEADS) or reading.key(first) in _WHOSE)
-    head = end - 1
-    if end == mention.start and not mention.value:
-        named = reading.key(head).endswith(("ist", "er", "or", "ian", "man", "ese", "ish", "ic", "an", "at"))
-        return led and (named or reading.tokens[head].is_capital or _is_noun(reading, head))
-    office = reading.is_a(head, "title") or reading.words.valued("office", [reading.key(head)])
-    if (office and mention.person) or (token.is_capital and reading.is_a(head, "thing")):
-        return False  # the fitness coach is X, the Spanish team is that of X
-    return led and head > at and _is_noun(reading, head)
-
-
-def _is_noun(reading: Reading, at: int) -> bool:
-    return reading.is_a(at, "noun", "thing", "title") or reading.key(at) in reading.asked
-
-
-def _may_describe(reading: Reading, at: int, mention: Mention) -> bool:
-    """Whether a word may be an adjective or a noun by its form, and does not make the noun another's."""
-    if at >= len(reading.tokens):
-        return False
-    token, key = reading.tokens[at], reading.key(at)
-    if token.text == "-" or reading.is_a(at, "noun"):
-        return not token.possessive
-    if token.kind != "word" or token.possessive or reading.is_a(at, "foreign", "acts", *_FUNCTION):
-        return False
-    kind = reading.is_a(at, "partial", "direction") or key.endswith("est")
-    if kind and not _near_asked(reading, at, mention):
-        return False
-    led = reading.is_a(at - 1, "article") or reading.sign(at - 1) == "-" or reading.key(at - 1) in _WHOSE
-    if key.endswith(("ed", "ing", "te", "ten")):
-        return led or reading.key(at - 1).endswith("ly")
-    return not key.endswith("s") or key.endswith(("ss", "us", "ous")) or _is_noun(reading, at)
-
-
-def _near_asked(reading: Reading, at: int, mention: Mention) -> bool:
-    """Whether a word is the question's, or before a person or an office: `the youngest president`."""
-    asked = {*reading.keys(at + 1, at + 4)} & {*reading.asked}
-    near = at < mention.start < at + 4 or bool(asked)
-    return reading.key(at)[:4] in _stems(reading) or (mention.person and near)
-
-
-_FUNCTION = (
-    *("article", "verb", "holds", "by", "to", "of", "from", "known", "conjunction", "locative", "pronoun"),
-    *("starter", "object", "around"),
-)
-"""Rows of words that are neither adjectives nor nouns."""
+    rest = range(at + 1, lead if reading.is_a(lead, "verb") else at)
+    another = any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
+    compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
+    return compound and not (another or reading.is_a(at, "foreign"))
 
 
 def _of_question(reading: Reading, at: int) -> bool:

@@ -32,7 +32,7 @@ def spelled(cues: Cues) -> str:
     numbers, scales = cues.values["number"], cues.values["scale"]
     if not numbers:
         return ""
-    words = sorted({*numbers, *_written(cues), *_long(scales)}, key=len, reverse=True)
+    words = sorted({*numbers, *_long(scales)}, key=len, reverse=True)
     one = "|".join(map(re.escape, words))
     if "hundert" in scales:  # German writes it in one word
         parts = "|".join((one, "ein", "und", "einhalb"))
@@ -96,14 +96,6 @@ def _compound(word: str, numbers: dict[str, str]) -> Decimal | None:
 def _long(scales: dict[str, str]) -> list[str]:
     """The words of scales that are no abbreviations, which stand behind digits only."""
     return [word for word in scales if len(word) > 3]
-
-
-def _written(cues: Cues) -> list[str]:
-    """The German umlauts, which keys do not have."""
-    if "funf" not in cues.values["number"]:
-        return []
-    spelled = (word.replace("funf", "fünf") for word in cues.values["number"])
-    return [*spelled, "zwölf", "dreißig"]
 
 
 def counts(written: str, before: str) -> bool:

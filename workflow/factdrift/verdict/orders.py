@@ -19,8 +19,8 @@ def read_order(reading: Reading) -> None:
         joined = reading.is_a(lead, "arrived") or (
             reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
         )
-        founds = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
-        joined |= founds and reading.has("departs", 0, lead)  # he left Y and founded X
+        founding = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
+        joined |= founding and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
     for cue in reading.of("took_over", "handed_on"):
@@ -78,13 +78,7 @@ def _by_later(reading: Reading, cue: Cue, then: Mention) -> bool:
 def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool | None:
     """Whether the name behind a cue is the later one; None if the cue says nothing of the names."""
     keys, handed = reading.keys(cue.start, cue.end), cue.kind == "handed_on"
-    if then is None:
-        glued = first is not None and first.end == cue.start
-        last = keys[0] in ("abloste", "ersetzte") or (keys[0] == "abgelost" and glued)  # der X ablöste
-        if last and len(reading.named()) > 1:
-            reading.assign(first, Role.BEFORE)
-            return None
-    elif _by_later(reading, cue, then):
+    if then is not None and _by_later(reading, cue, then):
         return "precede" not in keys[0]
     if keys in (["folgte"], ["folgt"]):
         handed = reading.key(first.start - 1) == "auf" if first else reading.key(cue.start - 1) == "es"
@@ -95,8 +89,6 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
     if keys == ["before"]:
         near = 4
     elif len(keys) == 1 and (keys[0] in _AFTER or reading.is_a(cue.start, "departs")):
-        if reading.is_a(cue.start - 1, "namesake"):
-            return None
         comma = then is None or "," in reading.keys(cue.end, then.start)
         if keys[0] not in _AFTER and first is not None and first.end == cue.start and comma:
             reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
@@ -138,10 +130,6 @@ def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Me
     return later[0] if first is None and later else then
 
 
-_APART = 7
-"""Tokens, at most, between X and `to` in `from X, in 2021, to Y`."""
-
-
 def _moves(reading: Reading) -> None:
     """`From X to Y`, `from X, in Z, to Y`; `X, from Y`."""
     named = reading.named()
@@ -152,11 +140,6 @@ def _moves(reading: Reading) -> None:
             continue
         for second in named[at + 1 :]:
             to = reading.lead(second)
-            between = range(end, max(to, end))
-            if len(between) > _APART or reading.stopped(end, between.stop, STOPS_BUT_PARENTHESES):
-                break
-            if reading.has("verb", end, between.stop):
-                break
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)

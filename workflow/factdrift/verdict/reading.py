@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue, Cues
-from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.text import Token
 
 
@@ -178,8 +177,6 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if not joins:
         return False
     last = joins[-1]
-    if second.kind == UNKNOWN and reading.has("verb", first.end, last.start):
-        return False  # X, which has A and B
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
     if any(not reading.is_a(at, "article", "title", "filling") for at in tail):
         return False

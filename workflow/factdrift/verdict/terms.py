@@ -121,8 +121,6 @@ def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
     owner = reading.previous(cue, 1)
     if owner is None or not owner.possessive or reading.has("verb", cue.end, then.start):
         return False
-    if any(mention.end <= owner.start for mention in reading.named()):
-        return False
     reading.assign(owner, Role.BESIDE)
     return True
 

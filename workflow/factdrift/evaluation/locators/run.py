@@ -21,7 +21,7 @@ from factdrift.core.files import write_json
 from factdrift.core.fingerprint import of_module
 from factdrift.core.functions import code_digest, read_function
 from factdrift.core.paths import LOCATORS as FOLDER
-from factdrift.core.progress import Progress
+from factdrift.core.progress import Progress, watched
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.locators.interface import Context, last_logits, probability
 from factdrift.evaluation.locators.plan import HYPER, PlannedLocator, Settings, locator_of
@@ -246,15 +246,17 @@ def write_located(
     kept = Checkpoints(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
     total = sum(len(batch) for number in numbers for batch in pieces[number])
     progress = Progress(f"{locator.name} on {loaded.name}", total, "sentences")
-    for number in numbers:
-        if not kept.has(number):
-            start = time.perf_counter()
-            table = pa.concat_tables(part for batch in pieces[number] for part in job.locate(batch))
-            if loaded.device.type == "cuda":
-                torch.cuda.synchronize(loaded.device)
-            costs = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(loaded.device)}
-            kept.write(number, {"located": table}, costs | {"sentences": len(table)})
-        progress.advance(sum(map(len, pieces[number])))
+    with progress:
+        for number in numbers:
+            if not kept.has(number):
+                start = time.perf_counter()
+                batches = watched(pieces[number], "batches", "batches")
+                table = pa.concat_tables(part for batch in batches for part in job.locate(batch))
+                if loaded.device.type == "cuda":
+                    torch.cuda.synchronize(loaded.device)
+                costs = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(loaded.device)}
+                kept.write(number, {"located": table}, costs | {"sentences": len(table)})
+            progress.advance(sum(map(len, pieces[number])))
     progress.say()
     if locator.function and numbers:
         job.check_repeated(kept.table("located", _PART, numbers[:1]), pieces[numbers[0]][0])

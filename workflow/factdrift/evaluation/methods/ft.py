@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from factdrift.core.progress import watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import Factors, Targets, aligned, factors_of
@@ -56,7 +57,7 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
     def changed(name: str, taken: Tensor) -> Tensor:
         return torch.stack([one.output(name, row) for one, row in zip(training, taken, strict=True)])
 
-    for _ in range(hyper["steps"]):
+    for _ in watched(range(hyper["steps"]), f"training of {len(going):,} edits", "steps"):
         found, gradients = factors_of(loaded, deltas, lambda: targets.losses(fork.run(fork.hidden)), changed)
         losses[going] = found.to(losses.device)
         # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from factdrift.core.progress import watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.optimise import at_end
@@ -185,7 +186,7 @@ def _trained(
     # Adam works element by element, so edits in a batch take the same steps as alone.
     adam = torch.optim.Adam([values], lr=hyper["lr"])
     with torch.enable_grad(), hooked(loaded.model, {name: lambda taken, given: put(values, at, given)}):
-        for _ in range(hyper["steps"]):
+        for _ in watched(range(hyper["steps"]), "values", "steps"):
             losses = targets.losses(fork.run(fork.hidden))
             adam.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.progress import watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import Targets, aligned, final_hidden, generator
@@ -210,7 +211,7 @@ class Training:
         most, size = max((len(updates) for updates, _ in groups.values()), default=0), hyper["batch"]
         found: dict[int, list[Tensor]] = {}
         batches: dict[int, Batch] = {}  # of updates, which are the same in each round
-        for _ in range(hyper["steps"]):
+        for _ in watched(range(hyper["steps"]), "adapters", "steps"):
             found = {number: [] for number in groups}
             for at in range(0, most, size):
                 rows = [

@@ -12,6 +12,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from factdrift.core.progress import watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import aligned_texts, changes_of_all
@@ -193,7 +194,7 @@ def optimise(
     finished = torch.zeros(len(contexts), dtype=torch.bool, device=loaded.device)
     active = torch.arange(len(contexts), device=loaded.device)
 
-    for step in range(hyper["steps"]):
+    for step in watched(range(hyper["steps"]), f"values of {len(contexts):,} edits", "steps"):
         delta = change[active].requires_grad_(True)
         loss = batch.losses(delta, spec.module(layer, spec.down) if at == "mlp" else None)
         # As in the reference: the norm of delta is not squared, that of the start is.

@@ -15,6 +15,7 @@ from peft.utils.merge_utils import ties
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
+from factdrift.core.progress import watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import Targets, aligned_texts, generator
@@ -61,7 +62,7 @@ def wise(
     sides: list[Side] = [] if alone else list(artefacts.memory or ())
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    for index, edit in enumerate(edits):
+    for index, edit in enumerate(watched(edits, "side memories", "edits")):
         if alone or not sides or sides[-1].edits >= hyper["shard"]:
             empty = torch.zeros(shape, dtype=loaded.change_dtype, device=loaded.device)
             sides.append(Side(empty, torch.inf, 0))

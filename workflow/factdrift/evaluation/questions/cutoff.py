@@ -151,6 +151,23 @@ def others_of(chains: Sequence[Row], seed: int) -> dict[str, list[str]]:
     return others
 
 
+def drawn(chains: Sequence[Row], number: int, seed: int) -> set[str]:
+    """The names of `number` of the chains, and of as large a share of the dates of death; of all for 0.
+
+    They are an equal number of rows apart in the order of relation and popularity, from a drawn start,
+    so every relation and every part of it has its share.
+    """
+    names: set[str] = set()
+    living = sum(row["died"] is None for row in chains)
+    for died in (False, True):
+        rows = [row for row in chains if (row["died"] is not None) == died]
+        rows.sort(key=lambda row: (row["relation"], row["popularity"] or 0, row["chain"]))
+        count = -(-len(rows) * min(number or living, living) // max(living, 1))
+        start = random.Random(f"{seed}/{died}").random()
+        names |= {rows[int((index + start) * len(rows) / count)]["chain"] for index in range(count)}
+    return names
+
+
 def read_chains(path: Path) -> list[Row]:
     """Rows of CHAINS. Raises InputError if it is no such table."""
     try:

@@ -25,6 +25,9 @@ from factdrift.evaluation.methods.record import CONTEXT
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""
 
+MINE = "mine"
+"""The benchmark of questions in a file of the user's own (`own.py`), which no rule builds."""
+
 WAYS: tuple[Way, ...] = ("loglik", "letter", "written")
 
 
@@ -164,6 +167,8 @@ def records() -> dict[str, KindRecord]:
 
 def record_of(benchmark: str) -> KindRecord:
     """The record of a benchmark; raises InputError if there is none of that name."""
+    if benchmark == MINE:
+        return KindRecord(read="own.read", questions=[], options=True, target="")
     try:
         return records()[benchmark]
     except KeyError:

@@ -17,6 +17,7 @@ from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.products import no_file
 from factdrift.core.tables import check_columns, write_parquet
+from factdrift.evaluation.questions.question import probe_id
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
 
@@ -74,9 +75,16 @@ class Choice(NamedTuple):
     split: str = "all"
     """`train`, `test` or `all`."""
     limit: int = 0
-    """The number of edits, drawn by a seeded hash (of a stream, of their chains); 0 for all."""
+    """The number of edits, drawn by a seeded hash (of a stream, of their chains; of new entities, of the
+    subjects, so that all but the last are whole); 0 for all."""
     archive_target: str = "nothing"
     """The target of an edit that archives an object."""
+    known: int = 0
+    """The number, among those, of edits whose obsolete object a model knows, and of others; 0 for all."""
+    answers: Path | None = None
+    """What the model wrote after the update clozes without any edit, for `known`."""
+    recall: bool = False
+    """Whether edits have only the probes of the update cloze: questions whose answers are `answers`."""
     seed: int = 0
     fluency_sample: float = 1.0
     """The share of edits, drawn the same way, whose fluency is measured; not of a stream."""
@@ -91,19 +99,50 @@ class Choice(NamedTuple):
 def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
     """Writes EDITS of the chosen updates of a dataset; returns their number.
 
-    Raises InputError if the file lacks a column or no update fits.
+    Raises InputError if the file lacks a column, no update fits, or `known` has no `answers`.
     """
     rows = read_updates(dataset, NEEDED, choice)
     dated = choice.new_date if choice.dated else None
     edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, dated)]
-    if choice.limit:
-        drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
-        chosen = {edit["edit"] for edit in drawn}
-        edits = [edit for edit in edits if edit["edit"] in chosen]
+    whole = SCENARIOS["add_entity"]
+    drawn_by = {edit["edit"]: edit["subject" if edit["scenario"] == whole else "edit"] for edit in edits}
+    drawn = sorted(drawn_by, key=lambda edit: draw("limit", choice.seed, drawn_by[edit]))
+    drawn = drawn[: choice.limit or None]
+    if choice.known:
+        drawn = _halves(drawn, choice)
+    chosen = set(drawn)
+    edits = [edit for edit in edits if edit["edit"] in chosen]
     for edit in edits:
         drawn_at = draw("fluency", choice.seed, edit["edit"])
-        edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
+        edit["fluency"] = not choice.recall and drawn_at < choice.fluency_sample * 2**64
+        if choice.recall:
+            edit["probes"] = [probe for probe in edit["probes"] if probe["role"] == "update"]
     return _write(dataset, edits, choice, EDITS, output)
+
+
+def _halves(edits: Sequence[str], choice: Choice) -> list[str]:
+    """The first `known` edits whose obsolete object the model wrote, then as many of the others.
+
+    Edits of which there is no verdict are in neither half. Prints the size of both; raises InputError if
+    there are no answers.
+    """
+    if choice.answers is None:
+        raise InputError("edit.known: name what the unedited model wrote after the update clozes (--answers)")
+    check_columns(choice.answers, ("question", "way", "verdict"), "; give answers of `factdrift evaluate`")
+    answers = pq.read_table(choice.answers, columns=["question", "way", "verdict"]).to_pylist()
+    verdicts = {row["question"]: row["verdict"] for row in answers if row["way"] == "written"}
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for edit in edits:
+        if verdict := verdicts.get(probe_id(edit, "c1")):
+            parts[verdict in ("stale", "both")].append(edit)
+    print(
+        *(
+            f"old object {name}: {len(parts[knows][: choice.known]):,} edits of {len(parts[knows]):,}"
+            for name, knows in (("known", True), ("not known", False))
+        ),
+        sep="\n",
+    )
+    return [edit for part in parts.values() for edit in part[: choice.known]]
 
 
 def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row]:

@@ -23,6 +23,7 @@ from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
+from factdrift.core.progress import watched
 from factdrift.core.tables import rows_of, write_parquet
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
@@ -86,7 +87,7 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     chains = [row for row in answers if row["died"] is None]
     subjects = {name: number for number, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
     weights = draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
-    for reading, column in READINGS.items():
+    for reading, column in watched([*READINGS.items()], "date", "readings"):
         answered = [row for row in chains if row[column] is not None]
         if answered:
             tested = list(quarters(answered, reading))
@@ -159,7 +160,7 @@ def _estimates(
     subsets = [(subset, value, choices.only(indices)) for subset, value, indices in _subsets(rows)]
     if reading == "plain":
         subsets += _wordings(rows, subjects)
-    for subset, value, part in subsets:
+    for subset, value, part in watched(subsets, "by parts of the chains", "parts"):
         if (count := len(part.chosen)) >= LEAST:
             row, own = _row(part, among_holders(part), weights, settings)
             if own is not None and row["verdict"] == "date":

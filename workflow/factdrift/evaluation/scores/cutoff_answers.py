@@ -1,6 +1,6 @@
 """What models answer about who holds, a row a chain: from the answers to the questions of `cutoff`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +33,16 @@ _NAMED = ("correct", "both")
 """Verdicts on an answer that asserts a holder: alone or first, or beside another one."""
 
 
-def read_answers(path: Path, chains: Sequence[Row], seed: int) -> list[list[Row]]:
+def read_answers(
+    path: Path, chains: Sequence[Row], seed: int, only: Container[str] | None = None
+) -> list[list[Row]]:
     """Rows of ANSWERS of a model, in the order of the chains; a list per way in which it was asked.
 
-    `path`: its answers to the questions about the chains, whose letters the seed ordered. Raises InputError
-    if they are answers to other questions.
+    `path`: its answers to the questions about the chains, whose letters the seed ordered. `only`: the names
+    of the chains that were asked, if not all were. Raises InputError if they are answers to other questions.
     """
     replies = pq.read_table(path, schema=tables.ANSWERS).to_pylist()
-    asked = list(questions_of(chains, seed))
+    asked = [own for own in questions_of(chains, seed) if only is None or own[0]["chain"] in only]
     answers = []
     for way in WAYS:
         own = {reply["question"]: reply for reply in replies if reply["way"] == way}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from factdrift.core.intervals import COVERED
+from factdrift.core.progress import Progress
 from factdrift.evaluation.scores.cutoff_model import TINY, Choices, Floats, Ints, Tenures
 
 SPREADS = np.geomspace(1, 3652, 13)
@@ -293,11 +294,13 @@ def chance_of_no_date(
 
     own = float(statistic([choices.chosen])[0])
     above = done = 0
-    while done < times and not (stop and above >= stop):
-        count = min(50, times - done)
-        values = statistic([relabel(rng) for _ in range(count)])
-        above += int((values >= own - 1e-3).sum())
-        done += count
+    with Progress("permutations", times, "permutations") as progress:
+        while done < times and not (stop and above >= stop):
+            count = min(50, times - done)
+            values = statistic([relabel(rng) for _ in range(count)])
+            above += int((values >= own - 1e-3).sum())
+            done += count
+            progress.advance(count)
     return (1 + above) / (1 + done)
 
 

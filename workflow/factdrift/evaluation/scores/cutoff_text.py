@@ -20,8 +20,8 @@ UNANSWERED = {
 """Why a chain has no answer, in words."""
 
 
-def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Iterator[str]:
-    """The lines about one model and way: rows of TABLE, from rows of ANSWERS."""
+def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: int = 0) -> Iterator[str]:
+    """The lines about one model and way: rows of TABLE, from rows of ANSWERS, of some of so many chains."""
     relations = {row["relation"]: row["relation_label"] for row in answers}
     whole = {row["reading"]: row for row in rows if row["subset"] == "all"}
     if "plain" not in whole:
@@ -35,7 +35,8 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Itera
         yield f"  latest knowledge: {plain['latest']}"
     if maker:
         yield f"  its maker says: {maker}"
-    yield f"  {plain['chains']:,} chains asked, {plain['informative']:,} answered{unanswered(answers)}"
+    some = f" of {chains:,}, drawn for a wider interval;" if chains > plain["chains"] else " chains asked,"
+    yield f"  {plain['chains']:,}{some} {plain['informative']:,} answered{unanswered(answers)}"
     if plain["verdict"] != "none":
         yield (
             f"  what it knows of single facts is spread by {counted(round(plain['tau']), 'days')} around the "

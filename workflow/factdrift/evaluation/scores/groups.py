@@ -174,7 +174,7 @@ def read_groups(scores: Path, written: Path, costs: Path, by: str = "kind") -> l
     for (model, method, part), rows in groups.items():
         about = [row["edit"] for row in rows] if of_edits else [part]
         own = [text for name in about for text in texts.get((model, method, name), ())]
-        ordered.append(Group(model, part, method, rows, spent.get((model, method), {}), own))
+        ordered.append(Group(model, part, method, rows, spent.get((model, method), {}), written=own))
     if of_edits:
         parts = list(dict.fromkeys((group.model, group.part) for group in ordered))
         ordered.sort(key=lambda group: parts.index((group.model, group.part)))

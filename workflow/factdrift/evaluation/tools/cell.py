@@ -22,7 +22,7 @@ from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.questions import updates
 from factdrift.evaluation.questions.clozes import OWN, read_edits
-from factdrift.evaluation.questions.question import Benchmark, Question, Way
+from factdrift.evaluation.questions.question import MINE, Benchmark, Question, Way
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
@@ -38,8 +38,8 @@ from factdrift.evaluation.tables import TABLES
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import split_name
 
-SHOWN = 5
-"""Answers that are printed in full."""
+SHOWN, SHOWN_MINE = 5, 20
+"""Questions with answers that are printed in full: of a benchmark, and of the user's own."""
 
 
 class Asking(NamedTuple):
@@ -62,14 +62,15 @@ def cell(
     benchmark = _drawn(asking, questions, model)
     files = [_ask(asking, model, benchmark, condition, folder) for condition in conditions]
     title = title_of(conditions[-1].method)
-    yield f"{model.name}, {benchmark.name}: {len(benchmark.questions):,} questions, {title}"
+    number = len(benchmark.questions)
+    yield f"{model.name}, {benchmark.name}: {number:,} question{'s' * (number > 1)}, {title}"
     yield ""
     answers, made = [file.answers for file in files], [file.edits for file in files]
     yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
     by_question: dict[str, list[Row]] = {}
     for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
         by_question.setdefault(row["question"], []).append(row)
-    for question in benchmark.questions[:SHOWN]:
+    for question in benchmark.questions[: SHOWN_MINE if benchmark.name == MINE else SHOWN]:
         yield ""
         yield from _shown(question, by_question[question.id])
 
@@ -80,7 +81,8 @@ def _drawn(asking: Asking, benchmark: Benchmark, model: Loaded) -> Benchmark:
     asked = [question for question in benchmark.questions if asking.way in question.ways]
     if not asked:
         raise InputError(f"--way: {asking.way}: no question of {benchmark.name} can be asked so")
-    asked.sort(key=lambda question: updates.draw("ask", asking.seed, question.id))
+    if benchmark.name != MINE or 0 < asking.limit < len(asked):
+        asked.sort(key=lambda question: updates.draw("ask", asking.seed, question.id))
     asked = asked[: asking.limit or None]
     about = {question.edit for question in asked}
     edits = [edit for edit in benchmark.edits if edit.id in about]
@@ -102,7 +104,7 @@ def _ask(asking: Asking, model: Loaded, benchmark: Benchmark, condition: Conditi
     for row in table.to_pylist():
         kinds.append(asked_of(row))
         # Likelihoods are asked for of either object, and the old one is no right answer.
-        if asking.way == "loglik" and row["role"] in OWN:
+        if asking.way == "loglik" and row["role"] in OWN and benchmark.name != MINE:
             new = (row["edit"], targets[row["question"]]) in new_objects
             kinds[-1] += ", new object" if new else ", old object"
     pq.write_table(table.set_column(column, "kind", pa.array(kinds, pa.string())), files.answers)
@@ -111,7 +113,7 @@ def _ask(asking: Asking, model: Loaded, benchmark: Benchmark, condition: Conditi
 
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
     """A question with its answers in full."""
-    yield question.prompt + " ..." if question.prompt else question.words
+    yield question.prompt.replace("\n", " ") + " ..." if question.prompt else question.words
     if text := "".join(question.before(row["method"]) for row in rows):
         yield f"  before it: {text.strip()}"
     for row in rows:

@@ -24,13 +24,15 @@ from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.questions.clozes import OWN
 
 METRICS = {
-    "efficacy_s": "says the new object (efficacy S)",
-    "generalization_s": "in other words too (generalization S)",
-    "bleedover_nearest": "takes from nearest facts (bleedover)",
-    "bleedover_random": "takes from random facts (bleedover)",
-    "bleedover_popular": "takes from popular facts (bleedover)",
+    "efficacy_s": ("efficacy S", "says the new object {} often"),
+    "generalization_s": ("generalization S", "says the new object in other words {} often"),
+    "bleedover_nearest": ("bleedover to nearest facts", "takes {} from nearest facts"),
+    "bleedover_random": ("bleedover to random facts", "takes {} from random facts"),
+    "bleedover_popular": ("bleedover to popular facts", "takes {} from popular facts"),
 }
-"""Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
+"""Columns of `edit_scores` that are compared, all between 0 and 1 -> their names, and a clause about them."""
+RIGHT = ("answers right", "answers right {} often")
+"""The same of answers to questions."""
 
 
 Values = dict[tuple[str, str, str], tuple[str, float]]
@@ -47,6 +49,7 @@ class Difference(NamedTuple):
     metric: str
     rival: str
     first: str
+    model: str
     pairs: int
     mean: float
     first_mean: float
@@ -58,6 +61,16 @@ class Difference(NamedTuple):
     def clear(self) -> bool:
         """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
+
+    @property
+    def gain(self) -> float:
+        """The difference where more is better, else less 0."""
+        return -self.difference if self.metric.startswith("bleedover") else self.difference
+
+    @property
+    def between(self) -> str:
+        """The interval in words."""
+        return "one pair" if math.isnan(self.low) else f"{self.low:+.1f} to {self.high:+.1f}"
 
 
 def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> list[Difference]:
@@ -73,7 +86,9 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
         raise no_file(scores)
     with database() as db:
         by_rival = [_values(db, rival, scores, answers) for rival in rivals]
-        known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()
+        known = db.sql(
+            f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)}) ORDER BY ALL"
+        ).fetchall()
     for rival, values in zip(rivals, by_rival, strict=True):
         if not values:
             model, _, named = rival.rpartition(":")
@@ -83,8 +98,10 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             similar = nearest(name, names)
             hint = f"did you mean {similar}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
+    methods = [rival.rpartition(":")[2] for rival in rivals if ":" not in rival]
+    of = ", ".join(dict.fromkeys(model for method, model in known if method in methods))
     made = [
-        difference
+        difference._replace(model=of)
         for rival, values in zip(rivals[1:], by_rival[1:], strict=True)
         for difference in _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
     ]
@@ -155,6 +172,7 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
             metric,
             rival,
             first,
+            "",
             count,
             mean=100 * fmean(other for _, _, other in pairs),
             first_mean=100 * fmean(one for _, one, _ in pairs),
@@ -165,13 +183,18 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
 
 
 def lines(differences: Sequence[Difference]) -> Iterator[str]:
-    """Yields a sentence for each benchmark, what each rival does better or worse, and a table."""
-    for benchmark in dict.fromkeys(row.benchmark for row in differences):
-        rows = [row for row in differences if row.benchmark == benchmark]
-        main = [row for row in rows if row.metric in ("efficacy_s", "right")] or rows
-        number = " and ".join(f"{pairs:,}" for pairs in sorted({row.pairs for row in main}))
+    """Yields of each benchmark what each rival does otherwise than by chance, the best first, and a table."""
+    for benchmark, rival in dict.fromkeys((row.benchmark, row.rival) for row in differences):
+        rows = [row for row in differences if (row.benchmark, row.rival) == (benchmark, rival)]
+        number = " to ".join(f"{pairs:,}" for pairs in sorted({row.pairs for row in rows})[:: len(rows)])
         what = "updates" if benchmark.startswith("updates") else "questions"
-        yield f"{benchmark}: over the same {number} {what}, {'; '.join(map(_clause, main))}."
+        model = f" of {rows[0].model}" if rows[0].model else ""
+        clear = sorted((row for row in rows if row.clear), key=lambda row: -row.gain)
+        unclear = [f"{_names(row)[0]} ({row.between})" for row in rows if not row.clear]
+        clauses = [*map(_clause, clear)]
+        clauses += [f"no difference found in {', '.join(unclear)}"] if unclear else []
+        against = f"{rival} against {rows[0].first}"
+        yield f"{benchmark}{model}, over the same {number} {what}, {against}: {'; '.join(clauses)}."
     yield ""
     header = ["benchmark, metric", "method", "n", "mean", differences[0].first, "difference", "95 % interval"]
     cells = [
@@ -182,23 +205,21 @@ def lines(differences: Sequence[Difference]) -> Iterator[str]:
             f"{row.mean:.1f}",
             f"{row.first_mean:.1f}",
             f"{row.difference:+.1f}",
-            "-" if math.isnan(row.low) else f"{row.low:+.1f} to {row.high:+.1f}",
+            "-" if math.isnan(row.low) else row.between,
         ]
         for row in differences
     ]
     yield from grid(header, cells)
 
 
+def _names(row: Difference) -> tuple[str, str]:
+    return METRICS.get(row.metric, RIGHT)
+
+
 def _clause(row: Difference) -> str:
-    verb = "makes the model say the new object" if row.metric == "efficacy_s" else "makes it answer right"
-    if row.metric not in ("efficacy_s", "right"):
-        verb = f"changes {METRICS[row.metric]}"
-    between = "" if math.isnan(row.low) else f" ({row.low:+.1f} to {row.high:+.1f})"
-    if round(row.difference, 1) == 0:
-        return f"{row.rival} {verb} as often as {row.first}{between}"
-    more = "more" if row.difference > 0 else "less"
-    sentence = f"{row.rival} {verb} {abs(row.difference):.1f} points {more} often than {row.first}{between}"
-    return sentence if row.clear else f"{sentence}, which can be chance"
+    amount = f"{abs(row.difference):.1f} points {'more' if row.difference > 0 else 'less'}"
+    verdict = "better" if row.gain > 0 else "worse"
+    return f"{_names(row)[1].format(amount)} ({row.between}: {verdict})"
 
 
 def write(differences: Sequence[Difference], folder: Path) -> list[Path]:
@@ -207,7 +228,7 @@ def write(differences: Sequence[Difference], folder: Path) -> list[Path]:
     claim(folder, names)
     text, table, *figures = (folder / name for name in names)
     write_text("\n".join(lines(differences)), text)
-    numbers = ([*row[:5], *(f"{number:.6g}" for number in row[5:])] for row in differences)
+    numbers = ([*row[:6], *(f"{number:.6g}" for number in row[6:])] for row in differences)
     write_csv([Difference._fields, *numbers], table)
     draw(differences, figures)
     return [text, table, *figures]
@@ -238,11 +259,13 @@ def draw(differences: Sequence[Difference], paths: Sequence[Path]) -> None:
                 )
             )
         marks.append(Mark(panel, line, row.difference, 0, kind="dot", style={"marker": "o"}))
-        text = f"{row.difference:+.1f}"
+        text = f"{row.difference:+.1f} (n = {row.pairs:,})"
         marks.append(Mark(panel, line, row.difference, line - 0.25, text=text, color=colour, kind="text"))
-    message = f"{clear} of {len(differences)} differences from {first} are larger than chance explains"
+    of = f"{differences[0].model}: " if differences[0].model else ""
+    message = f"{of}{clear} of {len(differences)} differences from {first} are larger than chance"
     draw_panels(figure, {message: marks}, paths)
 
 
 def _panel(row: Difference) -> str:
-    return f"{row.benchmark}: {METRICS.get(row.metric, 'answers right')}"
+    better = "left" if row.metric.startswith("bleedover") else "right"
+    return f"{row.benchmark}: {_names(row)[0]}, {better} is better"

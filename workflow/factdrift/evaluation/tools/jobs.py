@@ -16,9 +16,10 @@ import msgspec
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
-from factdrift.evaluation.methods.record import is_unedited
+from factdrift.evaluation.methods.own import entry
+from factdrift.evaluation.methods.record import RETRIEVED, is_unedited
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
-from factdrift.evaluation.questions.question import Benchmark, Tables, Way, read, record_of
+from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template, loaded
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
 DATASET = Path("results/wfd_repl.parquet")
+LIMIT = 20
+"""Questions of a benchmark that `ask` draws if no other number is given."""
 BUILT_EDITS = "results/{pair}/edit/edits.parquet"
 """Questions that are also made of a dataset, if no edits have been made of any."""
 
@@ -70,6 +73,15 @@ class TriesMethod(RunsMethod):
             with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
             return Prepared(hyper, with_files.artefacts(hyper, model))
 
+    def condition(self, model: Loaded, state: str) -> Condition:
+        """The condition in which questions are asked in a state."""
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.edited import Condition
+
+        if is_unedited(state):
+            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
+        return Condition(self.prepared(model, state), self.settings.regime)
+
     def _making(self, model: Loaded, hyper: Hyper) -> str:
         """The command that trains a method's editor, with the user's own hyper-parameters.
 
@@ -99,7 +111,7 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-class Try(TriesMethod, command="edit try"):
+class Try(TriesMethod, command="edit try", first="subject model method set dataset"):
     """Make one edit and show the model before and after it.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
@@ -122,19 +134,22 @@ class Try(TriesMethod, command="edit try"):
             return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
-class Ask(TriesMethod, command="ask"):
-    """Ask a model some questions of a benchmark, before and after it is told something, and show the answers.
+class Ask(TriesMethod, command="ask", first="benchmark questions state way limit"):
+    """Ask a model questions of a benchmark or of your own, before and after it is told something.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
-    factdrift ask Qwen/Qwen3-4B --benchmark updates --state context --way written
+    factdrift ask Qwen/Qwen3-4B --questions mine.jsonl --state context --way written
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    method: Annotated[str, Flag(by_hand=True)] = "none"
-    benchmark: Annotated[str, "a name (config/benchmarks)"] = "updates"
+    method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
+    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob or cutoff"] = "updates"
+    questions: Annotated[Path | None, "of your own, instead: JSON Lines or CSV", Flag("FILE")] = None
     state: Annotated[str, "none, context, or an editing method"] = "none"
     way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
-    limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
+    limit: Annotated[
+        int | None, "questions, drawn with the seed; 0 for all (default: 20, of your own all)"
+    ] = None
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
 
@@ -151,24 +166,33 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.core.owned import scratch
 
         with scratch() as folder:
-            questions = self.questions(folder)  # before the model, which may be large
+            questions, notes = self.asked(folder)  # before the model, which may be large
             with self.loaded() as model:
                 from factdrift.evaluation.tools.cell import Asking, cell
 
                 conditions = [self.condition(model, name) for name in dict.fromkeys(("none", self.state))]
-                asking = Asking(self.way, self.limit, self.seed, self.settings)
-                return "\n".join(cell(model, questions, conditions, asking, folder))
+                limit = self.limit if self.limit is not None else LIMIT * (self.questions is None)
+                asking = Asking(self.way, limit, self.seed, self.settings)
+                return "\n".join((*cell(model, questions, conditions, asking, folder), *notes))
 
-    def condition(self, model: Loaded, state: str) -> Condition:
-        """The condition in which questions are asked in a state."""
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import Condition
+    def asked(self, folder: Path) -> tuple[Benchmark, list[str]]:
+        """The questions, and what lines of the user's own lack. Raises InputError if none can be asked."""
+        if self.questions is None:
+            return self.built(folder), []
+        from factdrift.evaluation.questions.own import lacking
 
-        if is_unedited(state):
-            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
-        return Condition(self.prepared(model, state), self.settings.regime)
+        questions = read(MINE, Tables([self.questions]))
+        if self.state != "none" and not questions.edits:
+            raise InputError(
+                f"--state: {self.state}: no line of {self.questions} says what the model is "
+                "given, by subject, prompt and new_object"
+            )
+        notes = lacking(questions, self.questions, self.way, self.state != "none")
+        if not any(self.way in question.ways for question in questions.questions):
+            raise InputError(notes[0])
+        return questions, notes
 
-    def questions(self, folder: Path) -> Benchmark:
+    def built(self, folder: Path) -> Benchmark:
         """All questions of the benchmark, from the newest build; edits that none has are written to a folder.
 
         Raises InputError if they have not been built.
@@ -194,7 +218,12 @@ class Ask(TriesMethod, command="ask"):
             )
         facts = self.newest(record.facts) if record.facts else None
         tables = [first, *filter(None, others)]
-        return read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
+        benchmark = read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
+        retrieved = [state for question in benchmark.questions[:1] for state in question.retrieved]
+        if self.state.startswith(RETRIEVED) and self.state not in retrieved:
+            known = ", ".join(retrieved) or "none, as it has no documents"
+            raise InputError(f"--state: {self.state}: no such state of {self.benchmark}; there are {known}")
+        return benchmark
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
@@ -268,7 +297,7 @@ class Probe(RunsModel, command="edit probe"):
         probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
-class Tune(RunsModel, OfMethodValues, command="edit tune"):
+class Tune(RunsModel, OfMethodValues, command="edit tune", first="method edits layers dataset output"):
     """Search hyper-parameters for a model on held-out updates."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -359,23 +388,60 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
-class Compare(Job, command="compare"):
+class Compare(TriesMethod, command="compare", first="model limit scores answers output"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
-    Prints and writes one sentence a benchmark and a table, and draws them: factdrift compare rome memit ft
+    Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
+    has not been run on it is run first.
+
+    factdrift compare rome memit ft
+    factdrift compare rome ft mine.py:edit --model sample --limit 16
     """
 
-    methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
+    rivals: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", positional=True)]
+    model: Annotated[str, "on which the methods are run; default: the build's scores"] = ""
+    limit: Annotated[int, "with a model: updates, drawn with the seed; 0 for all"] = 16
+    method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
+    dataset: Annotated[Path, "with a model: of updates", Flag("PARQUET")] = DATASET
     scores: Annotated[Path, "of `edit scores`", Flag("PARQUET")] = Path("results/edit_scores.parquet")
     answers: Annotated[
         Paths, "of other benchmarks; default: results/OLD_NEW/evaluation/", Flag("PARQUET")
     ] = ()
+    seed: Annotated[int, Key("seed")]
     output: Annotated[Place, Flag("FOLDER")] = Path("results/compare")
+
+    def check(self) -> None:
+        if self.model:
+            super().check()
+            for name in self.rivals:
+                entry(name, self.methods)
 
     def run(self) -> str:
         from factdrift.evaluation.tools.compare import compare, lines, write
 
-        answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
-        differences = compare(self.methods, self.scores, answers)
+        rivals, scores, answers = self.rivals, self.scores, self.answers
+        if self.model:
+            rivals, scores = self.runs()
+        else:
+            answers = answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        differences = compare(rivals, scores, answers)
         written = write(differences, self.output)
         return "\n".join([*lines(differences), "", *map(str, written)])
+
+    def runs(self) -> tuple[tuple[str, ...], Path]:
+        """The methods by their names in tables, and the scores of all on the model."""
+        from factdrift.core.owned import claim
+        from factdrift.evaluation.questions.updates import Choice, write_edits
+
+        folder = self.output / "runs"
+        claim(folder, ["edits.parquet"])
+        edits = folder / "edits.parquet"
+        write_edits(self.dataset, edits, Choice(limit=self.limit, seed=self.seed, fluency_sample=0))
+        with self.loaded() as model:
+            from factdrift.evaluation.states.edited import Condition
+            from factdrift.evaluation.tools.rivals import scored
+
+            made = [Condition(self.prepared(model, name), self.settings.regime) for name in self.rivals]
+            conditions = [self.condition(model, "none"), *made]
+            scores = scored(model, edits, conditions, self.settings, folder)
+            return tuple(condition.method for condition in made), scores

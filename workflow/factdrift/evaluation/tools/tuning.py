@@ -6,7 +6,7 @@ Imports torch.
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from factdrift.core.commands import runnable
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
+from factdrift.core.progress import Progress
 from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
@@ -40,7 +41,7 @@ from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import Moments, read_layers
+from factdrift.models.moments import read_layers
 from factdrift.models.sampled import sampled_moments
 
 _MARK = "factdrift edit tune, the best of"
@@ -103,7 +104,6 @@ class Bench:
     folder: Path
     """For tables on the way; has edits.parquet."""
     prefixes: tuple[str, ...]
-    _moments: dict[int, Moments] = field(default_factory=dict)
 
     def ask(self, prepared: Prepared, name: str) -> Files:
         """Asks the model in a state; returns the files of its tables."""
@@ -115,25 +115,16 @@ class Bench:
     def trial(self, hyper: Hyper) -> Trial:
         """Makes and probes all edits with the hyper-parameters."""
         check_layers(self.model, hyper)
-        moments = self._counted(hyper.layers) if "moments" in needs(hyper) else {}
-        artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
-        files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
+        layers = hyper.layers if "moments" in needs(hyper) else []
+        files = sampled_moments(self.model, layers, self.tuning.seed) if layers else {}
+        artefacts = Artefacts(prefixes=self.prefixes, moments=read_layers(files, self.model))
+        tables = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
-        answers, made, states = zip(*(file[1:4] for file in files), strict=True)
+        answers, made, states = zip(*(table[1:4] for table in tables), strict=True)
         edits = self.folder / "edits.parquet"
         runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
-
-    def _counted(self, layers: Sequence[int]) -> dict[int, Moments]:
-        """The second moments of blocks, read once while they are tried one after another."""
-        kept = self._moments
-        self._moments = {layer: kept[layer] for layer in layers if layer in kept}
-        if lacking := [layer for layer in layers if layer not in kept]:
-            folder = sampled_moments(self.model, lacking, self.tuning.seed)
-            files = {layer: folder / f"{layer}.safetensors" for layer in lacking}
-            self._moments |= read_layers(files, self.model)
-        return self._moments
 
 
 def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Sequence[Mapping[str, Any]]) -> Trial:
@@ -231,13 +222,17 @@ def tune(tuning: Tuning, model: Loaded) -> None:
         def trial(values: Mapping[str, Any]) -> Trial:
             made = bench.trial(_hyper(tuning, model, values))
             print(_row(made, shown), flush=True)
+            progress.advance()
             return made
 
         about = f"{len(bench.updates.edits):,} updates of {tuning.dataset}, split train, seed {tuning.seed}"
         print(f"{start.method} on {model.name}, {about}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
-        trials = search(start, tried, model.spec.layers, trial, tuning.layers)
+        # The start's block may be tried beside those of `shares`, and no setting is tried twice.
+        most = len(blocks) + (not tuning.layers) + sum(map(len, tried["factors"].values()))
+        with Progress("settings", most, "settings") as progress:
+            trials = search(start, tried, model.spec.layers, trial, tuning.layers)
         best = max(trials, key=lambda trial: trial.rank)
         print(f"the best:\n{_row(best, shown)}")
         _write(tuning, model.name, best, f"{_MARK} {len(trials)} settings on {about}")

@@ -20,6 +20,7 @@ from factdrift.core.progress import Progress
 from factdrift.pages import environment, meanings, packaged, palette
 from factdrift.pages.browse.build import Build, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
+from factdrift.pages.browse.summary import sentences
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 from factdrift.wikidata.text import folded, printable
@@ -103,6 +104,7 @@ class Pages:
             "is_made_up": is_made_up,
             "wikidata": page,
             "on_axis": on_axis,
+            "summary": sentences,
             "meanings": meanings(),
             "sample": next(iter(samples), None),
             "rows_at_once": most_rows,

@@ -56,7 +56,8 @@ class Decision(NamedTuple):
     """What was decided about a statement or a triple.
 
     `kind`: `filter` or `rule`; `name`: of the filter or rule; `label`: that the rule gave; `step`: the step
-    that kept the triple out of the dataset; `reached`: it is in the dataset.
+    that kept the triple out of the dataset; `reached`: it is in the dataset; `side`: the dump of which a
+    filter dropped the statement, where the other one keeps it.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Decision(NamedTuple):
     label: str = ""
     step: str = ""
     reached: bool = False
+    side: str = ""
 
 
 class Pair(NamedTuple):
@@ -74,6 +76,13 @@ class Pair(NamedTuple):
     decisions: Sequence[Decision]
     span: tuple[int, int] | None
     """First and last packed day of the fact, where any is given; an open end is 0."""
+
+    @property
+    def latest(self) -> Statement:
+        """The statement of the newest dump that has one."""
+        latest = self.new or self.old
+        assert latest is not None
+        return latest
 
     @property
     def tone(self) -> str:
@@ -191,8 +200,11 @@ def _pairs(
             for row in decided
             if row is not None
         ]
-        dropped = (row["dropped_by"] for row in (before, after) if row)
-        decisions += [Decision("filter", name) for name in dropped if name]
+        dropped = {side: row["dropped_by"] for side, row in zip(SIDES, (before, after), strict=True) if row}
+        alone = len(set(dropped.values())) > 1
+        decisions += [
+            Decision("filter", name, side=side if alone else "") for side, name in dropped.items() if name
+        ]
         decisions = decisions or [
             Decision("rule", row["rule"], row["label"], row["dropped_by"] or "") for row in untouched
         ]
@@ -337,11 +349,9 @@ def time_line(
 
     bars = []
     for name, pair, start, end in inside:
-        stated = pair.new or pair.old
-        assert stated is not None
         # Where a fact has no end, it holds until the dump in which it was last stated.
         ends = None if end is None else position(end)
-        bars.append(Bar(name, stated.value, pair.tone, position(start), ends, stated.dates))
+        bars.append(Bar(name, pair.latest.value, pair.tone, position(start), ends, pair.latest.dates))
     steps = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**5, 10**8, 10**12)
     step = next(step for step in steps if (high - low) / step <= 8)
     first = math.ceil(low / step) * step

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from factdrift.core.columns import Row
+from factdrift.core.commands import program
 from factdrift.core.errors import InputError
 from factdrift.core.products import no_file
 from factdrift.core.tables import sql
 from factdrift.pages import meanings
-from factdrift.pages.browse.build import SIDES, Build, Subject, Tables
+from factdrift.pages.browse.build import SIDES, Build, Subject, Tables, parquet_files
 from factdrift.pages.browse.search import Index
-from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
-from factdrift.wikidata.ids import entity_id, is_made_up, page
+from factdrift.pages.browse.summary import decided, deciding, listed, of_value, sentences
+from factdrift.pages.browse.view import Pair, Relation, Statement, Value, indexed, named
+from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 from factdrift.wikidata.text import folded, printable
 from factdrift.wikifactdiff.accounts import by_stage
 from factdrift.wikifactdiff.show import SIGNS
 
 WIDTH = 100
 """Columns of a line at most; shorter where the terminal is."""
+
+USES = 8
+"""Subjects and relations of which an item is an object that are listed at most."""
 
 
 class Reasons:
@@ -34,17 +41,20 @@ class Reasons:
         self._meanings = meanings()
         self._width = min(width, WIDTH)
 
-    def lines(self, subject: str, relation: str | None) -> Iterator[str]:
-        """Yields the answer about a subject and relation, or a line for each relation of a subject.
+    def lines(
+        self, subject: str, relation: str | None, value: str | None = None, whole: bool = False
+    ) -> Iterator[str]:
+        """Yields the answer about a subject and relation, an object of these, or all relations of a subject.
 
-        Both are ids or names. Raises InputError if nothing is called so, or several things are.
+        All are ids or names. `whole`: with the statements that decided nothing. Raises InputError if nothing
+        is called so, or several things are.
         """
         number = self._number(subject, "subject")
         known = self._tables.read([number])[number]
         if relation is None:
-            yield from self._overview(known)
+            yield from self._overview(known, whole)
             return
-        yield from self._answer(known, -self._number(relation, "relation"))
+        yield from self._answer(known, -self._number(relation, "relation"), value, whole)
 
     def _number(self, text: str, what: str) -> int:
         """The number of the item or relation of this id or name; of a relation it is negative."""
@@ -88,51 +98,92 @@ class Reasons:
         label = named(number, self._index.names([number])).text
         return printable(f"{label} ({entity_id(number)})")
 
-    def _overview(self, subject: Subject) -> Iterator[str]:
+    def _overview(self, subject: Subject, whole: bool) -> Iterator[str]:
+        """Yields a line for each relation with an update, the others by what became of them, and the uses."""
         relations = self._relations(subject)
-        if not relations:
+        uses = self._uses(subject.id)
+        if not relations and not uses:
             raise InputError(
                 f"{self._build.pair.name}: neither dump has a statement about {self._name(subject.id)}"
             )
         yield self._name(subject.id)
+        groups: dict[str, list[str]] = defaultdict(list)
         for relation in relations:
-            yield from self._wrapped(
-                f"{relation.name.text} ({relation.id}): {self._verdict(subject, relation)[0]}", "  ", "    "
-            )
+            name = f"{relation.name.text} ({relation.id})"
+            verdict = sentences(relation, self._build, self._meanings)[0]
+            if relation.update or whole:
+                yield from self._wrapped(f"{name}: {verdict}", "  ", "    ")
+            else:
+                groups[verdict.partition(":")[2].partition(":")[0].strip(" .")].append(name)
+        for verdict, names in groups.items():
+            yield from self._wrapped(f"no update of {', '.join(names)}: {verdict}", "  ", "    ")
+        yield from uses
 
-    def _answer(self, subject: Subject, relation: int) -> Iterator[str]:
-        match = next(
-            (candidate for candidate in self._relations(subject) if candidate.number == relation), None
-        )
-        yield f"{self._name(subject.id)}, {self._name(-relation)}"
-        if not is_made_up(entity_id(subject.id)):
-            yield page(entity_id(subject.id), f"P{relation}")
-        if match is None:
+    def _uses(self, number: int) -> list[str]:
+        """Of which subjects and relations an item is an object, in either dump, in lines."""
+        folders = [path for side in SIDES for path in parquet_files(self._build.filtered(side))]
+        pairs = self._db.sql(
+            f"""SELECT subject, property, count(*) OVER () FROM read_parquet({sql(folders)})
+            WHERE object = {number} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT {USES}"""
+        ).fetchall()
+        if not pairs:
+            return []
+        lines = [f"An object of {pairs[0][2]:,} subjects and relations:"]
+        for subject, relation, _ in pairs:
+            lines += self._wrapped(f"{self._name(subject)}, {self._name(-relation)}", "  ", "    ")
+        if pairs[0][2] > USES:
+            lines.append(f"  and {pairs[0][2] - USES:,} more")
+        subject, relation, _ = pairs[0]
+        words = f"{entity_id(subject)} {property_id(relation)} {entity_id(number)}"
+        return [*lines, f"`{program('factdrift')} why {words}` says what became of the first one."]
+
+    def _answer(self, subject: Subject, number: int, value: str | None, whole: bool) -> Iterator[str]:
+        relation = next((row for row in self._relations(subject) if row.number == number), None)
+        yield f"{self._name(subject.id)}, {self._name(-number)}"
+        if relation is None:
             yield from self._wrapped("Neither dump has a statement of this relation about this subject.", "")
             return
-        for sentence in self._verdict(subject, match):
+        if value is None:
+            shown = relation.pairs if whole else deciding(relation, self._build)
+            texts = sentences(relation, self._build, self._meanings)
+            if relation.update is not None:
+                texts += self._selected(
+                    relation.update["scenario"], f"subject = {subject.id} AND property = {number}"
+                )
+        else:
+            shown = self._called(relation, value)
+            texts = [of_value(pair, self._build, self._meanings) for pair in shown]
+        for sentence in texts:
             yield from self._wrapped(sentence, "")
-        for pair in match.pairs:
+        if not is_made_up(entity_id(subject.id)):
+            yield page(entity_id(subject.id), f"P{number}")
+        for pair in shown:
             yield ""
             yield from self._pair(pair)
+        if left := len(relation.pairs) - len(shown):
+            yield ""
+            yield f"{left:,} more; `--all` shows every row." if value is None else f"{left:,} other rows."
 
-    def _verdict(self, subject: Subject, relation: Relation) -> list[str]:
-        """What became of the subject and relation: one sentence, and a second one about WFD_repl."""
-        group = f"subject = {subject.id} AND property = {relation.number}"
-        if relation.update is not None:
-            scenario = relation.update["scenario"]
-            return [f"An update of wikifactdiff: {scenario}.", *self._selected(scenario, group)]
-        triples = subject.parts["triples"][relation.number]
-        if triples:
-            steps = dict.fromkeys(row["dropped_by"] for row in triples if row["dropped_by"])
-            # The step that took the whole group says more than those that took one triple of it.
-            step = max(steps, key=lambda name: sum(row["dropped_by"] == name for row in triples), default="")
-            blamed = [row for row in triples if row["label"] == "unknown"] if step == "unknown" else []
-            why = f" ({', '.join(sorted({row['rule'] for row in blamed}))})" if blamed else ""
-            return [f"No update: {self._meaning('step', step)}{why}."]
-        if any(decision.kind == "rule" for pair in relation.pairs for decision in pair.decisions):
-            return ["No update: both dumps state the same values, and no date of them can be a change."]
-        return ["No update: filters drop every statement of it."]
+    def _called(self, relation: Relation, text: str) -> list[Pair]:
+        """The rows of the object with this id or name. Raises InputError if there is none."""
+        by_name = {folded(text.strip()), text.strip().upper()}
+        pairs = [
+            pair
+            for pair in relation.pairs
+            if {folded(pair.latest.value.text), pair.latest.value.id} & by_name
+        ]
+        if not pairs:  # by another name
+            ids = {entity_id(row["id"]) for row in self._index.search(text)["exact"]}
+            pairs = [pair for pair in relation.pairs if pair.latest.value.id in ids]
+        if pairs:
+            return pairs
+        names = list(dict.fromkeys(pair.latest.value.text for pair in relation.pairs))
+        alike = difflib.get_close_matches(text, names, 1)
+        hint = f"did you mean {alike[0]}?" if alike else f"they state {listed(names)}"
+        raise InputError(
+            f"{self._build.pair.name}: no object of this subject and relation is called {text} in "
+            f"either dump; {printable(hint)}"
+        )
 
     def _selected(self, scenario: str, group: str) -> Iterator[str]:
         if scenario != "ReplaceObject":
@@ -151,26 +202,15 @@ class Reasons:
             )
 
     def _pair(self, pair: Pair) -> Iterator[str]:
-        either = pair.new or pair.old
-        assert either is not None
-        yield from self._wrapped(f"{SIGNS.get(pair.tone, ' ')} {_text(either.value)}", "", "  ")
+        name = _text(pair.latest.value)
+        yield from self._wrapped(f"{SIGNS.get(pair.tone, ' ')} {name}", "", "  ")
         for side, statement in zip(SIDES, (pair.old, pair.new), strict=True):
             line = "not stated" if statement is None else _stated(statement)
-            if statement is not None and pair.old and _text(statement.value) != _text(either.value):
+            if statement is not None and pair.old and _text(statement.value) != name:
                 line = f"{_text(statement.value)}; {line}"
             yield from self._wrapped(f"{self._build.date(side)}: {line}", "    ", "      ")
         for decision in pair.decisions:
-            yield from self._wrapped(self._decided(decision), "    ", "      ")
-
-    def _decided(self, decision: Decision) -> str:
-        meaning = self._meaning(decision.kind, decision.name)
-        if decision.kind == "filter":
-            return f"filter {decision.name} drops it: {meaning}"
-        text = f"rule {decision.name}: {meaning} -> {decision.label}"
-        return f"{text}; left out: {self._meaning('step', decision.step)}" if decision.step else text
-
-    def _meaning(self, kind: str, name: str) -> str:
-        return self._meanings.get(f"{kind} {name}", name)
+            yield from self._wrapped(decided(decision, self._build, self._meanings), "    ", "      ")
 
     def _wrapped(self, text: str, first: str, later: str = "") -> list[str]:
         return textwrap.wrap(

@@ -1,0 +1,147 @@
+"""Questions in a file of the user's own: what a line becomes, and what is said of a line that lacks some."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.core.paths import RESOURCES
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.own import lacking
+from factdrift.evaluation.questions.question import MINE, Tables, read
+
+FACT = {"subject": "Peru", "prompt": "The head of Peru is", "new_object": "Ann"}
+
+
+def lines(folder: Path, *rows: Any, name: str = "mine.jsonl") -> Tables:
+    path = folder / name
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return Tables([path])
+
+
+@pytest.mark.parametrize(
+    ("line", "prompt", "words", "targets", "ways"),
+    [
+        ({**FACT, "accepted": "Ann"}, "The head of Peru is", "", ("Ann",), ("loglik", "written")),
+        (
+            {"prompt": "Lima is in ____", "accepted": ["Peru"], "stale": ["Spain", "Inca"]},
+            *("Lima is in", "", ("Peru", "Spain"), ("loglik", "written")),
+        ),
+        (
+            {**FACT, "question": "Peru is led by ____", "accepted": "Ann"},
+            *("Peru is led by", "", ("Ann",), ("loglik", "written")),
+        ),
+        (
+            {**FACT, "question": "Who is the head of Peru?", "accepted": "Ann", "stale": "Bob"},
+            *("", "Who is the head of Peru?", ("Ann", "Bob"), ("loglik", "letter", "written")),
+        ),
+        (
+            {"question": "Whom does Peru obey?", "accepted": " Ann "},
+            *("Question: Whom does Peru obey?\nAnswer:", "Whom does Peru obey?", ("Ann",)),
+            ("loglik", "written"),
+        ),
+    ],
+)
+def test_a_line_becomes_a_question(
+    line: dict[str, Any],
+    prompt: str,
+    words: str,
+    targets: tuple[str, ...],
+    ways: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    (question,) = read(MINE, lines(tmp_path, line)).questions
+    assert (question.prompt, question.words, question.targets, question.ways) == (
+        prompt,
+        words,
+        targets,
+        ways,
+    )
+    assert question.answer == (0 if "stale" in line else None)
+    assert question.context == ("The head of Peru is Ann. " if "subject" in line else "")
+    assert question.edit == ("line 1" if "subject" in line else "")
+
+
+def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path: Path) -> None:
+    tables = lines(
+        tmp_path,
+        {"prompt": "Lima is in", "accepted": "Peru"},
+        {**FACT, "accepted": "Ann"},
+        {**FACT, "question": "Who is the head of Peru?", "accepted": "Ann", "stale": "Bob"},
+        {**FACT, "new_object": "Eve", "accepted": "Eve"},
+    )
+    benchmark = read(MINE, tables)
+    assert benchmark.edits == [
+        Edit("line 2", "The head of Peru is", "Peru", "Ann"),
+        Edit("line 4", "The head of Peru is", "Peru", "Eve"),
+    ]
+    assert [question.edit for question in benchmark.questions] == ["", "line 2", "line 2", "line 4"]
+    path = tables.questions[0]
+    assert lacking(benchmark, path, "loglik", False) == []
+    (note,) = lacking(benchmark, path, "written", True)
+    assert (
+        note
+        == f"{path}, line 1: without subject, prompt and new_object: asked after the fact of another line"
+    )
+    (note,) = lacking(benchmark, path, "letter", False)
+    assert note.startswith(f"{path}, line 1, line 2, line 4: not asked with --way letter, which needs `quest")
+
+
+def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
+    rows = [
+        {**FACT, "accepted": ["Ann", "Ann Lee"], "kind": "told"},
+        {"question": "Who, if anyone, rules?", "accepted": ["Bob"], "stale": ["Eve", "Al"]},
+    ]
+    cells = [
+        "question,subject,prompt,new_object,accepted,stale,kind",
+        ",Peru,The head of Peru is,Ann,Ann|Ann Lee,,told",
+        '"Who, if anyone, rules?",,,,Bob,Eve|Al,',
+    ]
+    assert read(MINE, lines(tmp_path, *cells, name="mine.csv")) == read(MINE, lines(tmp_path, *rows))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"question": "Who?"}, "line 2: has no `accepted`"),
+        ({"question": "Who?", "accepted": []}, "line 2: has no `accepted`"),
+        ({"question": "Who?", "accepted": 3}, "line 2: `accepted` must be a text or a list of texts"),
+        ({"question": ["Who?"], "accepted": "A"}, "line 2: `question` must be a text"),
+        ({"accepted": "A"}, "line 2: has neither a `question` nor a `prompt`"),
+        ({"qestion": "Who?", "accepted": "A"}, "`qestion` is no column (did you mean question?)"),
+        ({**FACT, "new_object": "", "accepted": "A"}, "line 2: has no `new_object`"),
+        ({"question": "Who?", "subject": "Peru", "new_object": "A", "accepted": "A"}, "has no `prompt`"),
+        ({**FACT, "subject": "Chile", "accepted": "A"}, "'Chile' does not occur in the prompt"),
+        ("{", "line 2: no JSON"),
+        ("[]", "line 2: no JSON object"),
+        ("", "line 2: the line is empty"),
+    ],
+)
+def test_what_a_line_lacks_is_said_with_its_number(line: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        read(MINE, lines(tmp_path, {"question": "Who?", "accepted": "A"}, line, FACT))
+    assert said in str(error.value)
+    assert "mine.jsonl, line 2" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "name", "said"),
+    [
+        ([], "mine.jsonl", "has no question"),
+        (["question,accepted", "Who"], "mine.csv", "line 2: has not as many cells"),
+        (["question,accepted", "Who,A,B"], "mine.csv", "line 2: has not as many cells"),
+        (["question,accepted", '"Who,A'], "mine.csv", "no CSV"),
+    ],
+)
+def test_files_that_have_no_questions(rows: list[str], name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        read(MINE, lines(tmp_path, *rows, name=name))
+    with pytest.raises(InputError, match="no such file"):
+        read(MINE, Tables([tmp_path / "other.jsonl"]))
+
+
+def test_the_example_file_is_one() -> None:
+    benchmark = read(MINE, Tables([RESOURCES / "questions.jsonl"]))
+    assert (len(benchmark.questions), len(benchmark.edits)) == (5, 1)
