@@ -106,7 +106,7 @@ def method_needs(wildcards):
     At every block of a model it takes the second moments of all. In a stream only a trained editor depends on the
     edits, whose subjects it must not see; other files are those of the pair.
     """
-    if wildcards.method not in UNEDITED and not by_interval(wildcards):
+    if not is_unedited(wildcards.method) and not by_interval(wildcards):
         check_regime(config["edit"]["regime"])
     in_pair = "pair" in wildcards.keys()
     root = f"results/{wildcards.pair}" if in_pair else PAIR

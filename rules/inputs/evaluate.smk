@@ -1,7 +1,7 @@
 """The questions of each benchmark, the settings on which their answers depend, and the files of all jobs."""
 
 from factdrift.core.keys import settings_of
-from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.record import RETRIEVED, UNEDITED, is_unedited
 from factdrift.evaluation.questions.question import records
 from factdrift.evaluation.settings import Settings, check_regime, fields_of
 
@@ -32,7 +32,14 @@ def answer_methods():
 
 def method_names():
     """The states that a model can be asked in: all methods that are configured for anything."""
-    return dict.fromkeys([*UNEDITED, *PLAN.names(), *config["locate"]["edit_methods"]])
+    of_benchmarks = [state for name in records() for state in states_of(name)]
+    return dict.fromkeys([*UNEDITED, *PLAN.names(), *config["locate"]["edit_methods"], *of_benchmarks])
+
+
+def states_of(benchmark):
+    """The states of a benchmark that have documents before a question: of its record, and of the user's runs."""
+    states = records()[benchmark].states
+    return [*states, *(f"{RETRIEVED}{name}" for name in config["corpus"]["runs"])] if states else []
 
 
 def benchmark_name(wildcards):
@@ -55,7 +62,7 @@ def benchmark_tables(wildcards):
         tables["questions"] = [PROBES, EDITS]
     if "pair" not in wildcards.keys() and not record.of_stream:
         tables |= {"edits": [f"{STREAM}/edit/edits.parquet"], "facts": []}
-    if wildcards.get("method") in UNEDITED:
+    if is_unedited(wildcards.get("method", "")):
         tables |= {"edits": [], "facts": []}
     named = {"pair": f"{OLD}_{NEW}", "stream": STREAM, **wildcards}
     return {field: [path.format(**named) for path in paths if path] for field, paths in tables.items()}
@@ -79,7 +86,7 @@ def benchmark_code(wildcards):
 
 def asking_settings(wildcards):
     """The settings on which the answers to a benchmark depend."""
-    fields = fields_of(benchmark_name(wildcards), wildcards.method not in UNEDITED)
+    fields = fields_of(benchmark_name(wildcards), not is_unedited(wildcards.method))
     return settings_of(config, Settings, "edit", fields)
 
 
@@ -121,7 +128,7 @@ def ability_files():
 
 def shards_of(benchmark, state):
     """The shards of a job, as file names have them."""
-    sharded = benchmark in ("updates", "blocks") and state not in UNEDITED
+    sharded = benchmark in ("updates", "blocks") and not is_unedited(state)
     return numbered(config["edit"]["shards"] if sharded else 1)
 
 
@@ -172,7 +179,7 @@ def scored(benchmark, states, root="results/{pair}"):
 def of_all_states(benchmark, form="answers.parquet"):
     """A file of each job that asks a configured model a benchmark, in all states."""
     root = STREAM if records()[benchmark].of_stream else "results/{pair}"
-    return answered(benchmark, all_states, form, root)
+    return answered(benchmark, lambda name: [*all_states(name), *states_of(benchmark)], form, root)
 
 
 def grid_files(form):

@@ -19,7 +19,7 @@ from factdrift.evaluation.ability.record import Ability as Measured
 from factdrift.evaluation.ability.record import AbilitySettings, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, trained_editors
+from factdrift.evaluation.methods.record import is_unedited, trained_editors
 from factdrift.evaluation.probing import (
     OfMethodValues,
     OfQuestions,
@@ -186,7 +186,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         from factdrift.evaluation.methods.own import entry
         from factdrift.evaluation.tables import TABLES
 
-        name = self.method if self.method in UNEDITED else entry(self.method, self.methods).name
+        name = self.method if is_unedited(self.method) else entry(self.method, self.methods).name
         account: dict[str, Any] = {"model": self.name, "method": name, "threads": self.threads}
         try:
             for part in self._asked():
@@ -232,7 +232,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         from factdrift.evaluation.states.edited import Condition
 
         regime = "stream" if self.stream else self.settings.regime
-        if self.method == CONTEXT:
+        if self.method != "none" and is_unedited(self.method):
             return [Condition(Prepared(Hyper(self.method, model.name, "", {})), regime)]
         if not self.blocks:
             hyper = self.hyper_of(model, self.method)

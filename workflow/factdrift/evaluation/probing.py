@@ -11,7 +11,7 @@ from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.own import entry
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
+from factdrift.evaluation.methods.record import CONTEXT, is_unedited
 from factdrift.evaluation.questions.question import record_of
 from factdrift.models.running import RunsModel
 
@@ -83,7 +83,7 @@ class OfMethodValues(Job, implied_inputs="values"):
     def check(self) -> None:
         super().check()
         method = getattr(self, "method", CONTEXT)
-        if method not in UNEDITED:
+        if not is_unedited(method):
             entry(method, self.methods)
 
     def hyper_of(self, model: Loaded, method: str) -> Hyper:

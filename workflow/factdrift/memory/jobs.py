@@ -17,6 +17,7 @@ class Retrieve(OfCorpus, command="memory retrieve"):
 
     runs: Annotated[Paths, "TREC run files of other retrievers"] = ()
     names: Annotated[tuple[str, ...], "of these retrievers"] = ()
+    dates: Annotated[bool, Key("corpus.dates_shown")]
     seed: Annotated[int, Key("seed")]
     retrieved: Annotated[Output, "documents of every retriever and question, the best first"]
     report: Annotated[Output, "the scores as tables"]
@@ -28,7 +29,7 @@ class Retrieve(OfCorpus, command="memory retrieve"):
         if len(self.names) != len(self.runs):
             raise InputError("--names: give a name for every file of --runs")
         runs = dict(zip(self.names, self.runs, strict=True))
-        sources = Sources(self.corpus, self.questions, runs)
+        sources = Sources(self.corpus, self.questions, runs, self.dates)
         return write_retrieval(sources, self.seed, self.retrieved, self.report, self.output)
 
 

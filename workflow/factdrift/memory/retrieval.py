@@ -24,13 +24,15 @@ RETRIEVAL = schema_of(
 )
 """A row for every retriever and kind of question (docs/tables/retrieval.md)."""
 
-RETRIEVED = schema_of("retriever question: string, docs: [string]")
-"""A row for every retriever and question: documents, the best first (docs/tables/retrieved.md)."""
+RETRIEVED = schema_of("retriever question: string, docs: [string], text: string")
+"""A row for every retriever and question: documents, the best first, and text (docs/tables/retrieved.md)."""
 
 CUT = 10
 """Documents that nDCG looks at."""
 ALL = "all"
 """The kind of all questions together."""
+READ = 2
+"""Documents, at most, that stand before a question."""
 _BATCH = 10_000
 
 
@@ -93,11 +95,15 @@ def scored(
 
 
 class Sources(NamedTuple):
-    """CORPUS, CORPUS_QUESTIONS, and run files of other retrievers by their names."""
+    """CORPUS, CORPUS_QUESTIONS, and run files of other retrievers by their names.
+
+    `dates`: whether days stand before documents that models read.
+    """
 
     corpus: Path
     questions: Path
     runs: Mapping[str, Path]
+    dates: bool = True
 
 
 def write_retrieval(sources: Sources, seed: int, retrieved: Path, report: Path, output: Path) -> str:
@@ -111,6 +117,7 @@ def write_retrieval(sources: Sources, seed: int, retrieved: Path, report: Path, 
     columns = ["id", "kind", "question", "asked_on", "chain", "right_docs", "stale_docs"]
     questions = list(records(sources.questions, columns))
     subject_of = dict(zip(collection.docs, collection.subjects, strict=True))
+    shown = dict(zip(collection.docs, collection.shown(sources.dates), strict=True))
     scores: list[Row] = []
     with growing(retrieved, RETRIEVED) as add:
         for name in (*RETRIEVERS, *sources.runs):
@@ -122,7 +129,9 @@ def write_retrieval(sources: Sources, seed: int, retrieved: Path, report: Path, 
             scores += scored(name, questions, rankings, subject_of)
             for start in range(0, len(questions), _BATCH):
                 ids = [row["id"] for row in questions[start : start + _BATCH]]
-                values = [[name] * len(ids), ids, rankings[start : start + _BATCH]]
+                docs = rankings[start : start + _BATCH]
+                texts = ["".join(shown[doc] for doc in ranked[:READ]) for ranked in docs]
+                values = [[name] * len(ids), ids, docs, texts]
                 arrays = map(pa.array, values, RETRIEVED.types)
                 add(pa.RecordBatch.from_arrays(list(arrays), schema=RETRIEVED))
     write_parquet(pa.Table.from_pylist(scores, schema=RETRIEVAL), output)

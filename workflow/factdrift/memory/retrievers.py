@@ -59,6 +59,11 @@ class Collection:
         index.index(bm25s.tokenize(list(self.texts), show_progress=False), show_progress=False)
         return index
 
+    def shown(self, dates: bool) -> list[str]:
+        """The documents as a model reads them, in lines, with the days on which they became known or not."""
+        days = [f"As of {day}: " if dates else "" for day in self.known_from]
+        return [f"{day}{text}\n" for day, text in zip(days, self.texts, strict=True)]
+
     def newest(self, day: str, known_from: NDArray[np.str_]) -> Numbers:
         """Of every subject the version that is the newest of those known on a day, as ascending indices."""
         last: dict[str, int] = {}

@@ -26,12 +26,11 @@ from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.derived import Value, derive, rule_of
 from factdrift.evaluation.methods.own import UserMethod, entries, entry
 from factdrift.evaluation.methods.record import (
-    CONTEXT,
     OWN,
-    UNEDITED,
     MethodRecord,
     Skipped,
     editor_file,
+    is_unedited,
     record_of,
     records,
     trained_editors,
@@ -291,7 +290,7 @@ class Plan:
 
     def files(self, method: str) -> list[str]:
         """The files that a method depends on: hyper-parameters, the user's own code, models that it loads."""
-        if method == CONTEXT:
+        if method != "none" and is_unedited(method):
             return []
         loaded = [path for model in self.loads(method) for path in model_files(model)]
         return [str(path) for path in (*entry(self.given(method), self._folder).files(), *loaded)]
@@ -310,7 +309,7 @@ class Plan:
 
         Raises CannotEdit if it is skipped, and InputError if it is not configured.
         """
-        if method in UNEDITED:
+        if is_unedited(method):
             return {}
         for skip in self.skipped:
             if (skip.model, skip.method) == (model, method):

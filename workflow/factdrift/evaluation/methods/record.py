@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 CONTEXT = "context"
 """The state of a model that has the new fact before each question, in the words of the benchmark."""
 UNEDITED = ("none", CONTEXT)
-"""States without any editing method."""
+"""States without any editing method, in which every benchmark is asked."""
+RETRIEVED = "retrieved-"
+"""The beginning of the names of states with documents of a retriever before a question."""
+
+
+def is_unedited(state: str) -> bool:
+    """Whether a state is one without any editing method."""
+    return state in UNEDITED or state.startswith(RETRIEVED)
+
 
 DOWN = ("values", "states", "all", "named")
 """What of a block methods edit that need its down projection."""
@@ -135,7 +143,7 @@ def trained_editors() -> dict[str, TrainedEditor]:
 
 def style_of(method: str) -> dict[str, Any]:
     """Colour and dashes of a method's curve, the same in all figures."""
-    if method in UNEDITED:
+    if is_unedited(method):
         return {"color": SOFT, "linestyle": "-"}
     record = record_of(method)
     return series(record.place - 1 if record is not OWN else zlib.crc32(method.encode()))

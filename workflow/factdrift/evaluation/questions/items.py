@@ -128,15 +128,21 @@ def read_asof(tables: Tables) -> Benchmark:
     Questions of chains without an edit are left out then.
     """
     items = read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)
-    questions = questions_of(items)
-    if tables.edits is None:
-        return Benchmark("asof", questions)
-    stream = read_edits(tables.edits)
+    return about_last_edits("asof", questions_of(items), [item["chain"] for item in items], tables.edits)
+
+
+def about_last_edits(
+    name: str, questions: Sequence[Question], chains: Sequence[str], edits: Path | None
+) -> Benchmark:
+    """A benchmark of questions about these chains; with the edits of a stream, about the last of a chain."""
+    if edits is None:
+        return Benchmark(name, questions)
+    stream = read_edits(edits)
     last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
     asked = [
-        replace(question, edit=last[item["chain"]].id)
-        for item, question in zip(items, questions, strict=True)
-        if item["chain"] in last
+        replace(question, edit=last[chain].id)
+        for chain, question in zip(chains, questions, strict=True)
+        if chain in last
     ]
     about = {question.edit for question in asked}
-    return Benchmark("asof", asked, [edit for edit in stream.edits if edit.id in about])
+    return Benchmark(name, asked, [edit for edit in stream.edits if edit.id in about])

@@ -20,6 +20,7 @@ from factdrift.core.files import read_struct
 from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.methods.record import CONTEXT
 
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""
@@ -47,6 +48,8 @@ class Question:
     of words such as `Who is the spouse of ...?` only; a question in other words has a `prompt`, too."""
     context: str = ""
     """The new fact in words, for the state `context`."""
+    retrieved: Mapping[str, str] = field(default_factory=dict)
+    """Documents in words, by the state that has them before the question."""
     targets: tuple[str, ...] = ()
     """Objects whose likelihoods are asked for: alternatives if there is an `answer`."""
     answer: int | None = None
@@ -72,6 +75,10 @@ class Question:
     exact: bool = True
     """Whether it matters if a target is what the model itself would write; else a prompt runs once for all of
     its targets."""
+
+    def before(self, state: str) -> str:
+        """The text before it in a state."""
+        return self.context if state == CONTEXT else self.retrieved.get(state, "")
 
 
 def probe_id(edit: str, number: int | str) -> str:
@@ -133,6 +140,8 @@ class KindRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """In which ways a model that runs here may be asked; for likelihoods always, unless it has options."""
     always: tuple[Way, ...] = ()
     """In which of them it is asked whatever `answer.scoring` says, since its scores need them."""
+    states: list[str] = []
+    """States with documents before a question in which it is asked, too."""
     by_interval: bool = False
     """Whether its edits are made interval by interval, and it is asked after every interval."""
     target: str

@@ -8,7 +8,7 @@ import numpy as np
 from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, NEW, OBSOLETE
 from factdrift.core.panels import Figure, Mark, draw
-from factdrift.evaluation.methods.record import UNEDITED, style_of, title_of
+from factdrift.evaluation.methods.record import is_unedited, style_of, title_of
 from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
 from factdrift.evaluation.scores.groups import Group, by_columns
 from factdrift.evaluation.scores.ripples import CRITERIA
@@ -285,7 +285,7 @@ def _followed(group: str, rows: Sequence[Row]) -> str:
         probes = sum(row["probes"] for row in own)
         return 100 * sum(row["right"] * row["probes"] for row in own) / probes if probes else None
 
-    states = [state for state in dict.fromkeys(row["method"] for row in rows) if state not in UNEDITED]
+    states = [state for state in dict.fromkeys(row["method"] for row in rows) if not is_unedited(state)]
     changed = {state: share for state in states if (share := right(state, True)) is not None}
     if not changed:
         return f"{group}: right, by what is asked"

@@ -20,7 +20,7 @@ from factdrift.core.owned import atomic_path
 from factdrift.evaluation.methods.grace import CodebookEntry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, MethodRecord, instead, records, refusal
+from factdrift.evaluation.methods.record import MethodRecord, instead, is_unedited, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.statistics import Statistics
 from factdrift.evaluation.methods.wise import Side
@@ -362,7 +362,7 @@ class Condition:
     @property
     def unedited(self) -> bool:
         """Whether no method makes edits here."""
-        return self.regime == "checkpoint" or self.method in UNEDITED
+        return self.regime == "checkpoint" or is_unedited(self.method)
 
     @property
     def persistent(self) -> bool:
@@ -372,8 +372,7 @@ class Condition:
     def opened(self, loaded: Loaded) -> AbstractContextManager[State]:
         """What tells the model edits; raises CannotEdit if the method cannot edit so."""
         if self.unedited:
-            told = self.method == CONTEXT and self.regime != "checkpoint"
-            return nullcontext(State(loaded, told))
+            return nullcontext(State(loaded, "" if self.regime == "checkpoint" else self.method))
         hyper = self.prepared.hyper
         artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
         return opened(loaded, hyper, artefacts, self.regime)
@@ -381,7 +380,7 @@ class Condition:
     def meta(self, session: Session) -> dict[str, Any]:
         """Values of the columns META, and `source`."""
         loaded, hyper, digests = session.loaded, self.prepared.hyper, self.prepared.digests
-        edits = self.method not in UNEDITED
+        edits = not is_unedited(self.method)
         regime = self.regime if edits else "independent"
         return {
             "model": loaded.name,

@@ -41,8 +41,8 @@ class EditedModel:
     made: Edited = field(default_factory=Edited)
     edits: Sequence[str] = ()
     """The ids of the edits that were made last, in their order."""
-    in_context: bool = False
-    """Whether each question has the new fact before it, in the words of the benchmark."""
+    state: str = ""
+    """The state whose text stands before a question, if that is part of the benchmark."""
     persistent: bool = False
     """Whether earlier edits are in place, too, all of them by one change."""
     recalled: Callable[[Sequence[str]], Sequence[Context]] | None = None
@@ -64,9 +64,7 @@ class EditedModel:
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         """The text before each question, in the presence of an edit each."""
-        if self.in_context:
-            return [question.context for question in questions]
-        texts = [""] * len(questions)
+        texts = [question.before(self.state) for question in questions]
         if self.recalled:
             contexts = dict(zip(edits, self.recalled(edits), strict=True))
         elif self.made.contexts:
@@ -95,14 +93,14 @@ class State:
     persistent = False
     """Whether edits stay when the model is told more."""
 
-    def __init__(self, loaded: Loaded, in_context: bool = False):
-        """`in_context`: each question has the new fact before it."""
-        self._loaded, self._in_context = loaded, in_context
+    def __init__(self, loaded: Loaded, state: str = ""):
+        """`state`: its name, if the benchmark has a text for it before a question."""
+        self._loaded, self._state = loaded, state
 
     @contextlib.contextmanager
     def apply(self, edits: Sequence[Edit]) -> Iterator[EditedModel]:
         """The model with these edits, until the end of the `with` block."""
-        yield EditedModel(self._loaded, edits=[edit.id for edit in edits], in_context=self._in_context)
+        yield EditedModel(self._loaded, edits=[edit.id for edit in edits], state=self._state)
 
     def size(self) -> tuple[int | None, int | None]:
         """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""

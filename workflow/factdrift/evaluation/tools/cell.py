@@ -19,7 +19,7 @@ from factdrift.core.owned import claim
 from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
-from factdrift.evaluation.methods.record import CONTEXT, title_of
+from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.questions import updates
 from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.question import MINE, Benchmark, Question, Way
@@ -114,8 +114,8 @@ def _ask(asking: Asking, model: Loaded, benchmark: Benchmark, condition: Conditi
 def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
     """A question with its answers in full."""
     yield question.prompt.replace("\n", " ") + " ..." if question.prompt else question.words
-    if question.context and any(row["method"] == CONTEXT for row in rows):
-        yield f"  before it: {question.context}"
+    if text := "".join(question.before(row["method"]) for row in rows):
+        yield f"  before it: {text.strip()}"
     for row in rows:
         answer = repr(row["output"])
         if row["reason"]:

@@ -18,7 +18,7 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
-from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.record import RETRIEVED, is_unedited
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
@@ -79,7 +79,7 @@ class TriesMethod(RunsMethod):
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import Condition
 
-        if state in UNEDITED:
+        if is_unedited(state):
             return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
         return Condition(self.prepared(model, state), self.settings.regime)
 
@@ -159,7 +159,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
         if self.method != "none":
             raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
         record_of(self.benchmark)
-        if self.state not in UNEDITED:
+        if not is_unedited(self.state):
             check_values(self.state, self.set, self.methods)
         check_regime(self.settings.regime)
 
@@ -210,8 +210,8 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
                 f"--benchmark: {self.benchmark}: no {self.pattern(record.questions[0])}; build it with "
                 f"`snakemake --cores all {record.target}`, or name the folder with --results"
             )
-        edits = self.newest(record.edits) if record.edits and self.state not in UNEDITED else None
-        if edits is None and record.edits and self.state not in UNEDITED:
+        edits = self.newest(record.edits) if record.edits and not is_unedited(self.state) else None
+        if edits is None and record.edits and not is_unedited(self.state):
             target = record_of("stream" if record.of_stream else "updates").target
             raise InputError(
                 f"--state: {self.state}: no {self.pattern(record.edits)}; make it with "
@@ -219,7 +219,12 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
             )
         facts = self.newest(record.facts) if record.facts else None
         tables = [first, *filter(None, others)]
-        return read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
+        benchmark = read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
+        retrieved = [state for question in benchmark.questions[:1] for state in question.retrieved]
+        if self.state.startswith(RETRIEVED) and self.state not in retrieved:
+            known = ", ".join(retrieved) or "none, as it has no documents"
+            raise InputError(f"--state: {self.state}: no such state of {self.benchmark}; there are {known}")
+        return benchmark
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
