@@ -34,8 +34,8 @@ def outcome_of(row: Row, text: str) -> str:
     """The outcome of a text as the answer to a question, a row of KEY."""
     if row["kind"] == "premise":
         return _of_premise(row, text)
-    others = (tuple(row[name]) for name in ("answers", "stale_answers", "later_answers"))
-    return _OUTCOME.get(judged(Case(text, *others, row["question"])).verdict, "wrong")
+    right, stale, later = (tuple(row[name]) for name in ("answers", "stale_answers", "later_answers"))
+    return _OUTCOME.get(judged(Case(text, right, stale, later, row["question"])).verdict, "wrong")
 
 
 def _of_premise(row: Row, text: str) -> str:
