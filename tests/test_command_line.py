@@ -34,6 +34,10 @@ def test_an_unknown_word_is_answered_with_the_most_similar_one(capsys: pytest.Ca
         (["shwo"], 2, "factdrift: there is no command shwo; did you mean show?"),
         (["updates", "classfy"], 2, "factdrift updates: there is no verb classfy; did you mean classify?"),
         (["klob", "qqqq"], 2, "factdrift klob: there is no verb qqqq; there are "),
+        (["ask", "sample", "--way", "writen"], 2, "factdrift ask: --way: there is no writen; did you mean w"),
+        (["ask", "sample", "--stat", "x", "--lmit", "3"], 2, "no option --lmit (did you mean --limit?)"),
+        (["edit", "tune", "sample", "--method=ft", "-o", "o", "--edit", "3", "--Seed=1"], 2, "mean --seed?)"),
+        (["why", "a", "b", "c", "d"], 2, "is one word too many; `factdrift why --help` describes all"),
         ([], 2, "factdrift: error: the following arguments are required: COMMAND"),
     ):
         assert ended(*words) == status

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,33 @@ def test_make_run_for_real_with_another_interpreter(tmp_path, built):
     assert set(dummy.rglob("*")) == before
     dataset = Path("results", "wfd_repl.parquet")
     assert (checkout / dataset).read_bytes() == (built / dataset).read_bytes()
+
+
+def test_a_release_has_archives_checksums_and_notes(checkout: Path) -> None:
+    for name, title in (("klob", "KLoB 0.1"), ("wfd_repl", "WFD_repl 0.1")):
+        folder = checkout / "results/publish" / name
+        (folder / "data").mkdir(parents=True)
+        (folder / "README.md").write_text(f"---\nlicense: mit\n---\n# {title}\ntext\n")
+        (folder / "data/test.parquet").write_text(name)
+    (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2\n\n- new\n\n## 0.1\n\n- old\n")
+    python = checkout.parent / "python"
+    done = make(checkout, "release", f"PYTHON={python}")
+    assert done.returncode == 0, done.stderr
+    made = checkout / "build/release"
+    first = {path.name: path.read_bytes() for path in made.iterdir()}
+    assert set(first) == {"klob.tar.gz", "wfd_repl.tar.gz", "SHA256SUMS", "NOTES.md"}
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=made, check=True)
+    notes = first["NOTES.md"].decode()
+    assert "- new" in notes
+    assert "- old" not in notes
+    assert "- klob.tar.gz (4 kB): KLoB 0.1\n- wfd_repl.tar.gz (4 kB): WFD_repl 0.1\n" in notes
+    with tarfile.open(made / "klob.tar.gz") as archive:
+        assert {"klob/README.md", "klob/data/test.parquet"} < set(archive.getnames())
+    os.utime(checkout / "results/publish/klob/README.md", (1, 1))
+    assert make(checkout, "release", f"PYTHON={python}").returncode == 0
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == first
+
+
+def test_make_run_echoes_no_shell_line(checkout: Path) -> None:
+    done = make(checkout, "run", f"PYTHON={checkout.parent / 'python'}")
+    assert (done.returncode, done.stdout) == (0, "Setting up .venv, once\n"), done.stderr

@@ -105,6 +105,9 @@ EDIT = ["edit", "try", "The head of Peru is", "Ann", "--subject", "Peru"]
             ["ask", "sample", "--state", "rome", "--set", '{"stepz": 1}'],
             "rome.stepz: no such key (did you mean",
         ),
+        (["ask", "sample", "--settings", '{"regme": 1}'], "unknown field `regme` (did you mean regime?)"),
+        (["ask", "sample", "--state", "mine.py:edit"], "there is no file mine.py"),
+        (["edit", "probe", "--model", "smolm2", "--edits", "x", "-o", "y"], "(did you mean smollm2?)"),
         (["ask", "sample", "--benchmark", "klob"], "build it with `snakemake"),
         (["ask", "smaple"], "smaple: no such model (did you mean sample?)"),
         (["ask", "./smaple"], "./smaple: no such folder"),
@@ -126,7 +129,9 @@ def test_names_are_checked_before_torch_is_imported(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
     assert main(words) == 1
-    assert meant in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert meant in message
+    assert " /" not in message, "an absolute path"
 
 
 def test_updates_of_a_dataset_are_asked_without_a_build(

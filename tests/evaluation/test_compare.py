@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) 
     assert f"no difference found in efficacy S ({each.low:+.1f} to {each.high:+.1f})." in sentence
 
 
+@pytest.mark.parametrize(("other", "low", "high"), [(0.0, -100, -61), (1.0, -39, 39)])
+def test_changes_that_are_all_alike_are_no_certainty(
+    tables: tuple[Path, Path], other: float, low: float, high: float
+) -> None:
+    scores, _ = tables
+    rows = [
+        row | {"efficacy_s": 1.0 if row["method"] == "rome" else other, "failed": None}
+        for row in pq.read_table(scores).to_pylist()
+        if row["state"] < 6
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), scores)
+    row = compare(["rome", "memit"], scores, [])[0]
+    assert (row.pairs, round(row.low), round(row.high)) == (6, low, high)
+    assert all(-100 <= row.low <= row.high <= 100 for row in compare(["rome", "memit"], scores, []))
+
+
 def test_differences_larger_than_chance_come_first_and_the_best_before_the_others(
     tables: tuple[Path, Path],
 ) -> None:
@@ -80,13 +97,13 @@ def test_differences_larger_than_chance_come_first_and_the_best_before_the_other
         row._replace(metric="efficacy_s", difference=3.0, low=-2.0, high=8.0),
         row._replace(metric="generalization_s", difference=-4.0, low=-5.0, high=-3.0),
         row._replace(metric="bleedover_nearest", difference=-7.0, low=-8.0, high=-6.0),
-        row._replace(metric="bleedover_random", difference=1.0, low=0.5, high=1.5),
+        row._replace(metric="bleedover_random", difference=1.0, low=0.5, high=1.5, pairs=4),
     ]
     assert next(lines(made)) == (
-        "updates (replace) of m, over the same 9 updates, MEMIT against ROME: takes 7.0 points less from "
-        "nearest facts (-8.0 to -6.0: better); takes 1.0 points more from random facts (+0.5 to +1.5: worse)"
-        "; says the new object in other words 4.0 points less often (-5.0 to -3.0: worse); no difference "
-        "found in efficacy S (-2.0 to +8.0)."
+        "updates (replace) of m, over the same 4 to 9 updates, MEMIT against ROME: takes 7.0 points "
+        "less from nearest facts (-8.0 to -6.0: better); takes 1.0 points more from random facts (+0.5 to "
+        "+1.5: worse); says the new object in other words 4.0 points less often (-5.0 to -3.0: worse); no "
+        "difference found in efficacy S (-2.0 to +8.0)."
     )
 
 
@@ -111,6 +128,31 @@ def test_the_command_writes_sentences_table_and_figures(
     assert before["compare.pdf"].startswith(b"%PDF")
     assert main(line) == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
+
+
+def test_scores_and_answers_are_of_one_pair_of_dates(
+    tables: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pairs = ("2015-01-01_2019-06-01", "2021-01-04_2023-02-27")
+    for pair, benchmark in zip(pairs, ("asof", "tempripple"), strict=True):
+        folder = Path("results", pair, "evaluation", "m", benchmark, "rome")
+        folder.mkdir(parents=True)
+        rows = [row | {"benchmark": benchmark} for row in pq.read_table(tables[1]).to_pylist()]
+        written(folder / "0-of-1.answers.parquet", ANSWERS, rows)
+    shutil.copy(tables[0], Path("results", pairs[1]))
+    shutil.copy(tables[0], Path("results"))
+    Path("results", pairs[0], "ripple_scores.parquet").write_bytes(b"former")
+    Path("results/ripple_scores.parquet").write_bytes(b"former")
+    assert main(["compare", "rome", "memit"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "results/edit_scores.parquet of 2021-01-04 to 2023-02-27"
+    assert shown[-1] == "Of another pair of dates, 2015-01-01 to 2019-06-01: results/ripple_scores.parquet"
+    assert any("tempripple (letter)" in line for line in shown)
+    assert not any("asof" in line for line in shown)
 
 
 @pytest.mark.parametrize(

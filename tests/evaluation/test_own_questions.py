@@ -1,6 +1,7 @@
 """Questions in a file of the user's own: what a line becomes, and what is said of a line that lacks some."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,13 @@ def lines(folder: Path, *rows: Any, name: str = "mine.jsonl") -> Tables:
 @pytest.mark.parametrize(
     ("line", "prompt", "words", "targets", "ways"),
     [
-        ({**FACT, "accepted": "Ann"}, "The head of Peru is", "", ("Ann",), ("loglik", "written")),
+        (
+            {**FACT, "question": None, "accepted": "Ann"},
+            "The head of Peru is",
+            "",
+            ("Ann",),
+            ("loglik", "written"),
+        ),
         (
             {"prompt": "Lima is in ____", "accepted": ["Peru"], "stale": ["Spain", "Inca"]},
             *("Lima is in", "", ("Peru", "Spain"), ("loglik", "written")),
@@ -99,7 +106,16 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
         ",Peru,The head of Peru is,Ann,Ann|Ann Lee,,told",
         '"Who, if anyone, rules?",,,,Bob,Eve|Al,',
     ]
-    assert read(MINE, lines(tmp_path, *cells, name="mine.csv")) == read(MINE, lines(tmp_path, *rows))
+    table, objects = (
+        read(MINE, lines(tmp_path, *cells, name="mine.csv")),
+        read(MINE, lines(tmp_path, *rows)),
+    )
+    assert [question.id for question in table.questions] == ["line 2", "line 3"]  # of the file
+    assert [question.id for question in objects.questions] == ["line 1", "line 2"]
+    ids = {"id": "", "edit": ""}
+    for ours, theirs in zip(table.questions, objects.questions, strict=True):
+        assert replace(ours, **ids) == replace(theirs, **ids)
+    assert [replace(edit, id="") for edit in table.edits] == [replace(edit, id="") for edit in objects.edits]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,43 @@ def test_a_log_that_is_removed_and_a_benchmark_that_is_being_written_are_looked_
     assert "1 of 1 jobs" in followed.lines()["gather"]
 
 
-def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd):
+def test_a_short_run_has_one_line_and_a_file_with_its_stages(jobs, tmp_path, capfd, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    now = time.time()
+    for job in jobs:
+        job.log.write_text("began\n")
+        ends(job, 7, now)
+    clock[0] = 59.0
+    follower._report()
+    assert capfd.readouterr().err == ""
+    follower._report(last=True)
+    line = f"progress: 3 jobs in 2 stages took 0:00:07 ({tmp_path / 'progress.txt'})\n"
+    assert capfd.readouterr().err == line
+    assert len((tmp_path / "progress.txt").read_text().splitlines()) == 2
+    clock[0] = 61.0
+    follower._report()
+    assert sorted(line[:17] for line in capfd.readouterr().err.splitlines()) == [
+        "progress: extract",
+        "progress: gather:",
+    ]
+
+
+def test_a_short_run_that_fails_has_a_line_for_each_stage(jobs, tmp_path, capfd):
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    for job in jobs[1:]:
+        job.log.write_text("began\n")
+        ends(job, 7, time.time())
+    follower._report(last=True)
+    assert [line.split(",")[0] for line in sorted(capfd.readouterr().err.splitlines())] == [
+        "progress: extract: 1 of 2 jobs",
+        "progress: gather: 1 of 1 jobs; took 0:00:07 - what gather does",
+    ]
+
+
+def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(stages, "SHORT", 0)
     follower = Follower(jobs, tmp_path / "logs" / "progress.txt").start()
     for k, job in enumerate(jobs):
         job.log.write_text(DONE.format(k=k))

@@ -1,13 +1,16 @@
 """What a run says at its end."""
 
 import io
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from support.updates import dataset, update
 
+from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.runs.summary import summary
+from factdrift.wikifactdiff.show import default_dataset
 
 FORGED = "Rome\n\x1b[2J\u202e"
 
@@ -76,3 +79,61 @@ def test_a_run_that_made_no_dataset_says_nothing_of_it(pair: Path) -> None:
     assert not any("What changed" in line or "Files written" in line for line in found)
     assert found[:3] == ["", "Table 6", "ROME  [2J 99"]
     assert any("results/report.html" in line for line in found)
+
+
+def test_files_of_a_former_pair_are_told_apart(pair: Path) -> None:
+    results, rows = pair.parent / "results", [update("America", 7, is_replace=True)]
+    old, new = (results / name for name in ("2015-01-01_2019-06-01", pair.name))
+    for folder, names in ((old, ("wikifactdiff", "wfd_repl")), (new, ("wikifactdiff", "wfd_repl"))):
+        folder.mkdir()
+        for number, name in enumerate(names):
+            dataset(folder / f"{name}.parquet", [*rows * (1 + number), *([rows[0]] if folder == new else [])])
+    shutil.copy(old / "wikifactdiff.parquet", results)
+    shutil.copy(new / "wfd_repl.parquet", results)
+    line = "Of another pair of dates, 2015-01-01 to 2019-06-01: results/wikifactdiff.parquet"
+    assert line in text(pair, "results/wfd_repl.parquet")
+    dataset_of = default_dataset()
+    assert f"{dataset_of}{of_pair(dataset_of)}" == "results/wfd_repl.parquet of 2021-01-04 to 2023-02-27"
+    assert [*former_lines(results, pair_of(dataset_of))] == [line.replace("results/", f"{results}/")]
+    other = f"Of another pair of dates, 2021-01-04 to 2023-02-27: {results}/wfd_repl.parquet"
+    assert [*former_lines(results, "2015-01-01_2019-06-01")] == [other]
+    shutil.copy(new / "wikifactdiff.parquet", results)
+    assert not any("another pair" in line for line in text(pair, "results/wfd_repl.parquet"))
+    assert default_dataset() == Path("results/wikifactdiff.parquet")
+
+
+@pytest.mark.parametrize(
+    ("path", "pair"),
+    [
+        ("results/2015-01-01_2019-06-01/wfd_repl.parquet", "2015-01-01_2019-06-01"),
+        ("results/2015-01-01_2019-06-01/edit/edits.parquet", "2015-01-01_2019-06-01"),
+        ("results/tempripple.parquet", "2021-01-04_2023-02-27"),
+        ("results/mine.parquet", ""),
+        ("results/wfd_repl.jsonl", ""),
+        ("results/stream.parquet", ""),
+        ("results/none.parquet", ""),
+    ],
+)
+def test_the_pair_of_a_file(path: str, pair: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Files of one size: the copy is that with the same bytes.
+    contents = {
+        "results/2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",
+        "results/2021-01-04_2023-02-27/tempripple/tr_items.parquet": "b",
+        "results/2021-01-04_2023-02-27/stream.parquet": "b",
+        "results/2021-01-04_2023-02-27/mine.parquet": "b",
+        "results/2021-01-04_2023-02-27/wfd_repl.jsonl": "bb",
+        **dict.fromkeys(("results/tempripple.parquet", "results/mine.parquet"), "b"),
+        **dict.fromkeys(("results/wfd_repl.jsonl", "results/stream.parquet"), "b"),
+    }
+    for name, content in contents.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(content)
+    assert pair_of(Path(path)) == pair
+
+
+def test_who_has_scores_of_edits_is_shown_how_to_compare_methods(pair: Path) -> None:
+    scores = pair.parent / "results/edit_scores.parquet"
+    scores.write_bytes((pair / "wikifactdiff.parquet").read_bytes())
+    assert any("compare rome ft" in line for line in text(pair, "results/edit_scores.parquet"))
+    assert not any("compare" in line for line in text(pair, "results/wfd_repl.parquet"))

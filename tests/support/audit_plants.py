@@ -445,7 +445,6 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("stated", STATED, at("facts.0.object", "Q1")),
         ("stated", STATED, at("facts.0.relation", "P9999")),
         ("stated", STATED, at("facts.0.subject", "Q1")),
-        ("stated", STATED, at("facts", lambda facts: [facts[0] | {"tense": "then", "first_day": 15000101}])),
         ("sentences", has("text"), at("text", lambda text: f"{text} It is an island.")),
         ("sentences", has("text"), at("text", lambda text: f"Utopia {text[7:]}")),
         ("sentences", has("text"), at("facts.0.end", lambda end: end - 3)),

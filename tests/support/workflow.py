@@ -19,6 +19,7 @@ from support import forked
 ROOT = Path(__file__).resolve().parents[2]
 
 TERMINAL = "terminal.txt"
+STAGES = "stages.txt"
 """What the run of the fixture `built` printed."""
 
 Once = Callable[[str, Callable[[Path], object]], Path]

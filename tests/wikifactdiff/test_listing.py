@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -103,11 +104,21 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "results/wikifactdiff.parquet: 1 updates, search scholz" in said
     assert "\x1b" not in said
+    for name in ("2015-01-01_2019-06-01", "2021-01-04_2023-02-27"):
+        (dataset.parent / name).mkdir()
+    shutil.copy(dataset, dataset.parent / name)
+    shutil.copy(dataset, dataset.parent / "2015-01-01_2019-06-01" / "wfd_repl.parquet")
+    shutil.copy(dataset, dataset.parent / "wfd_repl.parquet")
+    assert main(["show", "results/wikifactdiff.parquet", "--search", "scholz"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("results/wikifactdiff.parquet of 2021-01-04 to 2023-02-27: 1 updates")
+    assert said[-1] == "Of another pair of dates, 2015-01-01 to 2019-06-01: results/wfd_repl.parquet"
     assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
     assert "leave out --search and --since" in capsys.readouterr().err
     assert main(["show", "--limit", "-1"]) == 1
     assert "--limit: -1 is below 0" in capsys.readouterr().err
     dataset.unlink()
+    (dataset.parent / "wfd_repl.parquet").unlink()
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; build it with"):
         default_dataset()
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.workflow import ROOT, TERMINAL, snakemake
+from support.workflow import ROOT, STAGES, snakemake
 
 from factdrift.cli import job_of
 from factdrift.core import fingerprint
@@ -40,7 +40,7 @@ def test_a_comment_makes_nothing_again_and_a_constant_what_depends_on_it(built: 
     # The rules of the default target, with the commands that they run.
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk")))
     ran = dict(re.findall(r'^rule (\w+):\n(?:    .*\n|\n)*?        job\("([^"]+)"', text, re.MULTILINE))
-    made = set(re.findall(r"^progress: (\w+): ", (built / TERMINAL).read_text("utf-8"), re.MULTILINE))
+    made = set(re.findall(r"^(\w+): ", (built / STAGES).read_text("utf-8"), re.MULTILINE))
     expected = {
         rule
         for rule, command in ran.items()

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from support.workflow import ROOT, TERMINAL, rules_of, snakemake
+from support.workflow import ROOT, STAGES, TERMINAL, rules_of, snakemake
 
 from factdrift.cli import job_of
 from factdrift.core.shell import shell_line
@@ -14,7 +14,8 @@ def test_a_run_prints_stages_and_a_summary_on_at_most_sixty_lines(built: Path) -
     # Killed runs of other tests may have left something that every run removes.
     assert sum(not line.startswith("Removed ") for line in said.splitlines()) < 61, said
     assert "\x1b" not in said
-    ended = set(re.findall(r"^progress: (\w+): (\d+) of \2 jobs", said, re.MULTILINE))
+    stages = (built / STAGES).read_text(encoding="utf-8")
+    ended = set(re.findall(r"^(\w+): (\d+) of \2 jobs", stages, re.MULTILINE))
     assert {"render_sample", "classify", "nearest_facts", "assemble"} <= {name for name, _ in ended}
     summary = said[said.index("What changed between 2021-01-04 and 2023-02-27: ") :]
     assert len(re.findall(r"^  \w+ +[\d,]+  █+$", summary, re.MULTILINE)) == 6

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 
 import factdrift
 from factdrift.core import exhausted
-from factdrift.core.errors import DAMAGED, DamagedDump, InputError, readable
+from factdrift.core.errors import DAMAGED, DamagedDump, InputError, meant, readable
 from factdrift.core.jobs import JOBS, Job, add_job, fields, record, summary
 from factdrift.core.unusable import Input, reason
 
@@ -166,7 +166,7 @@ def _help() -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose message about an unknown command or verb suggests the most similar one.
+    """A parser whose messages about an unknown command, verb, option or choice suggest the most similar one.
 
     The first word is a verb if there is one of that name, also of a command that takes a word without verb.
     """
@@ -178,19 +178,34 @@ class _Parser(argparse.ArgumentParser):
             return self.verbs[args[0]].parse_known_args(args[1:], namespace)
         return super().parse_known_args(args, namespace)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, rest = self.parse_known_args(args, namespace)
+        if rest:
+            options.parser.refuse(rest[0])
+        return options
+
+    def refuse(self, word: str) -> NoReturn:
+        """Ends with a message about a word of the command line that the command does not know."""
+        known = [option for action in self._actions for option in action.option_strings if len(option) > 2]
+        option = word.partition("=")[0]
+        what = f"there is no option {option}" if option.startswith("-") else f"{word!r} is one word too many"
+        self._end(f"{what}{meant(option, known, 0.5) if option.startswith('-') else ''}")
+
+    def _end(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` describes all\n")
+
     def error(self, message: str) -> NoReturn:
-        unknown = re.fullmatch(
-            r"argument (COMMAND|\[?VERB\]?): invalid choice: '(.*?)' \(choose from (.*)\)", message
-        )
+        unknown = re.fullmatch(r"argument (.+): invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if unknown is None:
             super().error(message)
         known = re.findall(r"[\w-]+", unknown[3])
         similar = difflib.get_close_matches(unknown[2], known, 1)
-        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)};"
-        kind = unknown[1].strip("[]").lower()
-        self.exit(
-            2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
-        )
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)}"
+        kind = unknown[1].strip("[]")
+        kind = kind.lower() if kind in ("COMMAND", "VERB") else f"{kind}"
+        if kind.startswith("-"):
+            self._end(f"{kind}: there is no {unknown[2]}; {hint}")
+        self._end(f"there is no {kind} {unknown[2]}; {hint}")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         super().exit(status, message and readable(message))

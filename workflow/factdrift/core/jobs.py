@@ -117,16 +117,16 @@ class Job(ABC):
 
     `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
     commands share. `implied_inputs`: keywords of its rule that are no flags, because the command finds these
-    files by itself. `first`: the flags that help lists first, the others under `more`; empty for all alike.
+    files by itself. `leading`: the flags that help lists first, the others under `more`; empty for all alike.
     """
 
     command: ClassVar[str] = ""
     implied_inputs: ClassVar[frozenset[str]] = frozenset()
-    first: ClassVar[tuple[str, ...]] = ()
+    leading: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, command: str = "", implied_inputs: str = "", first: str = "") -> None:
+    def __init_subclass__(cls, command: str = "", implied_inputs: str = "", leading: str = "") -> None:
         super().__init_subclass__()
-        cls.command, cls.first = command, tuple(first.split())
+        cls.command, cls.leading = command, tuple(leading.split())
         of_bases = (base.implied_inputs for base in cls.__bases__ if issubclass(base, Job))
         cls.implied_inputs = frozenset(implied_inputs.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
@@ -244,16 +244,18 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         description=inspect.cleandoc(job.__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.set_defaults(job=job)
-    more = verb.add_argument_group("more") if job.first else verb
-    order = {name: number for number, name in enumerate(job.first)}
+    verb.set_defaults(job=job, parser=verb)
+    more = verb.add_argument_group("more") if job.leading else verb
+    order = {name: number for number, name in enumerate(job.leading)}
     ordered = sorted(fields(job), key=lambda field: order.get(field.name, len(order)))
     actions = [
-        (field, _add_flag(verb if field.flag.positional or field.name in job.first else more, field))
+        (field, _add_flag(verb if field.flag.positional or field.name in job.leading else more, field))
         for field in ordered
     ]
-    if job.first:
-        words = " ".join(action.metavar or action.dest for _, action in actions if not action.option_strings)
+    if job.leading:
+        words = " ".join(
+            str(action.metavar or action.dest) for _, action in actions if not action.option_strings
+        )
         verb.usage = f"%(prog)s {words} [OPTION ...]"
     format_help = verb.format_help
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, meant
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.switches import switches
@@ -42,8 +42,10 @@ def read_settings(text: str, kind: type[Settings], part: str, option: str = "--s
         settings = msgspec.convert(_with_defaults(keys, kind, part), kind)
         _check_limits(settings, part)
     except ValueError as error:
+        unknown = re.search("unknown field `(.*?)`", str(error))
+        hint = meant(unknown[1], _names(kind)) if unknown else ""
         raise InputError(
-            f"{source}: {error}; the keys are those of {_part_name(part)}; --help lists them"
+            f"{source}: {error}{hint}; the keys are those of {_part_name(part)}; --help lists them"
         ) from error
     return settings
 
@@ -68,6 +70,14 @@ def read_json(text: str, option: str, form: str = "an object such as {}") -> Any
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number that JSON has")
+
+
+def _names(kind: type[msgspec.Struct]) -> Iterator[str]:
+    """The names of the keys of a struct, and of the structs in it."""
+    for field in msgspec.structs.fields(kind):
+        yield field.encode_name
+        if is_struct(field.type):
+            yield from _names(field.type)
 
 
 def _with_defaults(keys: dict[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:

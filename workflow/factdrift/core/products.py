@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import identity
 from factdrift.core.paths import PRODUCTS
 
 _DATE = r"\d{4}-\d\d-\d\d"
@@ -114,6 +115,43 @@ def no_file(path: str | PathLike[str]) -> InputError:
 
 def _stem(name: str) -> str:
     return Path(name).stem
+
+
+def pair_of(path: Path) -> str:
+    """The pair of dates (OLD_NEW) of a file: of the folder that holds it, or whose file it is a copy of.
+
+    Empty if it is neither in the folder of a pair nor a copy.
+    """
+    for folder in path.resolve().parents:
+        if re.fullmatch(f"{_DATE}_{_DATE}", folder.name):
+            return folder.name
+    known = (product for product in products() if path.name in product.names and product.made_in == "pair")
+    for product in known if path.is_file() else ():
+        for folder in sorted(path.parent.glob("????-??-??_????-??-??")):
+            original = folder / (product.path or path.name)
+            if original.is_file() and identity(original)["digest"] == identity(path)["digest"]:
+                return folder.name
+    return ""
+
+
+def of_pair(path: Path) -> str:
+    """The pair of dates of a file in words, ` of 2021-01-04 to 2023-02-27`; empty if it is of none."""
+    pair = pair_of(path)
+    return f" of {pair.replace('_', ' to ')}" if pair else ""
+
+
+def former_lines(folder: Path, pair: str) -> Iterator[str]:
+    """Yields a line for every other pair of dates with its files under short names in a folder of results.
+
+    `pair`: the pair (OLD_NEW) that is not listed; without it there are no lines.
+    """
+    files: dict[str, list[str]] = {}
+    names = (name for product in products() if product.made_in == "pair" for name in product.names)
+    for path in map(folder.joinpath, names if pair else ()):
+        if path.is_file() and (other := pair_of(path)) not in ("", pair):
+            files.setdefault(other, []).append(str(path))
+    for other, paths in files.items():
+        yield f"Of another pair of dates, {other.replace('_', ' to ')}: {', '.join(paths)}"
 
 
 def names_for(target: str) -> list[str]:

@@ -103,7 +103,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
         return "\n".join(text)
 
 
-class Cutoff(OfModel, command="cutoff", first="way address maker answers output"):
+class Cutoff(OfModel, command="cutoff", leading="way address maker answers output"):
     """Tell as of which date a model answers, with an interval, from facts that change.
 
     Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds

@@ -73,8 +73,8 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
         edit = question.edit if question.edit in asked else ids[draw("state", seed, question.id) % len(ids)]
         asked[edit].append(PlannedQuestion(question, edit))
     groups: dict[int | str, list[Edit]] = {}
-    for number, edit in enumerate(benchmark.edits):
-        groups.setdefault(number // size if size else edit.subject, []).append(edit)
+    for number, made in enumerate(benchmark.edits):
+        groups.setdefault(number // size if size else made.subject, []).append(made)
     return [
         Step(
             group * size if alone else group,

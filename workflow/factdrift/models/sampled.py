@@ -10,13 +10,14 @@ from pathlib import Path
 
 from factdrift.core import paths
 from factdrift.core.files import write_json
-from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import file_lock
 from factdrift.core.progress import Progress
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import check_blocks, count_moments, default_tokens
 from factdrift.models.texts import LENGTH, NUMBER, sampled
 
+VERSION = "1"
+"""Goes up where the code makes other texts or sums for the same model, so that kept ones are not used."""
 FEWEST_TOKENS = 20_000
 """Fewer than of other text, since a model writes a token in the time in which it reads four."""
 TRIAL = 4
@@ -27,14 +28,14 @@ def sampled_moments(loaded: Loaded, layers: Sequence[int], seed: int = 0, tokens
     """Block -> file of its second moments over text that the model writes, in the order of `layers`.
 
     Moments that are kept from an earlier call are not counted again, and a killed call goes on after the last
-    texts that it has written. Both depend on the model and its type, the kind of device, seed and code.
+    texts that it has written. Both depend on the model and its type, the kind of device and the seed.
     `tokens`: 0 for ten times the width of the keys, at least FEWEST_TOKENS. Raises InputError or CannotEdit
     as `check_blocks`.
     """
     check_blocks(loaded, layers)
     wanted = tokens or default_tokens(loaded, FEWEST_TOKENS)
     depends = loaded.digest[:16], str(loaded.dtype).removeprefix("torch."), loaded.device.type
-    root = paths.cache_folder() / "moments" / "-".join([*depends, of_module(__name__)])
+    root = paths.cache_folder() / "moments" / "-".join([*depends, VERSION])
     folder = root / f"{seed}-{wanted}"
     files = {layer: folder / f"{layer}.safetensors" for layer in layers}
     blocks = f"block {layers[0]}" if len(layers) == 1 else f"blocks {', '.join(map(str, layers))}"

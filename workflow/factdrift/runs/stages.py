@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -27,6 +27,10 @@ POLL_SECONDS = 2.0
 
 PAUSE = 120.0
 """Seconds between two lines of a stage that is running; the first comes after a quarter of them."""
+
+SHORT = 60.0
+"""Seconds of a run within which no line is printed of stages that have ended: a run that ends by then has a
+line for all of them."""
 
 _COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
 _WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
@@ -110,7 +114,7 @@ def _clock(seconds: float) -> str:
 
 class Follower:
     """The jobs of a run. A thread prints progress lines and the jobs' warnings to standard error, and keeps
-    the newest line of each stage in a file.
+    the newest line of each stage in a file. A run that ends within SHORT has a single line.
 
     On a terminal, the last line counts the jobs and names the stages at work; it changes in its place.
     """
@@ -161,10 +165,12 @@ class Follower:
                 self._warned.add(warning)
                 rule, text = warning
                 _print(f"{styled(rule, 'yellow', sys.stderr)}: {printable(text)}")
-        for rule, line in lines.items():
-            if self._is_due(rule, now, last):
-                name, _, rest = line.partition(": ")
-                _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
+        complete = len(lines) > 1 and all(job.ended for job in jobs)
+        if last and complete and now - self._begun < SHORT:
+            took = _clock(max(job.ended for job in jobs) - min(job.begun for job in jobs))
+            _print(f"progress: {len(jobs):,} jobs in {len(lines):,} stages took {took} ({self._file})")
+        else:
+            self._print_due(lines, now, last)
         if is_terminal(sys.stderr):
             ended = sum(bool(job.ended) for job in jobs)
             at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
@@ -179,9 +185,20 @@ class Follower:
             if not is_full(error):  # the jobs report a full disk
                 raise
 
+    def _print_due(self, lines: Mapping[str, str], now: float, last: bool) -> None:
+        for rule, line in lines.items():
+            if self._is_due(rule, now, last):
+                name, _, rest = line.partition(": ")
+                _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
+
     def _is_due(self, rule: str, now: float, last: bool) -> bool:
-        """Whether the stage's line is to be printed: it has ended since the last one, or runs for long."""
+        """Whether the stage's line is to be printed: it has ended since the last one, or runs for long.
+
+        Lines of stages that end within SHORT come after it.
+        """
         ended = sum(bool(job.ended) for job in self._jobs[rule])
+        if ended == len(self._jobs[rule]) and not last and now - self._begun < SHORT:
+            return False
         if last or ended == len(self._jobs[rule]):
             before, self._printed[rule] = self._printed.get(rule, 0), ended
             return ended > before

@@ -10,7 +10,7 @@ from typing import TextIO
 import pyarrow.parquet as pq
 
 from factdrift.core.commands import program
-from factdrift.core.products import datasets
+from factdrift.core.products import datasets, former_lines
 from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
@@ -20,7 +20,8 @@ EXAMPLES = 5
 BAR = 28
 """Characters of the longest bar."""
 
-RELEASES = Path("results/releases")
+RESULTS = Path("results")
+RELEASES = RESULTS / "releases"
 LONGEST = 200
 """Characters of an example at most."""
 
@@ -54,6 +55,7 @@ def summary(
         yield styled(heading, "bold", stream)
         for path in written:
             yield f"  {path!s:34} {_contents(path)}"
+    yield from former_lines(RESULTS, pair.name)
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, flags):
@@ -112,6 +114,8 @@ def _next(dataset: Path, written: Sequence[Path], flags: Sequence[str]) -> Itera
     if dataset.is_file():
         yield f"{program('factdrift')} show --search Germany", "updates by name, relation or date"
         yield f"{program('factdrift')} browse", "search, both dumps side by side (docs/explorer.md)"
+    if any(path.name == "edit_scores.parquet" for path in written):
+        yield f"{program('factdrift')} compare rome ft", "two methods by paired differences (docs/editing.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html{options}", "a page about this build"
     if not Path("results/manifest.json").is_file():

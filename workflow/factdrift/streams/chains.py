@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
-from factdrift.streams.known import Ended, write_known
-from factdrift.streams.timelines import ITEM, Span, create_stated, day_number
+from factdrift.streams.known import write_known
+from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number
 from factdrift.wikidata.time import YEAR, pack_date
 
 _CHANGE = schema_of(

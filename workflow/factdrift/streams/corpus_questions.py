@@ -17,6 +17,7 @@ from factdrift.streams.corpus import NAMED, Tables, by_subject, open_facts
 from factdrift.streams.documents import Claims, known_at
 from factdrift.streams.subjects import Name, read_item_names
 from factdrift.streams.timelines import (
+    UNNAMED,
     DateQuery,
     Precision,
     Tenure,
@@ -108,7 +109,8 @@ class Asker(NamedTuple):
 
     def is_named(self, chain: Chain, value: int | None) -> bool:
         """Whether a value can be asked for: it has a name, which does not follow from the subject's."""
-        return value in self.names and not contains(self.names[chain.subject].label, self.names[value].label)
+        name = self.names.get(value or UNNAMED)
+        return name is not None and not contains(self.names[chain.subject].label, name.label)
 
     def proven(self, chain: Chain, dump: int, first: int, last: int) -> int | None:
         """The value that by K_k is right on all days of a time, if no other is on any of them."""
@@ -300,9 +302,9 @@ def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
         rows = [asker.holders.get(holder, {}).get(relation, ()) for holder in holders]
         called = nested([noun.phrase], chain.called)
         chains = [asker.worlds(*of, relation, noun, called) for of in zip(holders, rows, strict=True)]
-        values = [asker.proven(of_holder, dump, day, day) for of_holder in chains]
-        if None not in values and values[0] != values[1]:
-            asked.append((chains[0], values))
+        right, stale = (asker.proven(of_holder, dump, day, day) for of_holder in chains)
+        if right is not None and stale is not None and right != stale:
+            asked.append((chains[0], (right, stale)))
     if asked:
         through, (right, stale) = asked[asker.draw("hop", *chain[:2], dump) % len(asked)]
         relation, noun = through.relation, through.noun

@@ -142,7 +142,7 @@ def known_at(rows: Sequence[Row], dump: str) -> list[Row]:
 
 def holding(rows: Sequence[Row], day: int) -> list[Row]:
     """The rows of K_k whose value is an item and is certain on a day, a row a value."""
-    values = {}
+    values: dict[int, Row] = {}
     for row in rows:
         if (
             row["value"]
@@ -179,32 +179,33 @@ def versions(
 
     `claims`: those of the subject; `citations`: dump from which the document quotes another's state, and how.
     """
-    by_dump: list[list[Sentence]] = [[] for _ in frame.dumps]
+    rooms: dict[int, list[list[Sentence]]] = {}
     words = 0
     # Relations with an update come first where not all have room.
-    urgent = sorted(claims, key=lambda p: (claims[p][0]["linked_from"] is None, frame.order[p], p))
-    rooms: dict[int, list[list[Sentence]]] = {}
-    for relation in urgent:
-        if not writer.says(relation):
-            continue
-        sentences = list(_of_relation(subject, relation, claims[relation], writer, frame))
-        length = max(sum(sentence.words for sentence in group) for group in sentences)
+    for _, _, relation in sorted(
+        (rows[0]["linked_from"] is None, frame.order[relation], relation)
+        for relation, rows in claims.items()
+        if writer.says(relation)
+    ):
+        by_dump = list(_of_relation(subject, relation, claims[relation], writer, frame))
+        length = max(sum(sentence.words for sentence in group) for group in by_dump)
         if words + length <= MOST_WORDS:
             words += length
-            rooms[relation] = sentences
-    for relation in sorted(rooms, key=lambda p: (frame.order[p], p)):
-        for dump, sentences in enumerate(rooms[relation]):
-            by_dump[dump] += sentences
+            rooms[relation] = by_dump
+    order = sorted(rooms, key=lambda relation: frame.order[relation])
+    texts: list[list[Sentence] | None] = []
+    for dump in range(len(frame.dumps)):
+        own = [sentence for relation in order for sentence in rooms[relation][dump]]
+        quoted = [sentence for since, sentence in citations if since <= dump]
+        texts.append([*own, *quoted] if own else [])
     begin = 0
-    for dump, sentences in enumerate(by_dump):
-        if sentences:
-            sentences += [sentence for since, sentence in citations if since <= dump]
-    for dump, sentences in enumerate(by_dump, start=1):
-        after = by_dump[dump] if dump < len(by_dump) else None
-        if after is not None and [s.text for s in after] == [s.text for s in sentences]:
+    for dump, (sentences, after) in enumerate(zip(texts, [*texts[1:], None], strict=True), start=1):
+        if sentences == after or (
+            sentences and after and [s.text for s in sentences] == [s.text for s in after]
+        ):
             continue
         if sentences:
-            yield begin, None if after is None else dump, by_dump[begin]
+            yield begin, None if after is None else dump, texts[begin] or []
         begin = dump
 
 

@@ -292,10 +292,9 @@ def _groups(
         group = dict(zip(TIMELINES.names, key[:2], strict=False))
         stated = []
         for row in rows:
-            *_, starts, ends, start_unknown, end_unknown, measured, outranked = row
-            times = (tuple(Span(**date) for date in dates) for dates in (starts, ends))
-            in_dump = StatementInDump(*row[4:8], *times, start_unknown, end_unknown, measured)
-            stated.append((in_dump, outranked))
+            starts, ends = (tuple(Span(**date) for date in dates) for dates in row[8:10])
+            in_dump = StatementInDump._make((*row[4:8], starts, ends, *row[10:13]))
+            stated.append((in_dump, row[13]))
         links = Links(*key[2:])
         known = list(worlds(stated, days, ended.get(key[:2], {}), links))
         timeline = [group | _timeline(term) for _, term in known[-1].values()]

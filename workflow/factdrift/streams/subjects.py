@@ -8,7 +8,8 @@ from typing import NamedTuple
 import duckdb
 
 from factdrift.core.columns import schema_of
-from factdrift.core.tables import database, fetched, scratch, sql, write_query
+from factdrift.core.owned import scratch
+from factdrift.core.tables import database, fetched, sql, write_query
 from factdrift.streams.known import KNOWN, write_known
 from factdrift.streams.timelines import ITEM, create_statements
 from factdrift.words.names import Usage, read_names

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Day, Flag, Job, Key, Output, Paths, Role
+from factdrift.core.products import former_lines, pair_of
 from factdrift.core.switches import Variant
 
 Buckets = Annotated[Paths, "all buckets"]
@@ -213,4 +214,6 @@ class Show(Job, command="show"):
             return "\n".join(show.list_lines(dataset, wanted, limit, sys.stdout))
         if self.search is not None or self.since is not None:
             raise InputError("--subject prints the updates of one item; leave out --search and --since")
-        return "\n".join(show.lines(show.find(dataset, self.subject, self.relation, self.limit), sys.stdout))
+        records = show.find(dataset, self.subject, self.relation, self.limit)
+        former = former_lines(dataset.parent, pair_of(dataset))
+        return "\n".join([*show.lines(records, sys.stdout), *former])

@@ -16,7 +16,7 @@ import duckdb
 
 from factdrift.core.commands import program
 from factdrift.core.errors import InputError
-from factdrift.core.products import no_file
+from factdrift.core.products import former_lines, no_file, of_pair, pair_of
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
 from factdrift.wikidata.ids import is_made_up, page, revision_page
@@ -50,11 +50,15 @@ class Wanted(NamedTuple):
 
 
 def default_dataset() -> Path:
-    """The dataset of the working directory. Raises InputError if none has been built."""
-    for name in DATASETS:
-        if Path(name).is_file():
-            return Path(name)
-    raise no_file(DATASETS[0])
+    """The dataset of the working directory, of the pair of dates that was built last.
+
+    Raises InputError if none has been built.
+    """
+    built = [Path(name) for name in DATASETS if Path(name).is_file()]
+    if not built:
+        raise no_file(DATASETS[0])
+    last = pair_of(max(built, key=lambda path: path.stat().st_mtime_ns))
+    return next(path for path in built if pair_of(path) == last)
 
 
 @contextlib.contextmanager
@@ -116,7 +120,8 @@ def list_lines(dataset: Path, wanted: Wanted, limit: int | None, stream: TextIO)
     records, number = search(dataset, wanted, limit)
     asked = "".join(f", {name} {value}" for name, value in wanted._asdict().items() if value is not None)
     order = "" if number <= len(records) else f"; the {len(records):,} most popular"
-    yield styled(printable(f"{dataset}: {number:,} updates{asked}{order}"), "bold", stream)
+    heading = f"{dataset}{of_pair(dataset)}: {number:,} updates{asked}{order}"
+    yield styled(printable(heading), "bold", stream)
     for record in records:
         subject, relation = record["subject"], record["relation"]
         ids = styled(printable(f"{subject['id']} {relation['id']}".ljust(14)), "dim", stream)
@@ -128,6 +133,7 @@ def list_lines(dataset: Path, wanted: Wanted, limit: int | None, stream: TextIO)
         named = "" if str(dataset) == DATASETS[0] else f"{dataset} "
         whole = f"{program('factdrift')} show {named}--subject {subject} --relation {relation}"
         yield printable(f"The first one whole: {whole}")
+    yield from former_lines(dataset.parent, pair_of(dataset))
 
 
 def _change(record: Record, stream: TextIO) -> str:

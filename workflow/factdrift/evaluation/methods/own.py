@@ -87,7 +87,7 @@ def entry(reference: str, folder: Path = METHODS) -> UserMethod:
     if folder == LOCATORS:
         raise InputError(
             f"locators: {reference}: no such locator{meant(reference, known)}; there are {', '.join(known)} "
-            f"(files in {folder})"
+            f"(files in {folder.parent.name}/{folder.name})"
         )
     named = split_function(reference, "methods")
     if named is None:
@@ -151,7 +151,8 @@ def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Pa
         names = [*known, *sorted(points)]
         raise InputError(
             f"methods: {reference}: no such method{meant(reference, names)}; there are {', '.join(names)} "
-            f"(files in {folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION "
+            f"(files in {folder.parent.name}/{folder.name}; entry points {GROUP} of installed packages); or "
+            "give PATH.py:FUNCTION "
             f"({DOCUMENT})"
         )
     point = points[reference]

@@ -46,10 +46,10 @@ def read(tables: Tables) -> Benchmark:
     path = tables.questions[0]
     questions: list[Question] = []
     edits: dict[tuple[str, str, str], Edit] = {}
-    for number, (where, row) in enumerate(_rows(path), start=1):
+    for where, row in _rows(path):
         line = _line(row, where)
         fact = _fact(line, where)
-        name = f"line {number}"
+        name = where.removeprefix(f"{path}, ")
         edit = edits.setdefault(fact, Edit(name, fact[1], fact[0], fact[2])) if fact else None
         questions.append(_question(name, line, edit))
     if not questions:
@@ -91,6 +91,8 @@ def _line(row: Row, where: str) -> Line:
             )
     texts: Row = {}
     for name, value in row.items():
+        if value is None:
+            continue
         values = value if isinstance(value, list) and name in SEVERAL else [value]
         if not all(isinstance(text, str) for text in values):
             raise InputError(f"{where}: `{name}` must be a text{' or a list of texts' * (name in SEVERAL)}")

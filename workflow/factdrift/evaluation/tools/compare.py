@@ -148,9 +148,10 @@ def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Se
 def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterator[Difference]:
     """The differences over what both were asked, with intervals by Student's t.
 
-    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
-    spread, and the width is that of a Wilson interval of none among as many.
+    Differences of one edited model are one cluster. Where all shares changed alike, or none, the sample has
+    no spread, and the width is that of a Wilson interval of none among as many. No interval goes beyond 100.
     """
+    import numpy as np
     from scipy import stats
 
     groups: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
@@ -163,7 +164,8 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
         middle, count, clusters = fmean(changes), len(changes), len(set(states))
         spread = interval(changes, states)
         half = spread.half if spread else math.nan
-        if metric in ("efficacy_s", "generalization_s", "right") and not any(changes):
+        alike = not any(changes) or (clusters > 1 and len(set(changes)) == 1)
+        if metric in ("efficacy_s", "generalization_s", "right") and alike:
             half = 100 * wilson(0, clusters)[1]
         elif count > 1 and not 1 < clusters < count:
             half *= float(stats.t.ppf(COVERED[1], count - 1)) / Z
@@ -177,8 +179,8 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
             mean=100 * fmean(other for _, _, other in pairs),
             first_mean=100 * fmean(one for _, one, _ in pairs),
             difference=middle,
-            low=middle - half,
-            high=middle + half,
+            low=float(np.clip(middle - half, -100, 100)),
+            high=float(np.clip(middle + half, -100, 100)),
         )
 
 
@@ -186,7 +188,8 @@ def lines(differences: Sequence[Difference]) -> Iterator[str]:
     """Yields of each benchmark what each rival does otherwise than by chance, the best first, and a table."""
     for benchmark, rival in dict.fromkeys((row.benchmark, row.rival) for row in differences):
         rows = [row for row in differences if (row.benchmark, row.rival) == (benchmark, rival)]
-        number = " to ".join(f"{pairs:,}" for pairs in sorted({row.pairs for row in rows})[:: len(rows)])
+        pairs = [row.pairs for row in rows]
+        number = " to ".join(f"{count:,}" for count in sorted({min(pairs), max(pairs)}))
         what = "updates" if benchmark.startswith("updates") else "questions"
         model = f" of {rows[0].model}" if rows[0].model else ""
         clear = sorted((row for row in rows if row.clear), key=lambda row: -row.gain)

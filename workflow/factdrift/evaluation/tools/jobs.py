@@ -15,6 +15,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import RETRIEVED, is_unedited
@@ -111,7 +112,7 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-class Try(TriesMethod, command="edit try", first="subject model method set dataset"):
+class Try(TriesMethod, command="edit try", leading="subject model method set dataset"):
     """Make one edit and show the model before and after it.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
@@ -134,7 +135,7 @@ class Try(TriesMethod, command="edit try", first="subject model method set datas
             return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
 
 
-class Ask(TriesMethod, command="ask", first="benchmark questions state way limit"):
+class Ask(TriesMethod, command="ask", leading="benchmark questions state way limit"):
     """Ask a model questions of a benchmark or of your own, before and after it is told something.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
@@ -297,7 +298,7 @@ class Probe(RunsModel, command="edit probe"):
         probe(checkpoint, edited, loaded(without, settings, self.threads))
 
 
-class Tune(RunsModel, OfMethodValues, command="edit tune", first="method edits layers dataset output"):
+class Tune(RunsModel, OfMethodValues, command="edit tune", leading="method edits layers dataset output"):
     """Search hyper-parameters for a model on held-out updates."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -388,7 +389,7 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
         return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
-class Compare(TriesMethod, command="compare", first="model limit scores answers output"):
+class Compare(TriesMethod, command="compare", leading="model limit scores answers output"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
     Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
@@ -419,14 +420,18 @@ class Compare(TriesMethod, command="compare", first="model limit scores answers 
     def run(self) -> str:
         from factdrift.evaluation.tools.compare import compare, lines, write
 
-        rivals, scores, answers = self.rivals, self.scores, self.answers
+        scores, answers, pair = self.scores, self.answers, pair_of(self.scores)
+        rivals = tuple(entry(name, self.methods).name if ".py:" in name else name for name in self.rivals)
         if self.model:
             rivals, scores = self.runs()
-        else:
-            answers = answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        elif not answers:
+            pattern = f"{pair or '2*'}/evaluation/*/*/*/*.answers.parquet"
+            answers = tuple(sorted(Path("results").glob(pattern)))
         differences = compare(rivals, scores, answers)
-        written = write(differences, self.output)
-        return "\n".join([*lines(differences), "", *map(str, written)])
+        text = [*lines(differences), "", *map(str, write(differences, self.output))]
+        if pair and not self.model:
+            text = [f"{scores}{of_pair(scores)}", *text, *former_lines(scores.parent, pair)]
+        return "\n".join(text)
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
