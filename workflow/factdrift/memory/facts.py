@@ -15,7 +15,7 @@ FACTS = schema_of(
     "subject subject_label relation relation_label object object_label: string",
     "valid_from valid_to known_from known_until statement: string",
 )
-"""A row is a fact as some dumps had it (docs/tables/facts.md)."""
+"""A row is a fact as some dumps had it (docs/memory.md)."""
 
 
 def date_between(first: int | None, last: int | None) -> str | None:
