@@ -212,7 +212,7 @@ def test_help_begins_with_the_options_that_matter(command: str, capsys: pytest.C
     first, more = text.split("\nmore:\n")
     assert len(text.split("\n\n")[0].splitlines()) == 1  # the usage
     assert len(re.findall(r"^  -", first, re.MULTILINE)) == 6  # five, and that of help
-    for option in job_of(command).first:
+    for option in job_of(command).leading:
         assert f"--{option} " in first
     assert "--settings JSON" in more
     for stranger in ("Annotated", "Union[", "Literal[", "msgspec", "True|False", str(CONFIG.parent), "{}]"):

@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS
 from factdrift.evaluation.questions.question import Benchmark, Tables, read, records
+from factdrift.memory.retrieval import RETRIEVED
 from factdrift.ripples.tables import PROBES
+from factdrift.streams.corpus_questions import CORPUS_QUESTIONS
 from support.questions import write_asof, write_tables
 from support.stream_updates import stream_edits
 from support.updates import edits
@@ -44,6 +46,7 @@ def write_benchmarks(folder: Path) -> dict[str, Given]:
         "klob": Given((_klob(folder / "klob_c.parquet"),), updates),
         "ripples": Given((_ripples(folder / "ripples.parquet", updates), updates)),
         "cutoff": Given((_chains(folder / "chains.parquet"),)),
+        "corpus": Given(_corpus(folder)),
     }
     assert found.keys() == records().keys()
     return found
@@ -54,6 +57,26 @@ def _klob(path: Path) -> Path:
     example = {"example_id": "c1", "subtask": "c", "sentences": sentences}
     pq.write_table(pa.Table.from_pylist([example]), path)
     return path
+
+
+def _corpus(folder: Path) -> tuple[Path, Path]:
+    """Two questions that have options and a cloze test, and what a retriever put before them."""
+    rows = [
+        dict.fromkeys(CORPUS_QUESTIONS.names)
+        | {"id": f"{number:016x}", "kind": "now", "question": "America is ____?", "prompt": "America is ____"}
+        | {"chain": f"Q{number}-P6", "relation": "P6", "answers": ["a baker"], "answer_id": "Q3"}
+        | {"stale_answers": ["Joe"], "stale_ids": ["Q4"], "later_answers": [], "later_ids": []}
+        for number in (1, 2)
+    ]
+    retrieved = [
+        {"retriever": retriever, "question": row["id"], "docs": ["Q1@2020-01-01"], "text": "America is a baker."}
+        for row in rows
+        for retriever in ("right", "bm25")
+    ]
+    paths = folder / "corpus_questions.parquet", folder / "retrieved.parquet"
+    write_parquet(pa.Table.from_pylist(rows, schema=CORPUS_QUESTIONS), paths[0])
+    write_parquet(pa.Table.from_pylist(retrieved, schema=RETRIEVED), paths[1])
+    return paths
 
 
 def _chains(path: Path) -> Path:

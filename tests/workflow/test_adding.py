@@ -54,7 +54,8 @@ ADDED = [
     Place(
         NEIGHBORS,
         '    reach: Annotated[int, Key("neighbors.reach")]\n',
-        '    holding: Annotated[Paths, "what `holding` wrote"]\n',
+        '    holding: Annotated[Paths, "what `holding` wrote"]\n'
+        '    candidates: Annotated[int, Key("neighbors.entities")]\n',
     ),
     # A method, a locator and a benchmark.
     Place(

@@ -123,7 +123,7 @@ FREE = {
     *("snapshots", "stream", "dumps", "contact", "wikidata_api", "refresh", "shards", "check_disk"),
     *("cluster", "max_bad_lines", "languages", "audit", "tempripple", "klob", "slice", "models", "taught"),
     *("methods", "strict", "edit", "ripples", "moments", "locators", "locate", "answer", "written"),
-    "publish",
+    *("publish", "corpus"),
 }
 """Keys on which no product of a release depends."""
 

@@ -247,7 +247,8 @@ def known(asker: Asker, chain: Chain) -> Iterator[Row]:
                 verb = "is" if date.text == row["asked_on"] else "was"
                 if row is newer:  # what was known before is stale now
                     row["stale_ids"] = list(dict.fromkeys([opposite["answer_id"], *row["stale_ids"]]))
-                    row["stale_answers"] = list(dict.fromkeys([*opposite["answers"], *row["stale_answers"]]))
+                    names = dict.fromkeys([*opposite["answers"], *row["stale_answers"]])
+                    row["stale_answers"] = [name for name in names if name not in row["answers"]]
                 yield row | _dated(chain, date, verb)
 
 

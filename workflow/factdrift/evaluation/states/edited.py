@@ -159,21 +159,20 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
 
     What is trained beside quantized weights needs a gradient through them (`check_gradient`).
     """
-    for layer in hyper.layers:
-        if not 0 <= layer < loaded.spec.layers:
-            key = "layer" if "layer" in hyper else "layers"
-            raise InputError(
-                f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
-                f"{loaded.spec.layers - 1}"
-            )
     check_able(loaded, hyper)
     if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
         check_gradient(loaded, hyper.method)
 
 
 def check_able(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises CannotEdit if the method would write into quantized weights, or cannot edit a block."""
+    """Raises InputError if a block does not exist, would be written into quantized, or cannot be edited."""
     record, spec = hyper.record, loaded.spec
+    for layer in hyper.layers:
+        if not 0 <= layer < spec.layers:
+            key = "layer" if "layer" in hyper else "layers"
+            raise InputError(
+                f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
+            )
     writes = hyper.own is None and record.changes == "weights" and not record.adapter
     if writes and is_quantized(loaded.model.config):
         raise CannotEdit(
