@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -41,4 +42,5 @@ def renew(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    os.environ["COLUMNS"] = "80"  # as in the test
     renew(Path(sys.argv[1]))
