@@ -1,5 +1,6 @@
 """Products that have been built, or are built in the same run: what is published, audited and shown of them."""
 
+from factdrift.audit.kinds import OF_DATES
 from factdrift.publish.datasets import all_products
 
 
@@ -57,9 +58,8 @@ def audited_tables(wildcards):
 
 
 def audited_beside(wildcards):
-    """The stream, its questions and its corpus, of the configured pair."""
-    names = ["stream.parquet", "asof.parquet", "corpus.parquet"]
-    return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
+    """The stream, its questions, its corpus and what is asked of it, of the configured pair."""
+    return built_or_asked([f"{name}.parquet" for name in OF_DATES]) if f"results/{wildcards.pair}" == PAIR else []
 
 
 def shown_products(wildcards):

@@ -34,7 +34,7 @@ def columns(page: str) -> dict[str, str]:
     assert cells[0] == ["column", "type", "unit", "meaning", "source"]
     found = {}
     for row in cells[2:]:
-        if row[0] in ("step", "filter", "value", "flag", "reason"):
+        if row[0] in ("step", "filter", "value", "flag", "reason", "field"):
             break
         found.update(dict.fromkeys(re.findall(r"`(\w+)`", row[0]), row[1]))
     return found

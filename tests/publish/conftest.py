@@ -10,11 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import corpora
 
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import Inputs, write_folders
 from factdrift.streams.assemble import STREAM
+from factdrift.streams.corpus import CORPUS
+from factdrift.streams.corpus_questions import CORPUS_QUESTIONS
+from factdrift.streams.half_life import HALF_LIFE
+from factdrift.streams.known_table import KNOWN_LABELLED
 from factdrift.tempripple.schemas import ASOF, TR_ITEMS
 
 # Read when `datasets` is first imported, which the tests do inside.
@@ -135,6 +140,10 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "tempripple.parquet": (TR_ITEMS, [item(1), item(2)]),
     "stream.parquet": (LINKED, [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)]),
     "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
+    "corpus_questions.parquet": (CORPUS_QUESTIONS, corpora.questions()),
+    "corpus.parquet": (CORPUS, corpora.documents()),
+    "known.parquet": (KNOWN_LABELLED, [empty(KNOWN_LABELLED, subject=1, property=6)]),
+    "half_life.parquet": (HALF_LIFE, [empty(HALF_LIFE, relation="P6", n=2, ended=1, censored=1)]),
 }
 """Product -> its rows; no row of WFD_repl is in the test split."""
 

@@ -45,6 +45,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
         "klob": "2021-01-04",
         "tempripple": "2021-01-05/2022-12-31",
         "stream": "2015-01-01/2021-01-04",
+        "corpus": "2019-01-01/2021-01-01",
     }
     assert found["wfd_repl"]["name"] == "wfd_repl_2021-01-04_2023-02-27"
     card = (published / "tempripple/README.md").read_text("utf-8")

@@ -25,7 +25,7 @@ from factdrift.publish.folders import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
 
-FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream")
+FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream", "corpus")
 
 
 def header(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import duckdb
 import pandas
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from support import corpora
 
 from factdrift.audit import of_folders
 
@@ -17,6 +19,7 @@ SPLITS = {
     "klob": {"c": 2, "r": 1, "u": 1},
     "tempripple": {"test": 2},
     "stream": {"train": 3},
+    "corpus": {"test": 14},
 }
 
 
@@ -45,7 +48,22 @@ def test_the_flat_table_is_a_second_configuration_and_csv(published: Path, load:
     assert duckdb.sql(query).fetchall() == [("Ann", "2021-01-20")]
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "stream"])
+def test_the_corpus_has_documents_timelines_and_half_lives(published: Path, load: Callable[..., Any]) -> None:
+    folder = published / "corpus"
+    sizes = {name: load(folder, name)["test"].num_rows for name in ("documents", "known", "half_life")}
+    assert sizes == {"documents": len(corpora.documents()), "known": 1, "half_life": 1}
+    # Inspect's own class reads what it is told; its grader sees all names.
+    hf = pytest.importorskip("inspect_ai._eval.task.hf")
+    (task,) = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
+    spec = hf.HFTask.model_validate(task)
+    rows = load(folder, spec.config)[spec.split].to_list()
+    samples = [hf._record_to_sample_hf(row, spec.field_spec) for row in rows]
+    assert [each.input for each in samples] == [row["question"] for row in rows]
+    for row, sample in zip(rows, samples, strict=True):
+        assert all(name in sample.target for name in row["answers"])
+
+
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "stream", "corpus"])
 def test_the_audit_finds_no_fault_in_a_folder(name: str, published: Path) -> None:
     """It compares rows, schemas, checksums, numbers of the card and Croissant with the products."""
     assert {path.name for path in published.iterdir()} == SPLITS.keys()

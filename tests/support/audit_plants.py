@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from factdrift.audit.kinds import ASOF, CORPUS, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
+from factdrift.audit.kinds import ASKED, ASOF, CORPUS, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
 from factdrift.ripples.tables import CRITERIA
 
 Row = dict[str, Any]
@@ -96,6 +96,13 @@ def static_in_2022(row: Row) -> None:
 
 def other_month(date: str) -> str:
     return f"{date[:5]}{'06' if date.endswith('07') else '07'}"
+
+
+def other_side(question: str) -> str:
+    """`Who followed X as ...?` -> `Who came before X as ...?`, and the reverse."""
+    sides = [" followed ", " came before "]
+    old, new = sides if sides[0] in question else sides[::-1]
+    return question.replace(old, new, 1)
 
 
 def first_template(row: Row) -> None:
@@ -451,6 +458,38 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("sentences", has("text"), at("facts.0.start", lambda start: start + 2)),
         ("sentences", has("text"), at("facts.0.tense", "cited")),
         ("sentences", has("text"), put(facts=[])),
+    ],
+    ASKED: [
+        ("held", of(kind="now"), put(answer_id="Q2")),
+        ("held", of(kind="now", stale_ids=bool), put(answer_id=lambda row: row["stale_ids"][0])),
+        ("held", of(kind="at"), put(first_day=15000101, last_day=15000101)),
+        ("held", of(kind="premise"), put(answer_id=lambda row: row["premise"])),
+        ("held", of(kind="next"), put(premise="Q2")),
+        ("held", of(kind="next"), at("question", other_side)),
+        ("held", of(kind="hop"), put(answer_id=lambda row: row["stale_ids"][0])),
+        ("stale", of(kind="now"), at("stale_ids.0", "Q2")),
+        ("stale", of(kind="at", stale_ids=bool), put(first_day=15000101, last_day=15000101)),
+        ("stale", of(kind="premise"), put(premise_start="1501")),
+        ("stale", of(kind="now"), do("answers", list.append, "Utopia")),
+        ("stale", of(kind="premise"), do("stale_answers", list.pop)),
+        ("stale", of(kind="hop"), lambda row: row["stale_answers"].extend(row["answers"])),
+        ("asked", of(kind="now"), put(question="Who is the king of Utopia?")),
+        ("asked", of(kind="at"), put(at="1501")),
+        ("asked", of(kind="now"), at("question", lambda text: text.replace(" is ", " was ", 1))),
+        ("asked", of(kind="premise"), put(question="Since when has Utopia been an island?")),
+        ("asked", of(kind="at"), at("prompt", lambda text: text.removesuffix("____"))),
+        (
+            "documents",
+            of(kind="now", stale_docs=bool),
+            lambda row: row["right_docs"].extend(row["stale_docs"]),
+        ),
+        (
+            "documents",
+            of(kind="now", right_docs=bool),
+            lambda row: row["stale_docs"].extend(row["right_docs"]),
+        ),
+        ("documents", of(kind="at", right_docs=bool), at("right_docs.0", "Q2@2021-01-04")),
+        ("documents", of(kind="now", right_docs=bool), put(known_at="2015-01-01")),
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""

@@ -38,7 +38,7 @@ def audited(tempripple: Path, once: Once) -> Path:
         names = ("counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre", "mquake")
         products = [f"results/layouts/{name}.json" for name in names]
         products += ["results/ripples.parquet", "results/stream.parquet", "results/asof.parquet"]
-        products.append("results/corpus.parquet")
+        products += ["results/corpus.parquet", "results/corpus_questions.parquet"]
         stream = ["2021-01-04", "2023-02-27"]
         run_here(copied(tempripple, directory), "klob", *products, "results/publish/", stream=stream)
 

@@ -21,6 +21,7 @@ from support.workflow import snakemake
 
 from factdrift.audit import (
     of_corpus,
+    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -35,12 +36,14 @@ from factdrift.audit import (
 from factdrift.audit.account import AUDIT
 from factdrift.audit.build import Samples, samples_of
 from factdrift.audit.kinds import (
+    ASKED,
     ASOF,
     CORPUS,
     DATASETS,
     FOLDERS,
     KINDS,
     KLOB,
+    OF_DATES,
     QUESTIONS,
     REPLACEMENTS,
     RIPPLES,
@@ -60,8 +63,7 @@ ROWS = 250
 
 def source(results: Path) -> AuditedBuild:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
-    names = ("stream.parquet", "asof.parquet", "corpus.parquet", "publish")
-    beside = [results / name for name in names]
+    beside = [results / name for name in (*(f"{name}.parquet" for name in OF_DATES), "publish")]
     return AuditedBuild(results / PAIR, *dumps, beside=beside)
 
 
@@ -73,6 +75,7 @@ class Checks(NamedTuple):
     shared: Shared
     ripples: of_questions.Ripples
     klob: of_klob.Snapshot
+    stated: of_corpus_questions.Stated
 
     def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
         if dataset == UPDATES:
@@ -90,6 +93,8 @@ class Checks(NamedTuple):
             yield from of_updates.outcomes("dated", of_streams.dates(row, self.reading.dumps))
         elif dataset == CORPUS:
             yield from of_corpus.check_document(row, self.reading.dumps)
+        elif dataset == ASKED:
+            yield from of_corpus_questions.check_question(row, self.reading.dumps, False, self.stated)
         else:
             yield from of_dated.check_question(row, self.reading.dumps, False)
 
@@ -111,6 +116,7 @@ def checks(audited: Path) -> Checks:
         Shared(given.files()[UPDATES]),
         reading.ripples(samples.every_item),
         reading.klob(samples.lengths),
+        of_corpus_questions.stated(given.files()[CORPUS], samples.rows[ASKED]),
     )
 
 
@@ -223,6 +229,10 @@ CHECKED = {
         conditions.step.statement conditions.step.dump must_change date probe_id scenario
     """,
     ASOF: f"{OF_AN_ITEM} chain date precision first_day last_day option_verdicts",
+    ASKED: """
+        id kind question prompt asked_on at known_at chain relation first_day last_day answer_id answers
+        stale_ids stale_answers premise premise_start hop_relation pair right_docs stale_docs announced
+    """,
 }
 """Dataset -> the columns that some kind of check sees; a new column is added here or to UNSEEN."""
 
@@ -279,7 +289,7 @@ def written(given: list[Row], like: Path, to: Path) -> Path:
     return to
 
 
-@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF, CORPUS, RIPPLES)
+@finds("twice", UPDATES, QUESTIONS, KLOB, *OF_DATES, RIPPLES)
 def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
     for name, key in (
         ("wfd_repl", ("subject.id", "relation.id")),
@@ -287,6 +297,7 @@ def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
         ("asof", ("item_id",)),
         ("stream", ("chain", "interval")),
         ("corpus", ("doc",)),
+        ("corpus_questions", ("id",)),
         ("klob_r", ("example_id",)),
         ("ripples", ("probe_id",)),
     ):
@@ -578,7 +589,7 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) ->
     checked = {(each["dataset"], each["kind"]) for each in findings} | {(FOLDERS, "folder")}
     assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
     folders = [path for path in (audited / "publish").iterdir() if path.is_dir()]
-    assert len(folders) == 5
+    assert len(folders) == 6
     assert [fault for folder in folders for fault in of_folders.folder(folder, audited)] == []
     summary = json.loads((audited / "audit.json").read_text("utf-8"))
     assert set(summary["sampled"]) | {FOLDERS} == set(DATASETS)

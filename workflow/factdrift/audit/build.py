@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.audit import (
     of_corpus,
+    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -23,6 +24,7 @@ from factdrift.audit import (
 )
 from factdrift.audit.account import AUDIT, rates
 from factdrift.audit.kinds import (
+    ASKED,
     ASOF,
     CORPUS,
     FAILED,
@@ -52,6 +54,7 @@ STRATA = {
     STREAM: ["interval", "dated_by", "chain"],
     ASOF: ["p", "precision", "holds", "item_id"],
     CORPUS: ["role", "known_from", "doc"],
+    ASKED: ["kind", "relation", "known_at", "id"],
     RIPPLES: ["criterion", "kind", "relation", "probe_id"],
 }
 """Dataset -> the columns by which its sample is stratified, the coarsest first; the last one is unique."""
@@ -187,6 +190,7 @@ NAMES: dict[str, Callable[[Row], tuple[str, str, str]]] = {
     STREAM: lambda row: (of_streams.name_of(row), row["relation"]["id"], rule_of(row)),
     ASOF: lambda row: (row["item_id"], row["asked_p"], row["precision"]),
     CORPUS: lambda row: (row["doc"], "", row["role"]),
+    ASKED: lambda row: (row["id"], row["relation"], row["kind"]),
     RIPPLES: lambda row: (row["probe_id"], row["relation"], row["criterion"]),
 }
 """Dataset -> name, relation and rule of a row in the findings."""
@@ -252,6 +256,13 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
     if CORPUS in samples.sizes:
         yield from repeated(CORPUS, "doc")
         yield from rows(CORPUS, lambda row: of_corpus.check_document(row, dumps))
+    if ASKED in samples.sizes and CORPUS in files:
+        yield from repeated(ASKED, "id")
+        stated, others = (
+            of_corpus_questions.stated(files[CORPUS], samples.rows[ASKED]),
+            reading.has_other_dates(files),
+        )
+        yield from rows(ASKED, lambda row: of_corpus_questions.check_question(row, dumps, others, stated))
     if RIPPLES in samples.sizes:
         yield from repeated(RIPPLES, "probe_id")
         yield from rows(

@@ -129,12 +129,14 @@ def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path],
 
 def _beside(pair: Path) -> list[Path]:
     """The products outside the pair's folder that have been built, unless they are made of another pair."""
+    from factdrift.audit.kinds import OF_DATES
+
     results = pair.parent
     made_of = _pair_of_products(results)
     if made_of is not None and made_of.resolve() != pair.resolve():
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
-    products = (results / name for name in ("stream.parquet", "asof.parquet", "corpus.parquet", "publish"))
+    products = (results / name for name in (*(f"{name}.parquet" for name in OF_DATES), "publish"))
     return [path for path in products if path.exists()]
 
 

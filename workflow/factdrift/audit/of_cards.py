@@ -173,10 +173,34 @@ def _of_stream(product: Path) -> Numbers:
     )
 
 
+def _of_corpus(product: Path) -> Numbers:
+    rows = list(records(product))
+    chains = defaultdict(set)
+    for row in rows:
+        chains[row["kind"]].add(row["chain"])
+    kinds = _summed((row["kind"], (1, bool(row["stale_answers"]), bool(row["right_docs"]))) for row in rows)
+    days = [row["known_at"] for row in rows]
+    return Numbers(
+        f"{min(days)}/{max(days)}",
+        {
+            "trust it # questions about": len(rows),
+            "questions about # subjects and relations.": len(set().union(*chains.values())),
+            "# questions have no right document": sum(not row["right_docs"] for row in rows),
+            "# pairs ask the same": len({row["pair"] for row in rows} - {None}),
+            "# answers lie in the future": sum(row["announced"] for row in rows),
+        },
+        {
+            "Questions by kind": {kind: (n, len(chains[kind]), *more) for kind, (n, *more) in kinds.items()},
+            "Questions by day": _summed((row["asked_on"], (1,)) for row in rows),
+        },
+    )
+
+
 def numbers_of(folder: str, results: Path, manifest: Row) -> Numbers | None:
     """What the card of a folder must say; None if a product is not there, or no card is known."""
     products = {
         "klob": [f"klob_{part}.parquet" for part in "cru"],
+        "corpus": ["corpus_questions.parquet"],
         **{name: [f"{name}.parquet"] for name in ("wikifactdiff", "wfd_repl", "tempripple", "stream")},
     }.get(folder, [])
     paths = [path for path in (results / name for name in products) if path.is_file()]
@@ -186,6 +210,7 @@ def numbers_of(folder: str, results: Path, manifest: Row) -> Numbers | None:
         "klob": lambda: _of_klob(paths),
         "tempripple": lambda: _of_questions(paths[0], manifest),
         "stream": lambda: _of_stream(paths[0]),
+        "corpus": lambda: _of_corpus(paths[0]),
     }
     return make.get(folder, lambda: _of_updates(paths[0], manifest))()
 

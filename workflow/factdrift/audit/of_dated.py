@@ -29,11 +29,11 @@ from factdrift.core.columns import Row
 
 def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
     """The findings of each kind about one question; `others`: the stream has more dumps than these two."""
-    if others and row["holds"] != "now" and not any(_own(row, dumps)):
+    if others and row["holds"] != "now" and not any(own(row, dumps)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
         yield from outcomes(
-            "held", itertools.chain(_held(row, dumps), () if others else _undated(row, dumps))
+            "held", itertools.chain(objections(row, dumps), () if others else _undated(row, dumps))
         )
     yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
     yield from outcomes("marks", _marks(row))
@@ -41,11 +41,11 @@ def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
         yield from outcomes("options", _options(row, dumps))
 
 
-def _claims(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
+def claims_of(subject: str, relation: str, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
     """The statements of subject and relation in both dumps that are not deprecated and have a value."""
     for side, dump in (("new", dumps.new), ("old", dumps.old)):
-        line = dump.get(row["asked_s"])
-        for claim in line.of(row["asked_p"]) if line else ():
+        line = dump.get(subject)
+        for claim in line.of(relation) if line else ():
             if claim.mainsnak.snaktype == "value":
                 yield side, claim
 
@@ -65,21 +65,24 @@ def _is_answer(claim: WikidataClaim, row: Row, dumps: Dumps) -> bool:
     return _label(claim, dumps) == plain(row["answer_label"])
 
 
-def _own(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
-    return ((side, claim) for side, claim in _claims(row, dumps) if _is_answer(claim, row, dumps))
+def own(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
+    """The statements that have the answer of a question as their value."""
+    claims = claims_of(row["asked_s"], row["asked_p"], dumps)
+    return ((side, claim) for side, claim in claims if _is_answer(claim, row, dumps))
 
 
-def _held(row: Row, dumps: Dumps) -> Iterator[str]:
+def objections(row: Row, dumps: Dumps) -> Iterator[str]:
+    """Why the answer did not hold on the whole date, or not alone."""
     first, last = row["first_day"], row["last_day"]
-    claims, own = list(_claims(row, dumps)), list(_own(row, dumps))
-    if not own:
+    claims, mine = list(claims_of(row["asked_s"], row["asked_p"], dumps)), list(own(row, dumps))
+    if not mine:
         yield f"neither dump states {row['answer_label']!r}"
         return
-    newest = [claim for side, claim in own if side == "new"] or [claim for _, claim in own]
+    newest = [claim for side, claim in mine if side == "new"] or [claim for _, claim in mine]
     if not any(may_hold(claim, first, last) for claim in newest):
         times = "; ".join(sorted({_times(claim) for claim in newest}))
         yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
-    answers = {identity(claim.mainsnak) for _, claim in own}
+    answers = {identity(claim.mainsnak) for _, claim in mine}
     rivals = set()
     for _, claim in claims:
         if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in rivals:
@@ -104,11 +107,11 @@ def _times(claim: WikidataClaim) -> str:
 def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     subject = next((line for line in dumps.lines_of(row["asked_s"]) if line.label), None)
     first, stem = _dated(row["question"].partition(BLANK)[0])
-    due = _written(row["date"])
+    due = written(row["date"])
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
     last, clause = _dated(row["context"] or "")
-    is_present = last == _written("-".join(f"{part:02d}" for part in dumps.t_new))
+    is_present = last == written("-".join(f"{part:02d}" for part in dumps.t_new))
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()
@@ -123,7 +126,7 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
         reason = dumps.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
         if reason:
             yield f"the context: {reason}"
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
+    names = {entity_of(claim.mainsnak) for _, claim in own(row, dumps)}
     is_newest = plain(newest).rstrip(".") == plain(row["answer_label"]).rstrip(".")
     if len(names) < 2 and row["discriminates"] == is_newest:
         yield f"discriminates is {row['discriminates']}, the context says {newest!r}"
@@ -135,13 +138,14 @@ def _dated(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", text)
 
 
-def _written(date: str) -> str:
+def written(date: str) -> str:
+    """`2018-03-05` -> `5 March 2018`."""
     year, month, day, *_ = (int(part) for part in f"{date}-0-0".split("-"))
     return date_text((year, month, day), 9 + date.count("-"))
 
 
 def _aliases(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
+    names = {entity_of(claim.mainsnak) for _, claim in own(row, dumps)}
     lines = [line for name in names if name for line in dumps.lines_of(name)]
     if len(names) == 1 and lines and (lines[0].id in dumps.new or not others):
         due = sorted({*map(plain, lines[0].aliases)} - {""})
@@ -181,7 +185,7 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
     if [index for index, verdict in enumerate(verdicts or ()) if verdict == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
-    for _, claim in _claims(row, dumps):
+    for _, claim in claims_of(row["asked_s"], row["asked_p"], dumps):
         stated.setdefault(entity_of(claim.mainsnak) or _label(claim, dumps), []).append(claim)
     for name, label, verdict in zip(row["option_ids"], options, verdicts or (), strict=False):
         here = name in stated or label in stated

@@ -23,6 +23,11 @@ TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "klob": tuple(("data", part, f"klob_{part}.parquet") for part in "cru"),
     "tempripple": (("data", "test", "tempripple.parquet"),),
     "stream": (("data", "", "stream.parquet"), ("asof", "test", "asof.parquet")),
+    "corpus": (
+        ("data", "test", "corpus_questions.parquet"),
+        ("documents", "test", "corpus.parquet"),
+        *((name, "test", f"{name}.parquet") for name in ("known", "half_life")),
+    ),
 }
 """Folder -> the tables in it: their folder, their split (empty: the column `split` says it), the product."""
 
@@ -30,7 +35,7 @@ SUMS = "SHA256SUMS"
 
 _COPIES = ("wikifactdiff.stats.json", "klob_meta.json", "tempripple.stats.json")
 _KNOWN = re.compile(
-    rf"README\.md|{SUMS}|croissant\.json|manifest\.json|audit\.json|updates\.(?:csv|parquet)"
+    rf"README\.md|{SUMS}|croissant\.json|manifest\.json|(?:audit\.json|eval\.yaml)|updates\.(?:csv|parquet)"
     rf"|figures/[\w-]+\.png|replay/answers\.sqlite|{'|'.join(map(re.escape, _COPIES))}"
 )
 """Files beside the tables that a check, or resources/audit_unchecked.tsv, knows."""

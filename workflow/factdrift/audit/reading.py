@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from factdrift.audit import (
     of_corpus,
+    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -19,7 +20,18 @@ from factdrift.audit import (
 )
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import ASOF, CORPUS, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
+from factdrift.audit.kinds import (
+    ASKED,
+    ASOF,
+    CORPUS,
+    KLOB,
+    OF_DATES,
+    QUESTIONS,
+    REPLACEMENTS,
+    RIPPLES,
+    STREAM,
+    UPDATES,
+)
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.of_tables import records
@@ -58,7 +70,7 @@ class AuditedBuild(NamedTuple):
             RIPPLES: self.pair / "ripples.parquet",
             KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
-        products |= {path.stem: path for path in self.beside if path.stem in (STREAM, ASOF, CORPUS)}
+        products |= {path.stem: path for path in self.beside if path.stem in OF_DATES}
         return {name: path for name, path in products.items() if path.is_file()}
 
     def klob(self) -> list[Path]:
@@ -176,6 +188,7 @@ def read(
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
     wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
     wanted_lines |= {name for row in samples.get(CORPUS, ()) for name in of_corpus.subjects(row)}
+    wanted_lines |= {of_corpus_questions.subject(row) for row in samples.get(ASKED, ())}
     for row in samples.get(RIPPLES, ()):
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
@@ -233,6 +246,8 @@ def _want_of_samples(
             _want(side, of_updates.named_entities(row, birth))
         for row in samples.get(ASOF, ()):
             _want(side, of_dated.named_entities(row))
+        for row in samples.get(ASKED, ()):
+            _want(side, of_corpus_questions.named_entities(row))
         for row in samples.get(RIPPLES, ()):
             _want(side, of_ripples.named_entities(row))
     for row in samples[UPDATES]:

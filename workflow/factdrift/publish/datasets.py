@@ -2,6 +2,7 @@
 
 import functools
 from itertools import chain
+from typing import Any
 
 import msgspec
 
@@ -52,6 +53,8 @@ class Dataset(msgspec.Struct, forbid_unknown_fields=True):
     """Products with counts that are copied as they are, if they were built; from the products."""
     audited: str = ""
     """The data set of the audit (`audit.json`) whose checks concern these rows."""
+    evaluation: dict[str, Any] = {}
+    """What `eval.yaml` says besides name and description; no such file without it."""
     updates: bool = False
     """Whether the rows are updates: the folder has a flat table of them too, and a chat model's answers."""
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import yaml
 
 from factdrift.chat.store import copy_store
 from factdrift.core.errors import InputError
@@ -119,6 +120,9 @@ def _write(
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
+    if dataset.evaluation:
+        header = {"name": dataset.title, "description": dataset.summary} | dataset.evaluation
+        (folder / "eval.yaml").write_text(yaml.safe_dump(header, sort_keys=False), "utf-8")
     statistics, facts = count(dataset, folder)
     write_json(public(build), folder / "manifest.json", indent=2)
     digits = sha256_of_all(sorted(folder.rglob("*.parquet")))[:12]
