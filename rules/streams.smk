@@ -73,6 +73,7 @@ rule known:
     input:
         known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
         entities=stream_entities(),
+        labels=config["labels"],
         properties=f"{LAST}/properties.parquet",
     output:
         output=f"{STREAM}/known.parquet",
@@ -118,6 +119,7 @@ rule corpus:
         subjects=f"{STREAM}/corpus/subjects.parquet",
         facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
         entities=stream_entities(),
+        labels=config["labels"],
         words=resources("words", "templates"),
     output:
         f"{STREAM}/corpus.parquet",
@@ -134,6 +136,7 @@ rule corpus_questions:
         subjects=f"{STREAM}/corpus/subjects.parquet",
         facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
         entities=stream_entities(),
+        labels=config["labels"],
         words=resources("words", "tempripple"),
     output:
         f"{STREAM}/corpus_questions.parquet",

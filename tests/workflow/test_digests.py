@@ -25,6 +25,8 @@ BENCHMARKS = (
         "results/stream.parquet",
         "results/asof.parquet",
     ),
+    *(f"results/{name}.parquet" for name in ("known", "half_life", "corpus", "corpus_questions")),
+    *("results/retrieval.parquet", "results/retrieved.parquet"),
 )
 # The size of a packed dump depends on the library that packs it.
 ACCOUNTS = (

@@ -1,6 +1,7 @@
 """Prompts for items, letters read from what a model writes, and a chat model behind a server."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support import corpora
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
@@ -19,6 +21,7 @@ from factdrift.evaluation.questions.items import read_items
 from factdrift.evaluation.questions.prompts import cloze_of, filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
+from factdrift.memory.retrieval import Sources, write_retrieval
 
 PROMPT = default_of("answer.prompts.letter")
 OF_ITEMS = ("--benchmark", "tempripple", "--questions")
@@ -146,6 +149,7 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
         times = Counter((row["method"], row["question"]) for row in rows)
         # What only a model that was told nothing is asked has no context.
         states = ("none",) if name == "cutoff" else ("none", "context")
+        states += ("retrieved-right", "retrieved-bm25") if name == "corpus" else ()
         assert times == Counter((state, each) for state in states for each in asked), name
         # Of holders nothing but likelihoods is asked for after other wordings and neutral prompts.
         likely = ("wording", "neutral") if name == "cutoff" else ("update", "generalization")
@@ -159,6 +163,27 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
                 text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
                 assert text.startswith(f"{question.context.strip()}\nComplete the statement"), name
                 assert text.endswith(question.prompt)
+
+
+def test_a_chat_model_reads_what_retrievers_found(tmp_path: Path, server: ChatServer) -> None:
+    """One that repeats who heads a land by the document before the question: right, stale, or refusing."""
+    corpus, asked = corpora.write(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
+    outputs = [tmp_path / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
+    write_retrieval(Sources(corpus, asked, {}), 0, *outputs)
+
+    def reading(body: dict[str, Any]) -> str:
+        documents = re.findall(r" is ([A-Z]\w+ [A-Z]\w+)\.", body["messages"][0]["content"])
+        return f"It is {documents[0]}." if documents else "I do not know."
+
+    server.answer = reading
+    of = ("--benchmark", "corpus", "--questions", str(asked), str(outputs[0]), "--scoring", "written")
+    rows = Bench(tmp_path, server.url).ask(of=of)
+    verdicts = {(row["method"], row["question"]): row["verdict"] for row in rows}
+    for row in corpora.questions()[: len(corpora.HOLDERS) * len(corpora.DAYS)]:
+        assert verdicts["none", row["id"]] == "refused"
+        assert verdicts["retrieved-right", row["id"]] == verdicts["context", row["id"]] == "correct"
+        assert verdicts["retrieved-stale", row["id"]] == ("stale" if row["stale_docs"] else "refused")
+        assert verdicts["retrieved-bm25_dated", row["id"]] == "correct"
 
 
 WORDS = "Who was the previous mayor of {options}?"

@@ -48,11 +48,12 @@ _BATCH = 2_000
 
 
 class Tables(NamedTuple):
-    """SUBJECTS, the facts of all buckets, and the items of all dumps, the newest last."""
+    """SUBJECTS, the facts of all buckets, the items of all dumps, the newest last, and the user's labels."""
 
     subjects: Path
     facts: Sequence[Path]
     entities: Sequence[Path]
+    labels: Sequence[Path] = ()
 
 
 class Options(NamedTuple):
@@ -91,7 +92,7 @@ def write_corpus(tables: Tables, dumps: Sequence[str], options: Options, output:
     days = [int(dump.replace("-", "")) for dump in dumps]
     with database(3000) as db, growing(output, CORPUS) as add:
         open_facts(db, tables)
-        names = read_item_names(db, NAMED, tables.entities)
+        names = read_item_names(db, NAMED, tables.entities, tables.labels)
         writer = Writer(names, read_templates(TEMPLATES).bundled, read_grammar(), options.seed)
         use = "SELECT property FROM facts GROUP BY property ORDER BY count(DISTINCT subject) DESC, property"
         order = {relation: rank for rank, (relation,) in enumerate(db.sql(use).fetchall())}

@@ -347,7 +347,7 @@ def write_corpus_questions(
     counts: dict[str, int] = defaultdict(int)
     with database(3000) as db, growing(output, CORPUS_QUESTIONS) as add:
         open_facts(db, tables)
-        names = read_item_names(db, NAMED, tables.entities)
+        names = read_item_names(db, NAMED, tables.entities, tables.labels)
         holders = dict(by_subject(db, f"list_contains({sql(sorted(hops))}, property)"))
         asker = Asker(dumps, names, Docs(corpus), hops, holders, seed)
         for subject, claims in by_subject(db, "linked_from IS NOT NULL"):

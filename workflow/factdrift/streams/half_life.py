@@ -128,7 +128,7 @@ def _draw(rows: Sequence[Row], path: Path) -> None:
 
 def half_life_text(row: Row) -> str:
     """A row of HALF_LIFE in words."""
-    lines = [f"{row['relation']} {row['label']}: {row['ended']:,} of {row['n']:,} tenures ended"]
+    lines = [f"{row['relation']} {row['label'] or ''}: {row['ended']:,} of {row['n']:,} tenures ended"]
     if row["median"] is None:
         lines.append(f"no median: it takes {FEWEST} ends and a curve that falls to a half")
     else:

@@ -122,15 +122,17 @@ class Known(OfDates, command="streams known"):
     known: Annotated[Paths, "of all buckets"]
     entities: Annotated[Paths, "of all dates, the last date's last"]
     properties: Annotated[Path, "of the last date"]
+    labels: Annotated[Paths, "tables of labels of the build"] = ()
     report: Output
     half_life: Output
     figure: Output
 
     def run(self) -> str:
         from factdrift.streams.half_life import write_half_life
-        from factdrift.streams.known_table import write_known_table
+        from factdrift.streams.known_table import Names, write_known_table
 
-        rows = write_known_table(self.known, self.entities, self.properties, self.output, self.report)
+        names = Names(self.entities, self.properties, self.labels)
+        rows = write_known_table(self.known, names, self.output, self.report)
         last = self.packed_days()[-1]
         relations = write_half_life(self.known, self.properties, last, self.half_life, self.figure)
         return f"{rows:,} rows; half-lives of {relations:,} relations"
@@ -191,6 +193,7 @@ class OfCorpus(OfDates):
     subjects: Annotated[Path, "what `subjects` wrote"]
     facts: Annotated[Paths, "what `facts` wrote, all buckets"]
     entities: Annotated[Paths, "of all dates, the last date's last"]
+    labels: Annotated[Paths, "tables of labels of the build"] = ()
     seed: Annotated[int, Key("seed")]
 
 
@@ -203,7 +206,7 @@ class Corpus(OfCorpus, command="streams corpus", implied_inputs="words"):
     def run(self) -> str:
         from factdrift.streams.corpus import Options, Tables, write_corpus
 
-        tables = Tables(self.subjects, self.facts, self.entities)
+        tables = Tables(self.subjects, self.facts, self.entities, self.labels)
         options = Options(self.history == "all", self.citing, self.seed)
         rows, citations = write_corpus(tables, self.days(), options, self.output)
         return f"{rows:,} versions of documents; {citations:,} of them quote an older state"
@@ -218,6 +221,6 @@ class CorpusQuestions(OfCorpus, command="streams corpus-questions", implied_inpu
         from factdrift.streams.corpus import Tables
         from factdrift.streams.corpus_questions import write_corpus_questions
 
-        tables = Tables(self.subjects, self.facts, self.entities)
+        tables = Tables(self.subjects, self.facts, self.entities, self.labels)
         counts = write_corpus_questions(tables, self.corpus, self.days(), self.seed, self.output)
         return ", ".join(f"{number:,} questions: {kind}" for kind, number in sorted(counts.items()))

@@ -2,35 +2,40 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from factdrift.core.columns import schema_of
 from factdrift.core.files import write_text
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_query
 from factdrift.streams.known import KNOWN
+from factdrift.streams.subjects import open_names
 
 KNOWN_LABELLED = schema_of("subject_label relation_label value_label: string", *KNOWN)
 """KNOWN with labels: of the newest dump that has them (docs/tables/known.md)."""
 
 
-def write_known_table(
-    known: Sequence[Path], entities: Sequence[Path], properties: Path, output: Path, report: Path
-) -> int:
-    """Writes KNOWN_LABELLED in the order of subject and property, and the report; returns the number of rows.
+class Names(NamedTuple):
+    """The items of all dumps, the newest last, the properties of the last one, and the user's labels."""
 
-    `entities`: the items of all dumps, the newest last; `properties`: those of the last dump.
-    """
-    paths = sql([str(path) for path in entities])
+    entities: Sequence[Path]
+    properties: Path
+    labels: Sequence[Path]
+
+
+def write_known_table(known: Sequence[Path], names: Names, output: Path, report: Path) -> int:
+    """Writes KNOWN_LABELLED in the order of subject and property, and the report; returns how many rows."""
     with database(3000) as db:
+        open_names(db, names.entities, names.labels)
         db.execute(
             f"""CREATE TEMP VIEW known AS SELECT * FROM read_parquet({sql(list(known))});
-            CREATE TEMP VIEW relations AS SELECT id AS property, coalesce(label, 'P' || id) AS relation
-            FROM read_parquet({sql(properties)});
-            CREATE TEMP TABLE names AS
-            SELECT id, max_by(label, list_position({paths}, filename)) AS label
-            FROM read_parquet({sql(list(entities))}, filename = true)
-            WHERE label IS NOT NULL AND id IN (SELECT subject FROM known UNION SELECT value FROM known)
-            GROUP BY id"""
+            CREATE TEMP TABLE relations AS
+            SELECT property, coalesce(p.label, s.label, 'P' || property) AS relation
+            FROM (SELECT DISTINCT property FROM known)
+            LEFT JOIN read_parquet({sql(names.properties)}) p ON p.id = property
+            LEFT JOIN supplied s ON s.id = -property;
+            CREATE TEMP TABLE names AS SELECT id, max_by(label, dump) AS label FROM named
+            WHERE id IN (SELECT subject FROM known UNION SELECT value FROM known) GROUP BY id"""
         )
         number = write_query(
             db,

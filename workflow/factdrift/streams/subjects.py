@@ -12,6 +12,7 @@ from factdrift.core.owned import scratch
 from factdrift.core.tables import database, fetched, sql, write_query
 from factdrift.streams.known import KNOWN, write_known
 from factdrift.streams.timelines import ITEM, create_statements
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.names import Usage, read_names
 
 SUBJECTS = schema_of("id: int32, role: string, near: [int32]")
@@ -103,22 +104,35 @@ class Name(NamedTuple):
     usage: Usage
 
 
+def open_names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path], labels: Sequence[Path]) -> None:
+    """TEMP VIEW `named`: id, label, aliases and classes of items, with the position of their `dump`.
+
+    `entities`: the items of all dumps, the newest last; `labels`: the user's, which count where these have
+    none.
+    """
+    db.register("supplied", supplied_labels(labels))
+    db.execute(
+        f"""CREATE TEMP VIEW named AS SELECT id, label, aliases, classes,
+            list_position({sql([str(path) for path in entities])}, filename) AS dump
+        FROM read_parquet({sql(list(entities))}, filename = true) WHERE label IS NOT NULL
+        UNION ALL SELECT id, label, NULL, NULL, 0 FROM supplied"""
+    )
+
+
 def read_item_names(
-    db: duckdb.DuckDBPyConnection, needed: str, entities: Sequence[Path]
+    db: duckdb.DuckDBPyConnection, needed: str, entities: Sequence[Path], labels: Sequence[Path]
 ) -> Mapping[int, Name]:
     """The names of the items that a query gives, as `id`; those of the newest dump that has a label.
 
-    `entities`: the items of all dumps, the newest last.
+    `entities`, `labels`: as in `open_names`.
     """
     used = read_names()
+    open_names(db, entities, labels)
     db.execute(
-        f"""SELECT id, max_by({{'label': label, 'aliases': aliases, 'classes': classes}}, dump) AS name FROM (
-            SELECT *, list_position({sql([str(path) for path in entities])}, filename) AS dump
-            FROM read_parquet({sql(list(entities))}, filename = true) SEMI JOIN ({needed}) USING (id)
-            WHERE label IS NOT NULL
-        ) GROUP BY id ORDER BY id"""
+        f"""SELECT id, max_by({{'label': label, 'aliases': aliases, 'classes': classes}}, dump) AS name
+        FROM named SEMI JOIN ({needed}) USING (id) GROUP BY id ORDER BY id"""
     )
     return {
-        item: Name(name["label"], name["aliases"] or (), used.usage(name["label"], name["classes"]))
+        item: Name(name["label"], name["aliases"] or (), used.usage(name["label"], name["classes"] or ()))
         for item, name in fetched(db)
     }

@@ -38,12 +38,16 @@ def asked_of_chat(benchmark: Benchmark) -> Iterator[ChatQuestion]:
     """For a letter the questions with options, others in writing.
 
     A chat model gives no likelihoods: what asks for those of options only is left out. Of an update's own
-    clozes, which ask for several objects, each is asked once.
+    clozes, which ask for several objects, each is asked once. Where retrievers have found documents, their
+    states follow; a request that equals an earlier request costs nothing.
     """
     options = record_of(benchmark.name).options
-    for state in UNEDITED:
+    documented = [state for question in benchmark.questions for state in question.retrieved]
+    for state in dict.fromkeys([*UNEDITED, *documented]):
         for question in benchmark.questions:
             request = f"{state} {question.id}"
+            if state not in (*UNEDITED, *question.retrieved):
+                continue
             if options and question.unedited and state == CONTEXT:
                 continue
             if "letter" in question.ways:
@@ -54,13 +58,13 @@ def asked_of_chat(benchmark: Benchmark) -> Iterator[ChatQuestion]:
 
 
 def write_requests(benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat, output: Path) -> int:
-    """Writes REQUESTS, without and with the new fact before the questions; returns their number.
+    """Writes REQUESTS, with what stands before the questions in each state; returns their number.
 
     `prompts`: what the model reads, for a letter and to write an object.
     """
     texts = []
     for request, state, question, way in asked_of_chat(benchmark):
-        context = question.context.strip() if state == CONTEXT else ""
+        context = question.before(state).strip()
         form = question.form if way == "letter" and question.form else prompts[way]
         texts.append((request, filled(form, question, context)))
     return write_texts(texts, chat, output)
