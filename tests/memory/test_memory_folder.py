@@ -75,6 +75,7 @@ def known_row(value, first, last, known, until, became=None):
         "subject": 1,
         "property": 6,
         "value": value,
+        "stale_after_1y": 0.25,
         "certain_first": first,
         "certain_last": last or int(known.replace("-", "")),
         "possible_first": first,
@@ -113,6 +114,7 @@ def test_a_fact_that_goes_on_is_a_single_row(inputs):
         ("Q7", "2015-03-01", "2020-11-09", "2021-01-01", None),
         ("Q8", "2020-11-10", None, "2021-01-01", None),
     ]
+    assert {row["stale_after_1y"] for row in read_facts(inputs.known)} == {0.25}
 
 
 def test_events_replay_to_the_last_documents_and_facts(inputs):

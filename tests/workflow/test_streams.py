@@ -152,6 +152,8 @@ def test_two_times(stream: Path, digests: Check):
     snakemake(stream, *TWO_TIMES, stream=STREAM)
     half_life = {row["relation"]: row for row in rows(stream / "results/half_life.parquet")}
     assert 3 < half_life["P6"]["median"] < 6
+    priors = {f"P{row['property']}": row["stale_after_1y"] for row in rows(stream / "results/known.parquet")}
+    assert {name: row["stale_after_1y"] for name, row in half_life.items()}.items() <= priors.items()
     assert "<svg" in (stream / "results/half_life.svg").read_text("utf-8")
     docs = {row["doc"]: row for row in rows(stream / "results/corpus.parquet")}
     asked = rows(stream / "results/corpus_questions.parquet")

@@ -13,7 +13,7 @@ from factdrift.wikidata.time import unpack
 
 FACTS = schema_of(
     "subject subject_label relation relation_label object object_label: string",
-    "valid_from valid_to known_from known_until statement: string",
+    "valid_from valid_to known_from known_until statement: string, stale_after_1y: double",
 )
 """A row is a fact as some dumps had it (docs/memory.md)."""
 
@@ -42,7 +42,8 @@ def read_facts(known: Path) -> Iterator[Row]:
     """
     columns = (
         "subject, subject_label, property, relation_label, value, value_label, statement, possible_first, "
-        "start_last, certain_last, possible_last, known_from, known_until"
+        "start_last, certain_last, possible_last, known_from, known_until, "
+        "stale_after_1y"
     )
     key = "subject, property, value, statement, possible_first, start_last, known_from"
     with database() as db:
@@ -81,4 +82,5 @@ def _fact(row: Row) -> Row:
         "known_from": row["known_from"],
         "known_until": row["known_until"],
         "statement": row["statement"],
+        "stale_after_1y": row["stale_after_1y"],
     }

@@ -28,9 +28,10 @@ README = """\
 
 `events.jsonl`: what your system reads, a JSON object a line, in the order in which it became known.
 An `event` is a `document` (`doc`, `subject`, `title`, `text`), which replaces the document of its
-`subject` before it; a `fact` (labels and ids, `valid_from`, `valid_to`: when it held), or a
-`withdrawn` fact, which is no longer known in this form. `known_from` is the day on which your system
-learns of it. Use documents, facts, or both.
+`subject` before it; a `fact` (labels and ids, `valid_from`, `valid_to`: when it held;
+`stale_after_1y`: the share of such facts that hold for less than a year), or a `withdrawn` fact,
+which is no longer known in this form. `known_from` is the day on which your system learns of it. Use
+documents, facts, or both.
 
 `questions.jsonl`: what it is asked, a line a question: `id`, `question`, `asked_on`. When it answers,
 it may use the events with `known_from` up to `asked_on` alone.

@@ -132,9 +132,9 @@ class Known(OfDates, command="streams known"):
         from factdrift.streams.known_table import Names, write_known_table
 
         names = Names(self.entities, self.properties, self.labels)
-        rows = write_known_table(self.known, names, self.output, self.report)
         last = self.packed_days()[-1]
         relations = write_half_life(self.known, self.properties, last, self.half_life, self.figure)
+        rows = write_known_table(self.known, names, self.half_life, self.output, self.report)
         return f"{rows:,} rows; half-lives of {relations:,} relations"
 
 

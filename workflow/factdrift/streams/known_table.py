@@ -11,8 +11,8 @@ from factdrift.core.tables import database, sql, write_query
 from factdrift.streams.known import KNOWN
 from factdrift.streams.subjects import open_names
 
-KNOWN_LABELLED = schema_of("subject_label relation_label value_label: string", *KNOWN)
-"""KNOWN with labels: of the newest dump that has them (docs/tables/known.md)."""
+KNOWN_LABELLED = schema_of("subject_label relation_label value_label: string, stale_after_1y: double", *KNOWN)
+"""KNOWN with labels, of the newest dump that has them, and a prior (docs/tables/known.md)."""
 
 
 class Names(NamedTuple):
@@ -23,7 +23,9 @@ class Names(NamedTuple):
     labels: Sequence[Path]
 
 
-def write_known_table(known: Sequence[Path], names: Names, output: Path, report: Path) -> int:
+def write_known_table(
+    known: Sequence[Path], names: Names, half_life: Path, output: Path, report: Path
+) -> int:
     """Writes KNOWN_LABELLED in the order of subject and property, and the report; returns how many rows."""
     with database(3000) as db:
         open_names(db, names.entities, names.labels)
@@ -39,8 +41,10 @@ def write_known_table(known: Sequence[Path], names: Names, output: Path, report:
         )
         number = write_query(
             db,
-            f"""SELECT s.label AS subject_label, relation AS relation_label, v.label AS value_label, known.*
+            f"""SELECT s.label AS subject_label, relations.relation AS relation_label, v.label AS value_label,
+                stale_after_1y, known.*
             FROM known LEFT JOIN names s ON s.id = subject LEFT JOIN names v ON v.id = value
+            LEFT JOIN read_parquet({sql(half_life)}) h ON h.relation = 'P' || property
             LEFT JOIN relations USING (property)
             ORDER BY {", ".join(f"known.{name}" for name in KNOWN.names)}""",
             output,
