@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -16,11 +18,17 @@ from support.examples import examples
 from support.tables import written
 
 from factdrift.streams import jobs
+from factdrift.streams.corpus_questions import Asker, known
 from factdrift.streams.subjects import SUBJECTS as LISTED
+from factdrift.streams.subjects import Name
 from factdrift.wikidata.tables import ENTITIES
+from factdrift.words.names import Usage
+from factdrift.words.noun_phrases import read_noun_phrases
 
 from .definitions import Group, says
 from .drawn import ALIASES, CLUB, DATES, DAYS, MAYOR, NAMES, SUBJECTS, VALUES, WORD, Drawn, Row
+from .planted import DUMPS as PLANTED
+from .planted import Office, known_rows, planted, stated
 from .test_known import Early
 
 CALLED = {item: f"Town {item}" for item in SUBJECTS} | NAMES | {602: "Cid"}
@@ -249,6 +257,44 @@ def test_pairs_have_a_question_and_two_answers(seed: int) -> None:
             assert older["at"] == newer["at"]
             assert older["answer_id"] != newer["answer_id"]
             assert older["answer_id"] in newer["stale_ids"]
+
+
+class Nothing:
+    """Documents that state nothing."""
+
+    def stating(self, *_: object) -> list[str]:
+        return []
+
+
+def test_pairs_are_those_of_the_changes_that_were_entered_late() -> None:
+    """Holders are entered in order: a dump's is the holder of the day, or the last whom it has."""
+    number = 0
+    for seed in range(40):
+        office = planted(seed)
+        if office.wrong or office.removed:
+            continue
+        names = {item: Name(f"Holder {item}", (), Usage()) for item in (*range(1, 7), 100)}
+        asker = Asker([day.isoformat() for day in PLANTED], names, Nothing(), {}, {}, 0)
+        chain = asker.worlds(100, known_rows(stated(office)), 6, read_noun_phrases()[6], "the head")
+        rows = list(known(asker, chain))
+        pairs = {(a["answer_id"], b["answer_id"]) for a, b in zip(rows[::2], rows[1::2], strict=True)}
+
+        def changed(day: datetime.date, office: Office = office) -> set[tuple[str, str]]:
+            of_day = sum(start <= day for start in office.starts)
+            values = [
+                f"Q{min(of_day, sum(entered <= dump for entered in office.entered))}"
+                for dump in PLANTED
+                if dump >= day and of_day
+            ]
+            return {(old, new) for old, new in itertools.pairwise(values) if old not in ("Q0", new)}
+
+        days = [
+            PLANTED[0] - datetime.timedelta(400 - day) for day in range((PLANTED[-1] - PLANTED[0]).days + 400)
+        ]
+        of_dumps = set().union(*(changed(day) for day in PLANTED if day not in office.starts))
+        assert of_dumps <= pairs <= set().union(*map(changed, days))
+        number += len(pairs)
+    assert number > 20
 
 
 @pytest.mark.parametrize("kind", ["now", "at", "known", "premise", "next"])
