@@ -86,7 +86,7 @@ def _about(row: Row, known: Dumps) -> list[tuple[str, str]]:
 
 def _view(row: Row, asked_s: str, asked_p: str, answer: str | None = None) -> Row:
     """The question as those with a date are, with a single option."""
-    view = {"asked_s": asked_s, "asked_p": asked_p, "option_ids": [answer or row["answer_id"]]}
+    view: Row = {"asked_s": asked_s, "asked_p": asked_p, "option_ids": [answer or row["answer_id"]]}
     label = (row["answers"] or [""])[0]
     view |= {
         "options": [label],
