@@ -59,7 +59,8 @@ def audited_tables(wildcards):
 
 def audited_beside(wildcards):
     """The stream, its questions, its corpus and what is asked of it, of the configured pair."""
-    return built_or_asked([f"{name}.parquet" for name in OF_DATES]) if f"results/{wildcards.pair}" == PAIR else []
+    names = [f"{name}.parquet" for name in OF_DATES]
+    return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
 
 
 def shown_products(wildcards):
