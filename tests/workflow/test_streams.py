@@ -193,7 +193,7 @@ def test_dates_of_models(stream: Path, tmp_path: Path, monkeypatch: pytest.Monke
     said = joined(snakemake(stream, "-n", "results/answer_scores.parquet", "results/report.html", **measured))
     (folder,) = (stream / "results" / "streams").glob(
         f"*_{len(STREAM)}_*"
-    )  # test_two_times has a shorter one
+    )  # another test has a shorter one
     for given in (f"--dates results/streams/{folder.name}/cutoff.parquet", "--cutoff=results/cutoff.parquet"):
         assert given in said
     assert "--stream=results/stream.parquet" in said
