@@ -157,7 +157,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
     def check(self) -> None:
         super().check()
         if self.method != "none":
-            raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
+            raise InputError(f"--method: a method is given as a state here; write --state {self.method}")
         record_of(self.benchmark)
         if not is_unedited(self.state):
             check_values(self.state, self.set, self.methods)
