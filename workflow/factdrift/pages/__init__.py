@@ -17,6 +17,19 @@ LONGEST = 160
 """Characters of a label that a page shows; what is longer ends in an ellipsis."""
 
 
+def _dates(decision: str, *names: str) -> str:
+    """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
+    columns = ", ".join(f'x."{name}"' for name in names)
+    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
+    of = f"list_transform({chosen}, lambda x: [{columns}])"
+    return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
+
+
+DAY = f"coalesce({_dates('new', 'start', 'point_in_time')}, {_dates('obsolete', 'end')})"
+"""SQL: the day of an update, as exact as it is stated: when what is new began or was measured, or else when
+what is obsolete ended."""
+
+
 def environment(package: str) -> jinja2.Environment:
     """The templates in the folder `templates` of a package; whatever they are given is escaped."""
     import jinja2

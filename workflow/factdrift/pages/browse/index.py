@@ -24,6 +24,7 @@ from factdrift.core.owned import atomic_path, file_lock
 from factdrift.core.paths import cache_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
+from factdrift.pages import DAY
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
@@ -126,7 +127,7 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
     progress = Progress("index: updates", pq.read_metadata(build.dataset).num_rows, "updates")
     rows = tables.sql(
         f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
-            coalesce({_dates("new", "start", "point_in_time")}, {_dates("obsolete", "end")}),
+            {DAY},
             to_json({{'prompt': update_prompt[:{KEPT}],
                 'others': list_transform(generalization_prompts, lambda text: text[:{KEPT}]),
                 'split': split, 'source': template_source,
@@ -146,14 +147,6 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
             SELECT unnest([substr(subject.id, 2)::INTEGER, -substr(relation.id, 2)::INTEGER]) AS id
             FROM read_parquet({sql(build.dataset)})) GROUP BY id"""
     )
-
-
-def _dates(decision: str, *names: str) -> str:
-    """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
-    columns = ", ".join(f'x."{name}"' for name in names)
-    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
-    of = f"list_transform({chosen}, lambda x: [{columns}])"
-    return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
 
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:

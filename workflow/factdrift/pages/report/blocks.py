@@ -1,7 +1,8 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,10 +31,8 @@ class Block(NamedTuple):
     """A figure of a section. `shown` is what the macro `kind` of `blocks.html` draws.
 
     `table`: see `table`. `bars`: label, amount and colour (`new`, `obsolete`, `static`, `plain`) of each.
-    `columns`: `bars`, each a label and the amounts above and below the line, which have one scale; `ticks`,
-    position (0 to the number of bars) and text of the marks of the axis; `names` of the amounts; their
-    colours `tones`; the unit of the `axis`. `picture`: an SVG file. `text`: a text. `cards`: records of the
-    dataset.
+    `columns`: see `columns`. `picture`: an SVG file. `text`: a text. `cards`: records of the dataset, with
+    the rules that decided where the cards are `folded`, that is, shown once they are asked for.
     """
 
     kind: str
@@ -41,15 +40,20 @@ class Block(NamedTuple):
     shown: Any
     source: Provenance
     note: str = ""
+    folded: bool = False
 
 
 class Section(NamedTuple):
-    """A part of the page with a heading of its own and a sentence about what it shows."""
+    """A part of the page with a heading of its own and a sentence about what it shows.
+
+    `open`: shown at once; the others are asked for.
+    """
 
     name: str
     title: str
     lead: str
     blocks: Sequence[Block]
+    open: bool = False
 
 
 Parts = tuple[str, list[Block]]
@@ -76,7 +80,46 @@ def table(
         kinds[heading] = kind or "text"
     # What is missing in a frame of pandas is the number that does not equal itself.
     cells = [[cell if cell == cell else None for cell in row] for row in rows]
-    return Block("table", title, {"columns": kinds, "rows": cells, "folded": folded}, source, note)
+    return Block("table", title, {"columns": kinds, "rows": cells}, source, note, folded)
+
+
+class Axis(NamedTuple):
+    """Of a chart of columns: what a column is, `ticks` with position (0 to the number of bars) and text, and
+    what is counted."""
+
+    title: str
+    ticks: Sequence[tuple[float, str]]
+    unit: str
+
+
+def columns(
+    title: str,
+    bars: Sequence[tuple[str, int, int]],
+    axis: Axis,
+    names: Mapping[str, str],
+    source: Provenance,
+    note: str = "",
+    records: Mapping[str, Sequence[Any]] | None = None,
+) -> Block:
+    """A chart of columns; `bars` are a label and the amounts above and below the line, which have one scale.
+
+    `names`: of the amounts, with the colour of each. `records`: label -> records of the dataset, which are
+    shown once their column is chosen, first those of the highest one.
+    """
+    highest, deepest = (max(bar[side] for bar in bars) for side in (1, 2))
+    steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
+    step = next(step for step in steps if max(highest, deepest) <= 4 * step)
+    chart = {
+        "bars": bars,
+        "axis": axis,
+        "names": names,
+        "highest": highest,
+        "deepest": deepest,
+        "levels": [*range(0, highest + 1, step), *range(-step, -deepest - 1, -step)],
+        "most": max(above + below for _, above, below in bars),
+        "records": records or {},
+    }
+    return Block("columns", title, chart, source, note)
 
 
 def picture(title: str, path: Path, source: Provenance) -> Block:
@@ -89,8 +132,8 @@ def picture(title: str, path: Path, source: Provenance) -> Block:
 
 
 def text(title: str, path: Path, source: Provenance) -> Block:
-    """The table that a job has written as text."""
-    return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source)
+    """The table that a job has written as text, which is shown once it is asked for."""
+    return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source, folded=True)
 
 
 @dataclass(frozen=True)
