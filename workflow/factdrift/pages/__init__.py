@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,18 +32,18 @@ what is obsolete ended."""
 
 
 def environment(package: str) -> jinja2.Environment:
-    """The templates in the folder `templates` of a package; whatever they are given is escaped."""
+    """The templates in the folder `templates` of a package, and those of all; what they show is escaped."""
     import jinja2
 
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader(package, "templates"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name, "templates") for name in (package, __name__)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"shown": shown, "day": day}
+    made.filters |= {"shown": shown, "day": day, "whole_dates": whole_dates}
     return made
 
 
@@ -57,6 +58,13 @@ def day(text: str) -> str:
     from babel.dates import format_date
 
     return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
+
+
+def whole_dates(text: str) -> str:
+    """A text as HTML in which no line breaks inside a date."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"\d{4}-\d\d(-\d\d)?", r'<span class="date">\g<0></span>', str(escape(text))))
 
 
 def leaves(value: Any, between: str, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -74,7 +82,7 @@ def packaged(package: str, name: str) -> str:
 
 
 def palette() -> str:
-    """The colours and fonts of all pages, light, dark and on paper, as CSS."""
+    """The colours and fonts of all pages, light, dark and on paper, and the look of charts, as CSS."""
     return Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
 
 

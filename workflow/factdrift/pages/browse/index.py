@@ -28,7 +28,7 @@ from factdrift.pages import DAY
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
-VERSION = 4
+VERSION = 5
 """Of the tables below; an index of another version is made again."""
 
 KEPT = 300
@@ -50,6 +50,7 @@ CREATE TABLE updates (
     place INTEGER PRIMARY KEY, subject INTEGER, relation INTEGER, scenario TEXT, day TEXT,
     record TEXT);
 CREATE TABLE instances (class INTEGER, place INTEGER, PRIMARY KEY (class, place)) WITHOUT ROWID;
+CREATE TABLE objects (object INTEGER, place INTEGER, PRIMARY KEY (object, place)) WITHOUT ROWID;
 CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) WITHOUT ROWID;
 """
 
@@ -142,6 +143,10 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
+    db.execute(
+        """INSERT OR IGNORE INTO objects SELECT substr(json_extract(o.value, '$.id'), 2), u.place
+        FROM updates u, json_each(u.record, '$.objects') o WHERE json_extract(o.value, '$.id') LIKE 'Q%'"""
+    )
     tables.execute(
         f"""CREATE TEMP TABLE counts AS SELECT id, count(*)::INTEGER AS updates FROM (
             SELECT unnest([substr(subject.id, 2)::INTEGER, -substr(relation.id, 2)::INTEGER]) AS id

@@ -1,6 +1,5 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
-import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.products import product_of
+from factdrift.pages.charts import Axis, chart
 
 
 class Provenance(NamedTuple):
@@ -83,15 +83,6 @@ def table(
     return Block("table", title, {"columns": kinds, "rows": cells}, source, note, folded)
 
 
-class Axis(NamedTuple):
-    """Of a chart of columns: what a column is, `ticks` with position (0 to the number of bars) and text, and
-    what is counted."""
-
-    title: str
-    ticks: Sequence[tuple[float, str]]
-    unit: str
-
-
 def columns(
     title: str,
     bars: Sequence[tuple[str, int, int]],
@@ -101,25 +92,11 @@ def columns(
     note: str = "",
     records: Mapping[str, Sequence[Any]] | None = None,
 ) -> Block:
-    """A chart of columns; `bars` are a label and the amounts above and below the line, which have one scale.
-
-    `names`: of the amounts, with the colour of each. `records`: label -> records of the dataset, which are
-    shown once their column is chosen, first those of the highest one.
+    """A chart of columns, see `chart`. `records`: label -> records of the dataset, which are shown once their
+    column is chosen, first those of the highest one.
     """
-    highest, deepest = (max(bar[side] for bar in bars) for side in (1, 2))
-    steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
-    step = next(step for step in steps if max(highest, deepest) <= 4 * step)
-    chart = {
-        "bars": bars,
-        "axis": axis,
-        "names": names,
-        "highest": highest,
-        "deepest": deepest,
-        "levels": [*range(0, highest + 1, step), *range(-step, -deepest - 1, -step)],
-        "most": max(above + below for _, above, below in bars),
-        "records": records or {},
-    }
-    return Block("columns", title, chart, source, note)
+    links = {label: f"#in-{label}" for label in records or {}}
+    return Block("columns", title, chart(bars, axis, names, links) | {"records": records or {}}, source, note)
 
 
 def picture(title: str, path: Path, source: Provenance) -> Block:

@@ -7,7 +7,8 @@ import duckdb
 import numpy as np
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Axis, Block, Build, Parts, Provenance, columns, table
+from factdrift.pages.charts import Axis
+from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, columns, table
 
 BINS = 24
 """The number of columns of a distribution."""

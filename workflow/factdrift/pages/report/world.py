@@ -1,7 +1,5 @@
 """Sections about the dataset and the stream: what changed, when, and how their triples were decided."""
 
-import datetime
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import duckdb
@@ -9,7 +7,8 @@ import pandas as pd
 
 from factdrift.core.tables import sql
 from factdrift.pages import DAY, meanings, shown
-from factdrift.pages.report.blocks import Axis, Block, Build, Parts, columns, table
+from factdrift.pages.charts import Axis, months_of, periods, ticks
+from factdrift.pages.report.blocks import Block, Build, Parts, columns, table
 from factdrift.wikifactdiff.accounts import by_stage
 
 CARDS = 12
@@ -30,9 +29,6 @@ SCENARIOS = {
     "Other": "several things at once",
 }
 """Scenario -> what happened, in words."""
-
-MOST_COLUMNS = 120
-"""The time line has a column a month, or a column a year where that would be more columns than this."""
 
 LAGS = (31, 92, 366, 731)
 """Days at most, of the classes of lags."""
@@ -177,9 +173,9 @@ def updates_by_month(
     only ended; and how many updates have no date in any of them.
     """
     dates = build.manifest["dates"]
-    months = list(_months_of(dates["old"], dates["new"]))
-    unit, width = ("year", 4) if len(months) > MOST_COLUMNS else ("month", 7)
-    counts = dict.fromkeys((month[:width] for month in months), (0, 0))
+    counts = dict.fromkeys(periods(dates["old"], dates["new"]), (0, 0))
+    width = len(next(iter(counts)))
+    unit = "month" if width > 4 else "year"
     fresh = "len(list_filter(objects, lambda x: x.decision = 'new')) > 0"
     dated = db.sql(
         f"""SELECT coalesce({DAY}[:{width}], ''), count(*) FILTER ({fresh}), count(*) FILTER (NOT {fresh})
@@ -214,7 +210,7 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     )
     bars = [(month, *amounts) for month, amounts in counts.items()]
     names = {"something new began": "new", "something only ended": "obsolete"}
-    axis = Axis(unit, list(_ticks(counts)), "updates")
+    axis = Axis(unit, list(ticks(counts)), "updates")
     source = build.source(build.dataset)
     return lead, [columns(f"Updates by {unit}", bars, axis, names, source, note, records)]
 
@@ -243,10 +239,10 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             WHERE dated_by <> 'interval' AND first_day // 100 = last_day // 100 GROUP BY ALL"""
         ).fetchall()
     )
-    months = list(_months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
+    months = list(months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
     if by_month and len(months) <= MOST_MONTHS:
         counts = [(month, by_month.get(month, 0), 0) for month in months]
-        axis = Axis("month", list(_ticks(months)), "updates")
+        axis = Axis("month", list(ticks(months)), "updates")
         title = "Updates whose change is dated to a month"
         blocks.append(columns(title, counts, axis, {"updates": "new"}, source))
     classes = " ".join(f"WHEN lag_max <= {days} THEN {index}" for index, days in enumerate(LAGS))
@@ -262,18 +258,3 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     blocks.append(Block("bars", "How late Wikidata was at most", bars, source, note))
     lead = "Updates between all consecutive dates of a sequence, and how those of one fact follow each other."
     return lead, blocks
-
-
-def _months_of(old: str, new: str) -> Iterator[str]:
-    """Yields the months (2021-01) from that of a day to that of a later one."""
-    first, last = (datetime.date.fromisoformat(day) for day in (old, new))
-    for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
-        yield f"{number // 12:04}-{number % 12 + 1:02}"
-
-
-def _ticks(names: Iterable[str]) -> Iterator[tuple[float, str]]:
-    """The marks of an axis of months, at each January, or of years, some six of them."""
-    every = max(len([*names]) // 6, 1)
-    for index, name in enumerate(names):
-        if name.endswith("-01") or (len(name) == 4 and int(name) % every == 0):
-            yield index + 0.5, name[:4]
