@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, program
+from screenshots import FIRST_SCREEN
 from support.explorer import visiting
+from support.workflow import ROOT
 
 from factdrift.core.figures import save, subplots
 from factdrift.pages.report.blocks import Build
@@ -121,6 +123,12 @@ def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
         assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
     finally:
         page.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_pictures_of_the_readme_say_what_the_page_says(page: Browser) -> None:
+    expected = (ROOT / "docs/figures/report.txt").read_text("utf-8").strip()
+    command = "python benchmarks/screenshots.py results/report.html docs/figures --readme"
+    assert page.run(FIRST_SCREEN).strip() == expected, f"make the pictures again: {command}"
 
 
 def test_what_is_shown_at_first_is_printed_on_two_pages(page: Browser) -> None:

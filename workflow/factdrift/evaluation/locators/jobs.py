@@ -143,7 +143,7 @@ class Scores(
                 draw_rsd(groups, *figures)
             else:
                 pieces = [(f"{group.title}, KLoB-{subtask}", group, subtask) for group in groups]
-                draw_rsim(pieces, 4, *figures)
+                draw_rsim(pieces, *figures)
         return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])
 
 
