@@ -133,8 +133,8 @@ def _cell(row: Row | None, interval: bool = True) -> str:
     return f"{row['value']:.3f} ±{(row['high'] - row['low']) / 2:.3f}"
 
 
-def draw_rsim(pieces: Sequence[tuple[str, Group, str]], *paths: Path) -> None:
-    """Draws RSim above permuted at k = HEADLINE for each title, group and subtask: a dot for each locator.
+def draw_rsim(groups: Sequence[Group], subtask: str, *paths: Path) -> None:
+    """Draws RSim above permuted at k = HEADLINE: a dot with its interval for each locator, by group.
 
     The best is on top. Lines down are chance (0) and the overlap of words, which needs no model.
     """
@@ -143,13 +143,13 @@ def draw_rsim(pieces: Sequence[tuple[str, Group, str]], *paths: Path) -> None:
     found: list[Row] = []
     words = {
         row["value"]: Mark("", "", row["value"], 1.02, text="overlap of words", kind="day")
-        for _, group, subtask in pieces
+        for group in groups
         for evaluation in group.references
         for (measure, population), row in _at(evaluation, subtask, HEADLINE).items()
         if (measure, population) == (ABOVE, "all") and row["k"] is None and row["value"] is not None
     }
-    for title, group, subtask in pieces:
-        marks.append(Mark("", len(names), -0.2, len(names), text=title, color=INK, kind="text"))
+    for group in groups:
+        marks.append(Mark("", len(names), 0, len(names), text=group.title, color=INK, kind="text"))
         names.append("")
         rows = {own.locator: _at(own, subtask, HEADLINE).get((ABOVE, "all")) for own in group.methods}
         known = {name: row for name, row in rows.items() if row and row["value"] is not None}
@@ -162,14 +162,13 @@ def draw_rsim(pieces: Sequence[tuple[str, Group, str]], *paths: Path) -> None:
                 continue
             value, high = row["value"], row["high"]
             marks.append(Mark("", line, value, 0, row["low"], high, color=KEPT, kind="bar"))
-            marks.append(Mark("", line, value, 0, kind="dot", style={"marker": "o", "color": KEPT}))
+            marks.append(Mark("", line, value, 0, kind="dot", style={"marker": "o"}))
             end = value if high is None else high
-            marks.append(Mark("", line, end, line, text=f"{value:.2f}", color=INK, kind="text"))
+            marks.append(Mark("", line, end, line, text=f"{round(value, 2) + 0:.2f}", color=INK, kind="text"))
     marks += [Mark("", "", 0, 1.02, text="chance", kind="day"), *words.values()]
     lows = [row["value"] if row["low"] is None else row["low"] for row in found]
-    message = (
-        f"{sum(low > 0 for low in lows)} of {len(lows)} locators choose the same units more than by chance"
-    )
+    over = sum(low > 0 for low in lows)
+    message = f"KLoB-{subtask}: {over} of {len(lows)} locators choose the same units more than by chance"
     if words:
         more = sum(low > max(words) for low in lows)
         message += f", {more} more than the overlap of words explains"
