@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from support.audit_dumps import NEW, entity, item, statement, time
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity, articles, read_entities
 from factdrift.audit.ripples import value_of
-from factdrift.audit.values import identity
+from factdrift.audit.values import identity, may_hold, surely_held
 from factdrift.cli import job_of
 from factdrift.core.errors import InputError
 from factdrift.core.fingerprint import closure, modules_of
@@ -166,3 +167,30 @@ def test_the_id_of_an_answer(tmp_path: Path) -> None:
     given = [statement(f"Q1${name}", "P6", value) for name, value in answers.items()]
     claims = only(tmp_path, entity("Q1", "a", *given)).of("P6")
     assert [value_of(claim) for claim in claims] == [*answers]
+
+
+def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
+    """Of days a and b at which a statement begins and ends, and a span: by the times between the days.
+
+    A statement may hold on a span that its dates do not cut; it surely held if some time between two days is
+    in both.
+    """
+    days = {number: f"2020-01-0{number}" for number in range(1, 6)} | {None: None}
+    dated = {
+        (begin, end): {key: time(days[day]) for key, day in (("P580", begin), ("P582", end)) if day}
+        for begin in days
+        for end in days
+    }
+    claims = [statement(f"Q1$N{number}", "P6", item("Q5"), **q) for number, q in enumerate(dated.values())]
+    read = only(tmp_path, entity("Q1", "Atlantis", *claims)).of("P6")
+    assert len(read) == 36
+    for (begin, end), claim in zip(dated, read, strict=True):
+        for first, last in combinations(range(1, 6), 2):
+            span_ = (20200100 + first, 20200100 + last)
+            assert may_hold(claim, *span_) == ((begin or first) <= first and (end or last) >= last)
+            between = (
+                any(first < half / 2 < last and begin < half / 2 < end for half in range(3, 10, 2))
+                if begin and end
+                else False
+            )
+            assert surely_held(claim, *span_) == between, (begin, end, first, last)

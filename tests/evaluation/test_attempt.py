@@ -162,8 +162,8 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "Table 6" in said
     assert "Table 7" in said
     assert "5 replacements" in said
-    # Own and other wordings, nearest and random facts; all with teacher forcing; both parts of Table 6; two groups,
-    # since thirds of five edits are left out.
+    # Own and other wordings, nearest and random facts; all with teacher forcing; both parts of Table 6;
+    # two groups, since thirds of five edits are left out.
     assert sum(line.startswith("PROMPT ") for line in said.splitlines()) == 12
     assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
     line += [f"--probes={out['probes']}", "--out-bleedover"]

@@ -69,7 +69,7 @@ def _corpus(folder: Path) -> tuple[Path, Path]:
         for number in (1, 2)
     ]
     retrieved = [
-        {"retriever": retriever, "question": row["id"], "docs": ["Q1@2020-01-01"], "text": "America is a baker."}
+        {"retriever": retriever, "question": row["id"], "docs": ["Q1@2020-01-01"], "text": "America is."}
         for row in rows
         for retriever in ("right", "bm25")
     ]

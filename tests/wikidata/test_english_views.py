@@ -33,3 +33,11 @@ def test_what_is_no_page_view_file(monkeypatch, text, problem):
     monkeypatch.setattr(pageviews, "_BLOCK", 20)
     with pytest.raises(ValueError, match=problem):
         list(EnglishViews().batches(io.BytesIO(text)))
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_may_be_as_long_as_a_block(monkeypatch, end):
+    line = b"en.wikipedia A 1 desktop 3 A3"
+    monkeypatch.setattr(pageviews, "_BLOCK", len(line))
+    (row,) = (row for batch in EnglishViews().batches(io.BytesIO(line + end)) for row in batch.to_pylist())
+    assert row == {"title": b"A", "views": 3}

@@ -166,7 +166,8 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     day = pd.Timestamp(f"{month}-01")
     assert f"{day:%B %Y}, with {sum(months[month])}." in plain[1]
     relations = rows["relation"].map(lambda relation: relation["label"]).value_counts()[:3]
-    assert f"{100 * relations.sum() / len(rows):.0f} % are about {', '.join(relations.index)}" in plain[1]
+    share = f"{100 * relations.sum() / len(rows):.0f} %"
+    assert f"The relations {', '.join(relations.index)} have {share} of all updates." in plain[1]
     funnel = pd.read_parquet(sample.pair / "funnel.parquet").groupby(["stage", "reason"])["triples"].sum()
     kept, whole = funnel["groups", "kept"], funnel["difference"].sum()
     assert plain[2].startswith(f"{kept:,} of the {whole:,} triples in either dump are in an update")

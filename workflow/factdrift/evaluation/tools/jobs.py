@@ -144,7 +144,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
-    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob or cutoff"] = "updates"
+    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob, cutoff, corpus"] = "updates"
     questions: Annotated[Path | None, "of your own, instead: JSON Lines or CSV", Flag("FILE")] = None
     state: Annotated[str, "none, context, or an editing method"] = "none"
     way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"

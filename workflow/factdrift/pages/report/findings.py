@@ -82,8 +82,8 @@ def _dated(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
         name = format_date(datetime.date.fromisoformat(f"{month}-01"), "MMMM y", locale="en")
     labels = Markup(", ").join(Markup("<bdi>{}</bdi>").format(shown(label, 60)) for label, *_ in relations)
     share = 100 * sum(number for _, number, _ in relations) / float(relations[0][2])
-    text = "<b>The {} with most updates is {}</b>, with {:,}. Of all updates {:.0f} % are about {}."
-    yield Finding(Markup(text).format(unit, name, sum(counts[month]), share, labels), "time")
+    text = "<b>The {} with most updates is {}</b>, with {:,}. The relations {} have {:.0f} % of all updates."
+    yield Finding(Markup(text).format(unit, name, sum(counts[month]), labels, share), "time")
 
 
 def _decided(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
