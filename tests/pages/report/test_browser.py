@@ -141,15 +141,15 @@ def test_a_month_shows_its_updates_and_a_link_opens_its_section(page: Browser) -
     shown = "[...document.querySelectorAll('.chosen > div')].filter(each => each.getClientRects().length)"
     (first,) = page.run(f"{shown}.map(each => each.id)")
     page.run(
-        "document.querySelector('a[href=\"#time-1-2021-12\"]').dispatchEvent(new MouseEvent('click', "
+        "document.querySelector('a[href=\"#in-2021-12\"]').dispatchEvent(new MouseEvent('click', "
         "{bubbles: true}))"
     )
     (chosen,) = page.run(f"{shown}.map(each => each.id)")
-    assert (first, chosen) == ("time-1-2022-07", "time-1-2021-12")
+    assert (first, chosen) == ("in-2022-07", "in-2021-12")
     assert "2021-12-08" in page.run(f"{shown}[0].innerText")
     assert page.run("document.querySelector('#funnel > details').open") is False
     page.run("document.querySelector('.findings li:last-child a').click()")
-    page.run("new Promise(done => setTimeout(done, 50))")
+    page.run("new Promise(done => setTimeout(done, 500))")
     assert page.run("document.querySelector('#funnel > details').open") is True
 
 

@@ -27,7 +27,7 @@ def chart(
 
     `names`: of the amounts, with the colour of each. `links`: label -> the address to which its column leads.
     """
-    highest, deepest = (max(bar[side] for bar in bars) for side in (1, 2))
+    highest, deepest = max(above for _, above, _ in bars), max(below for *_, below in bars)
     steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
     step = next(step for step in steps if max(highest, deepest) <= 4 * step)
     return {
