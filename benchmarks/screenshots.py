@@ -8,7 +8,7 @@
 
 The first three make seven images of a whole page to look at: light, dark, and printed. The fourth also runs
 axe-core (`npm pack axe-core`, then `tar xf axe-core-*.tgz package/axe.min.js`), prints what it finds in each,
-and ends with status 1 if it finds anything. The last makes the two images of the README.
+and ends with status 1 if it finds anything. The last makes the images of the README and the gallery.
 """
 
 import argparse
@@ -18,6 +18,10 @@ from browser import Browser
 
 SIZES = {"phone": (390, 844), "tablet": (820, 1180), "desk": (1280, 900)}
 PAPER = (794, 1123)
+
+
+FIRST_SCREEN = "document.querySelector('header').innerText"
+"""JavaScript: what the first screen of the report says."""
 
 
 def address(text: str) -> Path | str:
@@ -55,21 +59,25 @@ def violations(browser: Browser, axe: str) -> list[str]:
 
 
 def readme(browser: Browser, page: Path | str, folder: Path) -> None:
-    """Writes the beginning of the page on a desk, and its scenarios on a phone in the dark."""
-    browser.size(1280, 1000)
-    browser.visit(page)
-    browser.screenshot(folder / "report-desk.webp")
-    browser.size(390, 800, dark=True, scale=1.5)
-    browser.visit(page)
-    browser.run("document.querySelector('#scenarios').scrollIntoView()")
-    browser.screenshot(folder / "report-phone.webp")
+    """Writes the first screen of the report, light and dark, at the width of a README; its text, with which
+    tests/pages/report compares a build; and the table of the explorer beside it.
+    """
+    for name, dark in (("light", False), ("dark", True)):
+        browser.size(820, 690, dark, scale=1.5)
+        browser.visit(page)
+        browser.screenshot(folder / f"report-{name}.webp")
+    (folder / "report.txt").write_text(browser.run(FIRST_SCREEN) + "\n", encoding="utf-8")
+    browser.size(820, 620, scale=1.5)
+    browser.visit(f"{Path(page).resolve().parent.as_uri()}/explorer/table.html#relation=head+of+government")
+    browser.run("new Promise(done => setTimeout(done, 1000))")
+    browser.screenshot(folder / "explorer.webp")
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("page", type=address, metavar="FILE|ADDRESS")
     options.add_argument("folder", type=Path)
-    options.add_argument("--readme", action="store_true", help="the two images of the README")
+    options.add_argument("--readme", action="store_true", help="the images of the README and the gallery")
     options.add_argument("--axe", type=Path, metavar="AXE.MIN.JS", help="check the page by axe-core, too")
     given = options.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ BUILT = {"The sample's report": "report.html", "The sample's explorer": "explore
 GLOSSARY = "resources/glossary.tsv"
 """Term and meaning of each line; on the site it is a page, docs/glossary.md."""
 
-_LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"#]+)""")
+_LINK = re.compile(r"""(?:\]\(|(?:src|srcset|href)=")([^)\s"#]+)""")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -49,6 +49,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         else:
             shutil.copyfile(ROOT / name, target)
         wanted += linked(name, text)
+    for name in config.extra_css:
+        shutil.copyfile(ROOT / str(name), folder / str(name))
     (folder / "docs" / "glossary.md").write_text(glossary(), "utf-8")
     built = os.environ.get("FACTDRIFT_RESULTS")
     if built:

@@ -72,7 +72,9 @@ def shown_products(wildcards):
 
 def page_layout(pages):
     """The templates, styles, scripts and explanations of pages, which no fingerprint covers."""
-    files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
+    shared = PACKAGE / "pages"
+    files = [*(shared / pages / "templates").iterdir(), *(shared / "templates").iterdir()]
+    files.append(shared / "palette.css")
     return sorted(
         map(str, (*files, *map(resource, ("filters.tsv", "rules.tsv", "steps.tsv", "glossary.tsv"))))
     )

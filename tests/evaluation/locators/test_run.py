@@ -139,8 +139,7 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
             said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
             assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
         path = tmp_path / f"{subtask}.svg"
-        titled = [(group.title, group, subtask) for group in found]
-        draw_rsd(found, path) if subtask == "u" else draw_rsim(titled, 4, path)
+        draw_rsd(found, path) if subtask == "u" else draw_rsim(found, subtask, path)
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 

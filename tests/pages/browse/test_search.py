@@ -19,6 +19,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import full
 from factdrift.core.tables import database
+from factdrift.pages import DAY
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
@@ -136,10 +137,7 @@ def test_an_update_is_dated_by_what_changed() -> None:
     with database() as db:
         rows = pa.table({"objects": pa.array(list(updates.values()))})
         db.register("rows", rows)
-        new, ended = (
-            index_module._dates(*each) for each in (("new", "start", "point_in_time"), ("obsolete", "end"))
-        )
-        days = [day for (day,) in db.sql(f"SELECT coalesce({new}, {ended}) FROM rows").fetchall()]
+        days = [day for (day,) in db.sql(f"SELECT {DAY} FROM rows").fetchall()]
     assert days == list(updates)
 
 

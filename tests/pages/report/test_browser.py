@@ -1,12 +1,16 @@
 """The page in a headless Chromium: no error or request, keyboard, sorted tables, phones, hostile labels."""
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, program
+from screenshots import FIRST_SCREEN
 from support.explorer import visiting
+from support.workflow import ROOT
 
 from factdrift.core.figures import save, subplots
 from factdrift.pages.report.blocks import Build
@@ -53,6 +57,7 @@ def test_the_keyboard_reaches_the_content_the_filter_and_the_headings(page: Brow
     page.key("Tab", 9)
     page.key("Enter", 13, "\r")
     assert page.run("location.hash") == "#updates"
+    page.run("document.querySelector('#scenarios-3 details').open = true")
     page.run("document.querySelector('#scenarios-3 .filter input').focus()")
     page.type("HEAD of")
     assert {"head of government", "head of state"} <= set(cells(page, 1))
@@ -106,6 +111,7 @@ def luminance(colour: str) -> float:
 
 
 def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
+    page.run("document.querySelector('#scenarios-3 details').open = true")
     page.size(717, 1050)  # A4 without its margins
     page.send("Emulation.setEmulatedMedia", media="print")
     try:
@@ -117,6 +123,34 @@ def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
         assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
     finally:
         page.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_pictures_of_the_readme_say_what_the_page_says(page: Browser) -> None:
+    expected = (ROOT / "docs/figures/report.txt").read_text("utf-8").strip()
+    command = "python benchmarks/screenshots.py results/report.html docs/figures --readme"
+    assert page.run(FIRST_SCREEN).strip() == expected, f"make the pictures again: {command}"
+
+
+def test_what_is_shown_at_first_is_printed_on_two_pages(page: Browser) -> None:
+    page.size(1280, 900, media="print")
+    printed = base64.b64decode(page.send("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+
+
+def test_a_month_shows_its_updates_and_a_link_opens_its_section(page: Browser) -> None:
+    shown = "[...document.querySelectorAll('.chosen > div')].filter(each => each.getClientRects().length)"
+    (first,) = page.run(f"{shown}.map(each => each.id)")
+    page.run(
+        "document.querySelector('a[href=\"#in-2021-12\"]').dispatchEvent(new MouseEvent('click', "
+        "{bubbles: true}))"
+    )
+    (chosen,) = page.run(f"{shown}.map(each => each.id)")
+    assert (first, chosen) == ("in-2022-07", "in-2021-12")
+    assert "2021-12-08" in page.run(f"{shown}[0].innerText")
+    assert page.run("document.querySelector('#funnel > details').open") is False
+    page.run("document.querySelector('.findings li:last-child a').click()")
+    page.run("new Promise(done => setTimeout(done, 500))")
+    assert page.run("document.querySelector('#funnel > details').open") is True
 
 
 def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> None:

@@ -71,7 +71,7 @@ def page(sample: Build) -> Page:
 
 def test_sections_are_those_of_what_was_built(page: Page) -> None:
     assert page.sections == [
-        *("updates", "scenarios", "time", "funnel", "popularity", "neighbours", "templates"),
+        *("updates", "time", "scenarios", "funnel", "popularity", "neighbours", "templates"),
         *("origin", "times", "files"),
     ]
 
@@ -120,17 +120,58 @@ def test_a_stream_without_updates_has_no_section(tmp_path: Path) -> None:
         assert world.streams(build, db) == ("", [])
 
 
-def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
-    """The columns and the triples that have no column are all triples that changed."""
+def months_of(sample: Build) -> dict[str, list[int]]:
+    """Month -> how many updates are dated to it by what began, and by what ended; `` for the others."""
+    counts: dict[str, list[int]] = {}
+    for objects in pd.read_parquet(sample.dataset, columns=["objects"])["objects"]:
+        new = [value for value in objects if value["decision"] == "new"]
+        days = [value[name] for value in new for name in ("start", "point_in_time") if value[name]]
+        days = days or [value["end"] for value in objects if value["decision"] == "obsolete" and value["end"]]
+        month = min(days, default="")[:7]
+        inside = len(month) == 7 and "2021-01" <= month <= "2023-02"
+        counts.setdefault(month if inside else "", [0, 0])[not new] += 1
+    return counts
+
+
+def test_the_time_line_has_every_update_once(sample: Build) -> None:
     text = (sample.results / "report.html").read_text("utf-8")
-    stats = json.loads((sample.pair / "wikifactdiff.stats.json").read_text("utf-8"))["wikifactdiff"]
-    counted = re.findall(r"<title>\d{4}-\d\d: ([\d,]+) new, ([\d,]+) obsolete</title>", text)
+    counted = re.findall(
+        r"<title>(\d{4}-\d\d): ([\d,]+) something new began, ([\d,]+) something only ended</title>", text
+    )
+    expected = months_of(sample)
     assert len(counted) == 26
-    outside = re.search(r"([\d,]+) changed triples have no date", text)
-    assert outside is not None
-    whole = sum(int(number.replace(",", "")) for pair in counted for number in pair)
-    changed = stats["decisions"]["new"] + stats["decisions"]["obsolete"]
-    assert whole + int(outside[1].replace(",", "")) == changed
+    outside = sum(expected.pop(""))
+    assert f"{outside:,} updates have no date between" in text
+    assert {month: [int(new), int(ended)] for month, new, ended in counted} == expected
+
+
+def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
+    text = (sample.results / "report.html").read_text("utf-8")
+    found = re.findall(r"<li>(<b>.*?) <a href=\"#(\w+)\"", text)
+    plain = [re.sub("<.*?>", "", sentence) for sentence, _ in found]
+    assert [section for _, section in found] == ["updates", "time", "funnel"]
+    rows = pd.read_parquet(sample.dataset)
+    assert plain[0].startswith(f"In {rows['is_replace'].sum():,} of {len(rows):,} updates one object")
+    first = rows[rows["is_replace"]].iloc[0]
+    old, new = (
+        next(value["label"] for value in first["objects"] if value["decision"] == decision)
+        for decision in ("obsolete", "new")
+    )
+    assert plain[0].endswith(
+        f"{first['relation']['label']} of {first['subject']['label']}: {old}, then {new}."
+    )
+    months = months_of(sample)
+    del months[""]
+    month = max(months, key=lambda name: sum(months[name]))
+    day = pd.Timestamp(f"{month}-01")
+    assert f"{day:%B %Y}, with {sum(months[month])}." in plain[1]
+    relations = rows["relation"].map(lambda relation: relation["label"]).value_counts()[:3]
+    share = f"{100 * relations.sum() / len(rows):.0f} %"
+    assert f"The relations {', '.join(relations.index)} have {share} of all updates." in plain[1]
+    funnel = pd.read_parquet(sample.pair / "funnel.parquet").groupby(["stage", "reason"])["triples"].sum()
+    kept, whole = funnel["groups", "kept"], funnel["difference"].sum()
+    assert plain[2].startswith(f"{kept:,} of the {whole:,} triples in either dump are in an update")
+    assert f"; {funnel['groups', 'unknown']:,} are left out" in plain[2]
 
 
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:

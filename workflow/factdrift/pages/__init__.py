@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,32 @@ LONGEST = 160
 """Characters of a label that a page shows; what is longer ends in an ellipsis."""
 
 
+def _dates(decision: str, *names: str) -> str:
+    """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
+    columns = ", ".join(f'x."{name}"' for name in names)
+    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
+    of = f"list_transform({chosen}, lambda x: [{columns}])"
+    return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
+
+
+DAY = f"coalesce({_dates('new', 'start', 'point_in_time')}, {_dates('obsolete', 'end')})"
+"""SQL: the day of an update, as exact as it is stated: when what is new began or was measured, or else when
+what is obsolete ended."""
+
+
 def environment(package: str) -> jinja2.Environment:
-    """The templates in the folder `templates` of a package; whatever they are given is escaped."""
+    """The templates in the folder `templates` of a package, and those of all; what they show is escaped."""
     import jinja2
 
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader(package, "templates"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name, "templates") for name in (package, __name__)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"shown": shown, "day": day}
+    made.filters |= {"shown": shown, "day": day, "whole_dates": whole_dates}
     return made
 
 
@@ -44,6 +58,13 @@ def day(text: str) -> str:
     from babel.dates import format_date
 
     return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
+
+
+def whole_dates(text: str) -> str:
+    """A text as HTML in which no line breaks inside a date."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"\d{4}-\d\d(-\d\d)?", r'<span class="date">\g<0></span>', str(escape(text))))
 
 
 def leaves(value: Any, between: str, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -61,7 +82,7 @@ def packaged(package: str, name: str) -> str:
 
 
 def palette() -> str:
-    """The colours and fonts of all pages, light, dark and on paper, as CSS."""
+    """The colours and fonts of all pages, light, dark and on paper, and the look of charts, as CSS."""
     return Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
 
 

@@ -142,8 +142,7 @@ class Scores(
             if subtask == "u":
                 draw_rsd(groups, *figures)
             else:
-                pieces = [(f"{group.title}, KLoB-{subtask}", group, subtask) for group in groups]
-                draw_rsim(pieces, 4, *figures)
+                draw_rsim(groups, subtask, *figures)
         return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])
 
 

@@ -109,7 +109,8 @@ def draw_written(rows: Sequence[Row], paths: Sequence[Path]) -> None:
         of_panel={
             _WORDINGS["own wording"]: {
                 "xlabel": "share of the answers; diamond: what S says, from probabilities"
-            }
+            },
+            _WORDINGS["other wordings"]: {"xlabel": f"from left to right: {', '.join(_VERDICTS)}"},
         },
         ticks=([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"]),
         lines=[title_of(state) for state in states],
@@ -174,11 +175,7 @@ def draw_hops(rows: Sequence[Row], paths: Sequence[Path]) -> None:
         columns=min(len(conditions), 4),
         size=(2.5, 2.5),
         axes={"xlim": (-0.2, 3.2), "ylim": (0, 100), "xlabel": "hops from the fact"},
-        of_panel={
-            next(iter(conditions.values())): {
-                **{"ylabel": "right, %", "xlabel": "hops from the fact; grey: no context"}
-            }
-        },
+        of_panel={next(iter(conditions.values())): {"ylabel": "right, %"}},
         ticks=(range(4), list("0123")),
         share={"sharey": True},
     )
@@ -203,8 +200,8 @@ def _hops(rows: Sequence[Row], conditions: Mapping[str, str], way: str) -> Itera
                 colour = NEW if line == "new" else OBSOLETE
                 yield Mark(panel, line, row["hop"], y, low, high, f"{line} facts", colour)
             elif row["condition"] == _WITHOUT:
-                style = {"alpha": 0.45, "linewidth": 1}
-                yield Mark(panel, f"{line} without", row["hop"], y, style=style)
+                style, name = {"alpha": 0.45, "linewidth": 1}, "no context" if line == "old" else ""
+                yield Mark(panel, f"{line} without", row["hop"], y, text=name, style=style)
 
 
 def _best_new(group: str, rows: Sequence[Row]) -> str:

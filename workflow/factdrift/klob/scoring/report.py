@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.core.columns import Row
-from factdrift.core.figures import INK, KEPT, OBSOLETE, SOFT, mark, name_ends, parts, save
+from factdrift.core.figures import INK, KEPT, SOFT, parts, save
+from factdrift.core.panels import Figure, Mark, draw
 from factdrift.core.screen import grid
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
 
@@ -21,9 +22,6 @@ HEADLINE = 1
 """The k of the tables, in percent."""
 HIGH = 0.1
 """RSim among permuted sentences above which a locator chooses the same units whatever the sentence says."""
-
-_SIZE = (2.5, 2.1)
-"""Of a panel of one locator, in inches."""
 
 
 class Group(NamedTuple):
@@ -135,81 +133,48 @@ def _cell(row: Row | None, interval: bool = True) -> str:
     return f"{row['value']:.3f} ±{(row['high'] - row['low']) / 2:.3f}"
 
 
-def draw_rsim(pieces: Sequence[tuple[str, Group, str]], columns: int, *paths: Path) -> None:
-    """Draws RSim above permuted against k, for each title, group and subtask: a panel for each locator.
+def draw_rsim(groups: Sequence[Group], subtask: str, *paths: Path) -> None:
+    """Draws RSim above permuted at k = HEADLINE: a dot with its interval for each locator, by group.
 
-    `columns`: panels beside each other. The dashed lines are chance (0) and the overlap of words, which needs
-    no model, the dotted one is RSim of permuted sentences.
+    The best is on top. Lines down are chance (0) and the overlap of words, which needs no model.
     """
-    messages = [_message(title, group.methods, subtask) for title, group, subtask in pieces]
-    panels = [len(group.methods) for _, group, _ in pieces]
-    figure, made = parts(messages, panels, columns, _SIZE, sharey=True)
-    for axes, (_, group, subtask) in zip(made, pieces, strict=True):
-        of_words = [
-            row for evaluation in group.references for row in _curve(evaluation, subtask) if row["k"] is None
-        ]
-        words = next((row["value"] for row in of_words), None)
-        for axis, evaluation in zip(axes, group.methods, strict=True):
-            _draw_panel(axis, evaluation, subtask, words)
-        if axes:
-            axes[0].set(ylabel="RSim above permuted", xlabel="k, % of the units; words: their overlap")
-    save(figure, *paths)
-
-
-def _message(title: str, methods: Sequence[Evaluation], subtask: str) -> str:
-    """Which locator is furthest above its control at the middle k, in words."""
-    best: tuple[float, float, str] | None = None
-    for evaluation in methods:
-        rows = _curve(evaluation, subtask)
-        if rows:
-            row = rows[len(rows) // 2]
-            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, _in_words(evaluation)))
-    if best is None:
-        return f"{title}: not scored"
-    return f"{title}: {best[2]} is furthest above chance ({best[0]:.2f} at k\u00a0=\u00a0{best[1]:g}\u00a0%)"
-
-
-def _in_words(evaluation: Evaluation) -> str:
-    """The name of a locator as figures have it."""
-    return evaluation.locator.replace("_", " ")
-
-
-def _draw_panel(axis: Any, evaluation: Evaluation, subtask: str, words: float | None) -> None:
-    axis.set(title=_in_words(evaluation), xscale="log", ylim=(-0.33, 1.13))
-    mark(axis, 0)
-    names = [("chance", 0.0, SOFT)]
-    if words is not None:
-        mark(axis, words)
-        names.append(("words", words, SOFT))
-    rows = _curve(evaluation, subtask)
-    if not rows:
-        axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
-        axis.tick_params(axis="x", which="both", labelbottom=False)
-        return
-    ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
-    axis.plot(ks, values, color=KEPT, marker=".")
-    # Without a spread there is no interval.
-    ends = [[row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
-    axis.fill_between(ks, *ends, alpha=0.18, color=KEPT, linewidth=0)
-    control = _curve(evaluation, subtask, "rsim", "permuted")
-    axis.plot([row["k"] for row in control], [row["value"] for row in control], ":", color=OBSOLETE)
-    names.append((f"{values[-1]:.2f}", values[-1], KEPT))
-    names += [("permuted", row["value"], OBSOLETE) for row in control[-1:]]
-    axis.set_xticks(ks, [f"{k:g}" for k in ks], fontsize="x-small")
-    axis.minorticks_off()
-    name_ends(axis, names, _SIZE[1])
-
-
-def _curve(evaluation: Evaluation, subtask: str, measure: str = ABOVE, population: str = "all") -> list[Row]:
-    """The rows of a measure over all relations that have a value, by k."""
-    wanted = (subtask, measure, population, None)
-    rows = [
-        row
-        for row in evaluation.measures
-        if tuple(row[name] for name in ("subtask", "measure", "population", "relation")) == wanted
-        and row["value"] is not None
-    ]
-    return sorted(rows, key=lambda row: row["k"] or 0)
+    names: list[str] = []
+    marks: list[Mark] = []
+    found: list[Row] = []
+    words = {
+        row["value"]: Mark("", "", row["value"], 1.02, text="overlap of words", kind="day")
+        for group in groups
+        for evaluation in group.references
+        for (measure, population), row in _at(evaluation, subtask, HEADLINE).items()
+        if (measure, population) == (ABOVE, "all") and row["k"] is None and row["value"] is not None
+    }
+    for group in groups:
+        marks.append(Mark("", len(names), 0, len(names), text=group.title, color=INK, kind="text"))
+        names.append("")
+        rows = {own.locator: _at(own, subtask, HEADLINE).get((ABOVE, "all")) for own in group.methods}
+        known = {name: row for name, row in rows.items() if row and row["value"] is not None}
+        found += known.values()
+        for name in sorted(rows, key=lambda name: -known[name]["value"] if name in known else 9):
+            line, row = len(names), known.get(name)
+            names.append(name.replace("_", " "))
+            if row is None:
+                marks.append(Mark("", line, 0, line, text="not scored", kind="text"))
+                continue
+            value, high = row["value"], row["high"]
+            marks.append(Mark("", line, value, 0, row["low"], high, color=KEPT, kind="bar"))
+            marks.append(Mark("", line, value, 0, kind="dot", style={"marker": "o"}))
+            end = value if high is None else high
+            marks.append(Mark("", line, end, line, text=f"{round(value, 2) + 0:.2f}", color=INK, kind="text"))
+    marks += [Mark("", "", 0, 1.02, text="chance", kind="day"), *words.values()]
+    lows = [row["value"] if row["low"] is None else row["low"] for row in found]
+    over = sum(low > 0 for low in lows)
+    message = f"KLoB-{subtask}: {over} of {len(lows)} locators choose the same units more than by chance"
+    if words:
+        more = sum(low > max(words) for low in lows)
+        message += f", {more} more than the overlap of words explains"
+    what = f"RSim above permuted sentences, k = {HEADLINE} % of the units, with 95 % intervals"
+    axes = {"xlim": (-0.2, 1.12), "xlabel": what}
+    draw(Figure([""], 1, (7.5, 0.21 * len(names) + 0.9), axes, lines=names), {message: marks}, paths)
 
 
 def draw_rsd(groups: Sequence[Group], *paths: Path) -> None:
@@ -223,7 +188,7 @@ def draw_rsd(groups: Sequence[Group], *paths: Path) -> None:
 
 def _draw_bars(axis: Any, group: Group) -> None:
     bars = [
-        (_in_words(evaluation), row, reference)
+        (evaluation.locator.replace("_", " "), row, reference)
         for reference, every in ((False, group.methods), (True, group.references))
         for evaluation in every
         for row in evaluation.measures

@@ -17,6 +17,10 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
+
+MOST = 20_000
+"""Updates of a build that is exported, and of the table; a larger one is for the server."""
+
 PROPERTIES, CLASSES = "properties.parquet", "classes.parquet"
 
 

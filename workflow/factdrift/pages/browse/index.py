@@ -24,10 +24,11 @@ from factdrift.core.owned import atomic_path, file_lock
 from factdrift.core.paths import cache_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
+from factdrift.pages import DAY
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
-VERSION = 4
+VERSION = 5
 """Of the tables below; an index of another version is made again."""
 
 KEPT = 300
@@ -49,6 +50,7 @@ CREATE TABLE updates (
     place INTEGER PRIMARY KEY, subject INTEGER, relation INTEGER, scenario TEXT, day TEXT,
     record TEXT);
 CREATE TABLE instances (class INTEGER, place INTEGER, PRIMARY KEY (class, place)) WITHOUT ROWID;
+CREATE TABLE objects (object INTEGER, place INTEGER, PRIMARY KEY (object, place)) WITHOUT ROWID;
 CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) WITHOUT ROWID;
 """
 
@@ -126,7 +128,7 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
     progress = Progress("index: updates", pq.read_metadata(build.dataset).num_rows, "updates")
     rows = tables.sql(
         f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
-            coalesce({_dates("new", "start", "point_in_time")}, {_dates("obsolete", "end")}),
+            {DAY},
             to_json({{'prompt': update_prompt[:{KEPT}],
                 'others': list_transform(generalization_prompts, lambda text: text[:{KEPT}]),
                 'split': split, 'source': template_source,
@@ -141,19 +143,15 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
+    db.execute(
+        """INSERT OR IGNORE INTO objects SELECT substr(json_extract(o.value, '$.id'), 2), u.place
+        FROM updates u, json_each(u.record, '$.objects') o WHERE json_extract(o.value, '$.id') LIKE 'Q%'"""
+    )
     tables.execute(
         f"""CREATE TEMP TABLE counts AS SELECT id, count(*)::INTEGER AS updates FROM (
             SELECT unnest([substr(subject.id, 2)::INTEGER, -substr(relation.id, 2)::INTEGER]) AS id
             FROM read_parquet({sql(build.dataset)})) GROUP BY id"""
     )
-
-
-def _dates(decision: str, *names: str) -> str:
-    """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
-    columns = ", ".join(f'x."{name}"' for name in names)
-    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
-    of = f"list_transform({chosen}, lambda x: [{columns}])"
-    return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
 
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:

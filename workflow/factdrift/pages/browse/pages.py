@@ -18,10 +18,12 @@ from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages import environment, meanings, packaged, palette
-from factdrift.pages.browse.build import Build, Subject, Tables, buckets_of
+from factdrift.pages.browse.build import MOST, Build, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.summary import sentences
+from factdrift.pages.browse.table import updates_script
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
+from factdrift.pages.charts import Axis, chart, periods, ticks
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 from factdrift.wikidata.text import folded, printable
 
@@ -33,9 +35,6 @@ ROWS = 150
 
 ROWS_IN_FILES = 400
 """The same of a page in a file, which says how many it leaves out."""
-
-MOST = 20_000
-"""Updates of a build that is exported; a larger one is for the server."""
 
 BLOCK = 500
 """Subjects that are read at once for files."""
@@ -70,7 +69,13 @@ class Links:
         self._ids = ids or set()
 
     def home(self, number: int = 1, chosen: Chosen = ALL) -> str:
-        return self._page("index", number) if self.static else f"./{_query(number, chosen)}"
+        name = chosen.period or "index"
+        return self._page(name, number) if self.static else f"./{_query(number, chosen)}"
+
+    def table(self, **filters: str) -> str:
+        """The table of all updates, with texts that its columns hold."""
+        name = "table.html" if self.static else "table"
+        return f"{name}#{urlencode(filters)}" if filters else name
 
     def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
         """The page of an entity; None if there is none."""
@@ -92,7 +97,7 @@ class Pages:
     """Renders pages of one build."""
 
     def __init__(self, tables: Tables, index: Index, links: Links, most_rows: int = ROWS):
-        self.tables, self.build, self.index = tables, tables.build, index
+        self.tables, self.build, self.index, self.links = tables, tables.build, index, links
         account = self.build.table("manifest.json")
         samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
@@ -132,7 +137,24 @@ class Pages:
     def home(self, chosen: Chosen = ALL, number: int = 1) -> str:
         """The first page: the search, and the most popular updates, all or those that are chosen."""
         listed = self._listed(chosen, number)
-        return self._render("home.html", relations=self.index.top_relations(12), **listed)
+        line = self._time_line()
+        return self._render("home.html", relations=self.index.top_relations(12), line=line, **listed)
+
+    def _time_line(self) -> dict[str, Any] | None:
+        """The chart of all updates by month or year, each of which leads to its list; None without dates."""
+        names = periods(self.build.old, self.build.new)
+        length = len(names[0])
+        dated = self.index.periods(length)
+        bars = [(name, dated.get(name, 0), 0) for name in names]
+        if not any(number for _, number, _ in bars):
+            return None
+        axis = Axis("month" if length > 4 else "year", list(ticks(names)), "updates")
+        links = {name: self.links.home(1, Chosen(period=name)) for name, number, _ in bars if number}
+        return chart(bars, axis, {"updates": "plain"}, links)
+
+    def table(self) -> str:
+        """The page of the table of all updates, whose rows its script loads."""
+        return self._render("table.html")
 
     def _listed(self, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
         scenarios = self.index.scenarios(**of, chosen=chosen)
@@ -178,10 +200,10 @@ class Pages:
         around = self.index.classes_around(row["id"])
         names |= self.index.names([*classes, *around["below"], *around["above"]])
         listed = self._listed(chosen, number, of=row["id"])
-        listed["names"] |= names
-        return self._render(
-            "entity.html", row=row, classes=classes, found=of_subject, line=line, **around, **listed
-        )
+        of_object = self._listed(ALL, 1, object=row["id"])
+        listed["names"] |= of_object["names"] | names
+        shown = {"row": row, "classes": classes, "found": of_subject, "line": line, "of_object": of_object}
+        return self._render("entity.html", **shown, **around, **listed)
 
     def statements(self, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""
@@ -228,14 +250,14 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
         )
     number = 0
     with new_folder(folder) as made:
-        for name, text in _files(Tables(build, db), index, whole):
+        for name, text in _files(Tables(build, db), index):
             (made / name).write_text(text, encoding="utf-8")
             number += 1
     return number
 
 
-def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]]:
-    """Yields names and texts of all files. `whole`: the number of updates."""
+def _files(tables: Tables, index: Index) -> Iterator[tuple[str, str]]:
+    """Yields names and texts of all files."""
     subjects, relations, classes = (index.with_updates(kind) for kind in ("subject", "relation", "class"))
     named = index.names([*subjects, *classes, *(-number for number in relations)])
     progress = Progress("explorer", len(named), "pages")
@@ -251,8 +273,12 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
             assert name is not None
             yield name, pages.entity(named[id], subject, number=number)
 
-    for number in range(1, max(1, -(-whole // LISTED)) + 1):
-        yield links.home(number), pages.home(number=number)
+    dated = (Chosen(period=name) for name in periods(tables.build.old, tables.build.new))
+    for listed in (ALL, *dated):
+        updates = sum(index.scenarios(listed).values())
+        if updates or listed == ALL:
+            for number in range(1, max(1, -(-updates // LISTED)) + 1):
+                yield links.home(number, listed), pages.home(listed, number)
     chosen = set(subjects)
     for id in (
         *(-number for number in relations),
@@ -272,6 +298,8 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
                     yield from of_entity(id, subject)
                 progress.advance()
     yield "names.html", pages.names(named.values())
+    yield "table.html", pages.table()
+    yield "updates.js", updates_script(tables)
     yield "explorer.css", style()
     yield "explorer.js", script()
     yield "search.js", _search(named.values())

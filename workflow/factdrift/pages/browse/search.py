@@ -31,12 +31,13 @@ class Chosen(NamedTuple):
     """Which updates a list has; empty for all.
 
     `since`, `until`: days (2021-12-31) of the change; of a change that is dated to a year or a month, the
-    whole year or month counts.
+    whole year or month counts. `period`: the month (2021-12) or year to which the change is dated.
     """
 
     scenario: str = ""
     since: str = ""
     until: str = ""
+    period: str = ""
 
     def of(self, scenario: str) -> Self:
         """The same dates, and another scenario."""
@@ -48,6 +49,7 @@ class Chosen(NamedTuple):
             "u.scenario = ?": self.scenario,
             "u.day >= substr(?, 1, length(u.day))": self.since,
             "u.day <= substr(?, 1, length(u.day))": self.until,
+            "u.day GLOB ? || '*'": self.period,
         }
         filters = {name: value for name, value in values.items() if value}
         return [*filters], [*filters.values()]
@@ -191,8 +193,8 @@ class Index:
         return {row["relation"]: _update(row) for row in rows}
 
     def updates(self, first: int, number: int, chosen: Chosen = ALL, **of: int) -> list[Row]:
-        """Updates from number `first` on, by popularity: all, those of a `relation`, or those of the direct
-        instances `of` a class."""
+        """Updates from number `first` on, by popularity: all, those of a `relation`, those of the direct
+        instances `of` a class, or those with an `object`."""
         source, values = _source(chosen, **of)
         query = f"SELECT u.* {source} ORDER BY place LIMIT ? OFFSET ?"
         return [_update(row) for row in self._all(query, *values, number, first)]
@@ -202,6 +204,11 @@ class Index:
         source, values = _source(chosen.of(""), **of)
         query = f"SELECT u.scenario, count(*) AS updates {source} GROUP BY 1 ORDER BY 2 DESC, 1"
         return {row["scenario"]: row["updates"] for row in self._all(query, *values)}
+
+    def periods(self, length: int) -> dict[str, int]:
+        """The first letters of days, such as 7 for the month -> number of updates."""
+        query = f"SELECT substr(day, 1, {length}) AS period, count(*) AS updates FROM updates GROUP BY 1"
+        return {row["period"] or "": row["updates"] for row in self._all(query)}
 
     def top_relations(self, most: int) -> list[Row]:
         """The relations with most updates."""
@@ -230,13 +237,16 @@ def _words(text: str) -> list[str]:
     return "".join(char if unicodedata.category(char)[0] in "LN" else " " for char in kept).split()
 
 
-def _source(chosen: Chosen, relation: int | None = None, of: int | None = None) -> tuple[str, list[Any]]:
+def _source(
+    chosen: Chosen, relation: int | None = None, of: int | None = None, object: int | None = None
+) -> tuple[str, list[Any]]:
     """FROM and WHERE of updates (see `Index.updates`), and their values."""
     conditions, values = chosen.conditions()
     source = "FROM updates u"
-    if of is not None:
-        source = "FROM (SELECT * FROM instances WHERE class = ?) JOIN updates u USING (place)"
-        values = [of, *values]
+    table = "instances WHERE class" if of is not None else "objects WHERE object"
+    if of is not None or object is not None:
+        source = f"FROM (SELECT * FROM {table} = ?) JOIN updates u USING (place)"
+        values = [object if of is None else of, *values]
     elif relation is not None:
         conditions, values = ["u.relation = ?", *conditions], [relation, *values]
     return f"{source} WHERE {' AND '.join(conditions or ['true'])}", values

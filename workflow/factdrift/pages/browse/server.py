@@ -25,6 +25,7 @@ from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.pages import Links, Pages, script, style
 from factdrift.pages.browse.search import Chosen, Index
+from factdrift.pages.browse.table import updates_script
 
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""
@@ -109,6 +110,13 @@ class _Explorer:
         text = request.query_params.get("q", "")[:200]
         return HTMLResponse(self.pages.results(text, "part" in request.query_params))
 
+    def table(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.table())
+
+    def updates(self, request: Request) -> Response:
+        """The rows of the table, as a script."""
+        return Response(updates_script(self.tables), media_type="text/javascript")
+
     def entity(self, request: Request) -> Response:
         """The page of an item, or of a property."""
         number = _number(request, "number")
@@ -140,6 +148,9 @@ def _asked(request: Request) -> tuple[Chosen, int]:
         for name in ("since", "until")
         if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", day := request.query_params.get(name, ""))
     }
+    period = request.query_params.get("period", "")
+    if re.fullmatch("[0-9]{4}(-[0-9]{2})?", period):
+        days["period"] = period
     return Chosen(request.query_params.get("scenario", ""), **days), max(whole, 1)
 
 
@@ -149,6 +160,8 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
     routes = [
         Route("/", explorer.checked(explorer.home)),
         Route("/search", explorer.checked(explorer.search)),
+        Route("/table", explorer.checked(explorer.table)),
+        Route("/updates.js", explorer.checked(explorer.updates)),
         Route("/explorer.css", lambda request: Response(style(), media_type="text/css")),
         Route("/explorer.js", lambda request: Response(script(), media_type="text/javascript")),
         Route("/Q{number:digits}", explorer.checked(explorer.entity)),

@@ -1,7 +1,7 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from markupsafe import Markup
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.products import product_of
+from factdrift.pages.charts import Axis, chart
 
 
 class Provenance(NamedTuple):
@@ -30,10 +31,8 @@ class Block(NamedTuple):
     """A figure of a section. `shown` is what the macro `kind` of `blocks.html` draws.
 
     `table`: see `table`. `bars`: label, amount and colour (`new`, `obsolete`, `static`, `plain`) of each.
-    `columns`: `bars`, each a label and the amounts above and below the line, which have one scale; `ticks`,
-    position (0 to the number of bars) and text of the marks of the axis; `names` of the amounts; their
-    colours `tones`; the unit of the `axis`. `picture`: an SVG file. `text`: a text. `cards`: records of the
-    dataset.
+    `columns`: see `columns`. `picture`: an SVG file. `text`: a text. `cards`: records of the dataset, with
+    the rules that decided where the cards are `folded`, that is, shown once they are asked for.
     """
 
     kind: str
@@ -41,15 +40,20 @@ class Block(NamedTuple):
     shown: Any
     source: Provenance
     note: str = ""
+    folded: bool = False
 
 
 class Section(NamedTuple):
-    """A part of the page with a heading of its own and a sentence about what it shows."""
+    """A part of the page with a heading of its own and a sentence about what it shows.
+
+    `open`: shown at once; the others are asked for.
+    """
 
     name: str
     title: str
     lead: str
     blocks: Sequence[Block]
+    open: bool = False
 
 
 Parts = tuple[str, list[Block]]
@@ -76,7 +80,23 @@ def table(
         kinds[heading] = kind or "text"
     # What is missing in a frame of pandas is the number that does not equal itself.
     cells = [[cell if cell == cell else None for cell in row] for row in rows]
-    return Block("table", title, {"columns": kinds, "rows": cells, "folded": folded}, source, note)
+    return Block("table", title, {"columns": kinds, "rows": cells}, source, note, folded)
+
+
+def columns(
+    title: str,
+    bars: Sequence[tuple[str, int, int]],
+    axis: Axis,
+    names: Mapping[str, str],
+    source: Provenance,
+    note: str = "",
+    records: Mapping[str, Sequence[Any]] | None = None,
+) -> Block:
+    """A chart of columns, see `chart`. `records`: label -> records of the dataset, which are shown once their
+    column is chosen, first those of the highest one.
+    """
+    links = {label: f"#in-{label}" for label in records or {}}
+    return Block("columns", title, chart(bars, axis, names, links) | {"records": records or {}}, source, note)
 
 
 def picture(title: str, path: Path, source: Provenance) -> Block:
@@ -89,8 +109,8 @@ def picture(title: str, path: Path, source: Provenance) -> Block:
 
 
 def text(title: str, path: Path, source: Provenance) -> Block:
-    """The table that a job has written as text."""
-    return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source)
+    """The table that a job has written as text, which is shown once it is asked for."""
+    return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source, folded=True)
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,23 @@ import duckdb
 import numpy as np
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, table
+from factdrift.pages.charts import Axis
+from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, columns, table
 
 BINS = 24
 """The number of columns of a distribution."""
 
 
 def _distribution(
-    title: str, values: np.ndarray, ends: tuple[float, float], name: str, axis: str, source: Provenance
+    title: str, values: np.ndarray, axis: tuple[str, str], source: Provenance, note: str = ""
 ) -> Block:
-    """Columns of equal width over a sample of numbers, from one end of the axis to the other."""
-    low, high = np.floor(ends[0] * 10) / 10, np.ceil(ends[1] * 10) / 10
+    """Columns of equal width over a sample of numbers. `axis`: its title, and what is counted."""
+    low, high = np.floor(values.min() * 10) / 10, np.ceil(values.max() * 10) / 10
     edges = np.linspace(low, max(high, low + 0.1), BINS + 1)
-    counts = np.histogram(values, edges)[0].tolist()
-    pairs = zip(itertools.pairwise(edges), counts, strict=True)
-    chart = {
-        "bars": [(f"{start:.3g} to {end:.3g}", count, 0) for (start, end), count in pairs],
-        "ticks": [(n, f"{edges[n]:.2f}".rstrip("0").rstrip(".")) for n in range(0, BINS + 1, BINS // 4)],
-        "names": [name],
-        "tones": ["plain"],
-        "axis": axis,
-    }
-    return Block("columns", title, chart, source)
+    counts = zip(itertools.pairwise(edges), np.histogram(values, edges)[0].tolist(), strict=True)
+    bars = [(f"{start:.3g} to {end:.3g}", count, 0) for (start, end), count in counts]
+    ticks = [(n, f"{edges[n]:.2f}".rstrip("0").rstrip(".")) for n in range(0, BINS + 1, BINS // 4)]
+    return columns(title, bars, Axis(axis[0], ticks, axis[1]), {axis[1]: "plain"}, source, note)
 
 
 def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
@@ -40,13 +35,12 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))
         GROUP BY 1 ORDER BY popularity DESC, min(place)"""
     ).fetchall()
-    columns = "id; subject; description; popularity: share; from; updates: number"
-    blocks = [table("The most popular subjects", columns, subjects[:100], source)]
+    kinds = "id; subject; description; popularity: share; from; updates: number"
+    blocks = [table("The most popular subjects", kinds, subjects[:100], source)]
     values = np.array([subject[3] for subject in subjects if subject[3] is not None])
     if len(values):
-        ends = (values.min(), values.max())
-        title = "Subjects by popularity"
-        blocks.insert(0, _distribution(title, values, ends, "subjects", "popularity", source))
+        axis = ("popularity", "subjects")
+        blocks.insert(0, _distribution("Subjects by popularity", values, axis, source))
     lead = (
         "The natural logarithm of 1 + page views a month of the subject's article, or of its sitelinks where "
         "the build has no page views."
@@ -57,22 +51,24 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
 def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """How similar the nearest facts are to the updates, beside random facts."""
     source = build.source(build.dataset)
-    blocks = []
+    samples = {}
     for name, column in (("nearest", "neighborhood"), ("random", "random_neighborhood")):
         rows = f"(SELECT unnest({column}) AS fact FROM read_parquet({sql(build.dataset)}))"
         sample = db.sql(f"SELECT 1 - fact.dist AS s FROM {rows} WHERE fact.dist IS NOT NULL").fetchnumpy()
         if not len(sample["s"]):
             return "", []
-        title = f"{name.capitalize()} facts by similarity of their subject to the updated one"
-        axis = "cosine similarity"
-        blocks.append(_distribution(title, sample["s"], (0.0, 1.0), f"{name} facts", axis, source))
+        samples[name] = sample["s"]
+    title = "Nearest facts by similarity of their subject to the updated one"
+    note = f"Of ten random facts nine are below {np.quantile(samples['random'], 0.9):.2f}."
+    axis = ("cosine similarity", "nearest facts")
+    blocks = [_distribution(title, samples["nearest"], axis, source, note)]
     relations = db.sql(
         f"""SELECT relation.id, any_value(relation.label), count(*), avg(len(neighborhood)),
             avg(list_avg(list_transform(neighborhood, lambda fact: 1 - fact.dist)))
         FROM read_parquet({sql(build.dataset)}) GROUP BY 1 ORDER BY 3 DESC, 1"""
     ).fetchall()
-    columns = "id; relation; updates: number; nearest facts of an update: share; mean similarity: share"
-    blocks.append(table("Neighbours by relation", columns, relations, source))
+    kinds = "id; relation; updates: number; nearest facts of an update: share; mean similarity: share"
+    blocks.append(table("Neighbours by relation", kinds, relations, source))
     lead = (
         "An edit must not change the facts of other subjects. Each update has the nearest of them, by the "
         "cosine of TF-IDF vectors, and random ones."
@@ -92,9 +88,9 @@ def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             FROM read_parquet({sql(build.dataset)}) GROUP BY 1) USING (property)
         GROUP BY property ORDER BY 5 DESC, property"""
     ).fetchall()
-    columns = "id; first template; templates: number; source; updates: number"
+    kinds = "id; first template; templates: number; source; updates: number"
     lead = "The first template of a relation words the update; the others test whether an edit generalises."
-    return lead, [table("Templates by relation", columns, rows, build.source(path))]
+    return lead, [table("Templates by relation", kinds, rows, build.source(path))]
 
 
 def origin(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
@@ -112,12 +108,12 @@ def origin(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         for key, value in manifest["configuration"].items()
         if isinstance(value, str | int | float) and value != ""
     ]
-    columns = "date; file; size: bytes; items: number; statements: number; bad lines: number; checksum"
+    kinds = "date; file; size: bytes; items: number; statements: number; bad lines: number; checksum"
     versions = manifest["versions"].items()
     note = "Keys with a single value; the file has all."
     lead = "Two snapshots, one configuration, and the versions of everything that can change a result."
     return lead, [
-        table("Dumps", columns, dumps, source),
+        table("Dumps", kinds, dumps, source),
         table("Versions", "package; version", versions, source, folded=True),
         table("Configuration", "key; value", keys, source, note, folded=True),
     ]
@@ -143,9 +139,9 @@ def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         seconds, memories = zip(*jobs, strict=True)
         rows.append((stage, len(jobs), sum(seconds), max(seconds), max(memories)))
     rows.sort(key=lambda row: (-row[2], row[0]))
-    columns = "stage; jobs: number; seconds: seconds; longest job: seconds; most memory, MB: number"
+    kinds = "stage; jobs: number; seconds: seconds; longest job: seconds; most memory, MB: number"
     source = Provenance(f"../{build.logs.name}/", "snakemake --cores all")
     note = "Measured by Snakemake when each file was last made; on another machine they differ."
     whole = sum(row[2] for row in rows)
     lead = f"All jobs of this build together took {whole:,.0f} seconds; jobs of a stage run at the same time."
-    return lead, [table("Jobs by stage", columns, rows, source, note, folded=True)]
+    return lead, [table("Jobs by stage", kinds, rows, source, note, folded=True)]

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import sql
-from factdrift.pages import leaves
+from factdrift.pages import leaves, meanings
 from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, picture, table, text
 from factdrift.tempripple.schemas import TASKS
 
@@ -102,8 +102,10 @@ def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             FROM read_parquet({sql(path)}) GROUP BY criterion, must_change
             ORDER BY criterion, must_change DESC"""
         ).fetchall()
-        kinds = "criterion; probes: number; updates: number; an edit must change it"
-        blocks.append(table("Probes by criterion", kinds, counts, build.source(path)))
+        means = meanings()
+        rows = [(name.replace("_", " "), means[f"criterion {name}"], *numbers) for name, *numbers in counts]
+        kinds = "criterion; what is asked; probes: number; updates: number; an edit must change it"
+        blocks.append(table("Probes by criterion", kinds, rows, build.source(path)))
     shares = [(f"ripples.{suffix}", "Shares right by criterion") for suffix in ("svg", "txt")]
     blocks += _results(build, "answer", "ripple_scores.parquet", *shares)
     return "What follows from an update, what it must leave alone, and what was true before.", blocks

@@ -15,12 +15,13 @@ from factdrift.core.tables import database
 from factdrift.pages import environment, meanings, packaged, palette, shown
 from factdrift.pages.report import context, models, world
 from factdrift.pages.report.blocks import Build, Section
+from factdrift.pages.report.findings import findings
 from factdrift.wikidata.ids import is_made_up, page
 
 SECTIONS = (
     ("updates", "What changed", world.updates),
-    ("scenarios", "Scenarios and relations", world.scenarios),
     ("time", "When it changed", world.time_line),
+    ("scenarios", "Scenarios and relations", world.scenarios),
     ("streams", "Many dates", world.streams),
     ("cutoff", "The dates of models", models.cutoff),
     ("funnel", "From statements to updates", world.funnel),
@@ -38,6 +39,9 @@ SECTIONS = (
 )
 """Name and title of each section, and the function of a build and a database that gives its `Parts`."""
 
+OPEN = ("updates", "time", "scenarios")
+"""Sections that are shown at once."""
+
 
 def write_page(build: Build, output: Path) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
@@ -48,12 +52,16 @@ def write_page(build: Build, output: Path) -> None:
         if not (build.pair / name).is_file():
             raise no_file(build.pair / name)
     with database() as db:
-        sections = [Section(name, title, *parts(build, db)) for name, title, parts in SECTIONS]
+        sections = [
+            Section(name, title, *parts(build, db), open=name in OPEN) for name, title, parts in SECTIONS
+        ]
+        sentences = findings(build, db)
     text = render(
         "page.html",
         [section for section in sections if section.blocks],
         dates=build.manifest["dates"],
         configuration=build.manifest["configuration"],
+        findings=sentences,
         stats=build.stats["wikifactdiff"],
         replacements=build.stats["wfd_repl"]["updates"],
         counted=build.source(build.pair / "wikifactdiff.stats.json"),

@@ -1,18 +1,24 @@
 """Sections about the dataset and the stream: what changed, when, and how their triples were decided."""
 
-import datetime
-from collections.abc import Iterable, Iterator
+from typing import Any
 
 import duckdb
 import pandas as pd
 
 from factdrift.core.tables import sql
-from factdrift.pages import meanings, shown
-from factdrift.pages.report.blocks import Block, Build, Parts, table
+from factdrift.pages import DAY, meanings, shown
+from factdrift.pages.charts import Axis, months_of, periods, ticks
+from factdrift.pages.report.blocks import Block, Build, Parts, columns, table
 from factdrift.wikifactdiff.accounts import by_stage
 
 CARDS = 12
 """The number of replacements that are shown in words."""
+
+CARD = "subject, relation, objects, scenario"
+"""SQL: the columns of the dataset that a card shows."""
+
+OF_MONTH = 6
+"""Updates of a month that are shown in words."""
 
 SCENARIOS = {
     "ReplaceObject": "one object took the place of another",
@@ -24,9 +30,6 @@ SCENARIOS = {
 }
 """Scenario -> what happened, in words."""
 
-MOST_COLUMNS = 120
-"""The time line has a column a month, or a column a year where that would be more columns than this."""
-
 LAGS = (31, 92, 366, 731)
 """Days at most, of the classes of lags."""
 
@@ -36,10 +39,9 @@ MOST_MONTHS = 240
 def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Replacements in words, and one update of every scenario: the paper's Table 1 for this build."""
     rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
-    columns = "subject, relation, objects, scenario, update_prompt"
     source = build.source(build.dataset)
     replaced = db.sql(
-        f"""SELECT {columns} FROM {rows} WHERE is_replace
+        f"""SELECT {CARD} FROM {rows} WHERE is_replace
         QUALIFY row_number() OVER (PARTITION BY relation.id ORDER BY place) = 1
             AND row_number() OVER (PARTITION BY subject.id ORDER BY place) = 1
         ORDER BY place LIMIT {CARDS}"""
@@ -47,18 +49,15 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     cards = replaced.to_arrow_table().to_pylist()
     shown = [card["subject"]["id"] for card in cards]
     kinds = db.sql(
-        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
+        f"""SELECT {CARD} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
         QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
         ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
     )
-    lead = (
-        "Of each relation the most popular subject with a new value, and below one update of every scenario "
-        "with the rule that decided about each object (the paper's Table 1)."
-    )
+    lead = "The most popular subject of each relation in which one object took the place of another."
     every = kinds.to_arrow_table().to_pylist()
     return lead, [
         Block("cards", "One object for another", cards, source),
-        Block("cards", "One update of every scenario", every, source),
+        Block("cards", "One update of every scenario, with the rules (Table 1)", every, source, folded=True),
     ]
 
 
@@ -68,7 +67,7 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     both = list(build.stats.values())
     rows = [(key, *(stats[key] for stats in both)) for key in ("updates", "triples", "subjects", "relations")]
     rows += [(f"objects, {kind}", *(stats["objects"][kind] for stats in both)) for kind in both[0]["objects"]]
-    for group in ("scenarios", "decisions", "splits"):
+    for group in ("decisions", "splits"):
         rows += [(f"{group[:-1]} {name}", *(stats[group][name] for stats in both)) for name in both[0][group]]
     relations = db.sql(
         f"""WITH rows AS (SELECT relation, is_replace, unnest(objects, max_depth := 1) AS object,
@@ -83,14 +82,15 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         (f"{name}: {SCENARIOS[name]}", count, tones.get(name, "plain"))
         for name, count in both[0]["scenarios"].items()
     ]
-    columns = (
+    kinds = (
         "id; relation; updates: number; triples: number; new: number; obsolete: number; static: number; "
         "replacements: number"
     )
+    numbers = "; ".join(["count", *(f"{name}: number" for name in build.stats)])
     return "What became of a subject and relation, counted as in the paper's Table 2.", [
         Block("bars", "Updates by scenario", bars, counted),
-        table("Datasets", "; ".join(["count", *(f"{name}: number" for name in build.stats)]), rows, counted),
-        table("Relations", columns, relations, build.source(build.dataset)),
+        table("Both datasets in numbers", numbers, rows, counted, folded=True),
+        table("Updates by relation", kinds, relations, build.source(build.dataset), folded=True),
     ]
 
 
@@ -121,7 +121,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     filters = pd.DataFrame({stage: counts.get(stage, {}) for stage in dumps}).fillna(0).astype(int)
     filters = filters.sort_values(dumps, ascending=False, kind="stable").reset_index()
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
-    columns = "filter; meaning; old dump: number; new dump: number"
+    kinds = "filter; meaning; old dump: number; new dump: number"
     first = "Each statement counts at the first filter that drops it."
     whole_groups = (
         "A group goes as a whole, so that triples with a known label count as unknown where "
@@ -129,7 +129,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     )
     blocks = [
         Block("bars", "What is left after each step", steps, source, note),
-        table("Statements by filter", columns, filters.itertuples(index=False), source, first, folded=True),
+        table("Statements by filter", kinds, filters.itertuples(index=False), source, first, folded=True),
     ]
     for title, kind, stage, remark in (
         ("Triples by rule", "rule", "rules", ""),
@@ -166,37 +166,53 @@ def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.Du
     )
 
 
-def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
-    """When what is new began and when what is obsolete ended, between the two dates."""
+def updates_by_month(
+    build: Build, db: duckdb.DuckDBPyConnection
+) -> tuple[str, dict[str, tuple[int, int]], int]:
+    """The unit, month or year; each of them -> updates that bring something new, and those in which something
+    only ended; and how many updates have no date in any of them.
+    """
     dates = build.manifest["dates"]
-    months = list(_months_of(dates["old"], dates["new"]))
-    unit, width = ("year", 4) if len(months) > MOST_COLUMNS else ("month", 7)
-    counts = dict.fromkeys((month[:width] for month in months), (0, 0))
-    by_month = db.sql(
-        f"""SELECT coalesce(CASE WHEN object.decision = 'new' THEN coalesce(object.start,
-                object.point_in_time) ELSE object."end" END, '')[:{width}],
-            count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision <> 'new')
-        FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(build.dataset)}))
-        WHERE object.decision <> 'static' GROUP BY ALL"""
+    counts = dict.fromkeys(periods(dates["old"], dates["new"]), (0, 0))
+    width = len(next(iter(counts)))
+    unit = "month" if width > 4 else "year"
+    fresh = "len(list_filter(objects, lambda x: x.decision = 'new')) > 0"
+    dated = db.sql(
+        f"""SELECT coalesce({DAY}[:{width}], ''), count(*) FILTER ({fresh}), count(*) FILTER (NOT {fresh})
+        FROM read_parquet({sql(build.dataset)}) GROUP BY ALL"""
     ).fetchall()
-    counts |= {day: (new, obsolete) for day, new, obsolete in by_month if day in counts}
+    counts |= {month: (new, ended) for month, new, ended in dated if month in counts}
+    return unit, counts, sum(new + ended for month, new, ended in dated if month not in counts)
+
+
+def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
+    """All updates by month, and the most popular ones of each month."""
+    unit, counts, outside = updates_by_month(build, db)
     if not any(map(any, counts.values())):
         return "", []
-    outside = sum(new + obsolete for day, new, obsolete in by_month if day not in counts)
-    chart = {
-        "bars": [(name, *amounts) for name, amounts in counts.items()],
-        "ticks": list(_ticks(counts)),
-        "names": ["new", "obsolete"],
-        "tones": ["new", "obsolete"],
-        "axis": unit,
-    }
-    note = (
-        f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
-        "them what was replaced without an end, and dates that name a year only."
+    width = len(next(iter(counts)))
+    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
+    records: dict[str, list[Any]] = {month: [] for month, amounts in counts.items() if any(amounts)}
+    popular = db.sql(
+        f"""SELECT {DAY}[:{width}] AS month, {CARD} FROM {rows}
+        WHERE month IN (SELECT unnest({sql(list(records))}))
+        QUALIFY row_number() OVER (PARTITION BY month ORDER BY place) <= {OF_MONTH} ORDER BY place"""
     )
-    lead = f"Above the line: facts that began or were measured in a {unit}; below: facts that ended in it."
-    title = f"Facts that began and ended, by {unit}"
-    return lead, [Block("columns", title, chart, build.source(build.dataset), note)]
+    for card in popular.to_arrow_table().to_pylist():
+        records[card["month"]].append(card)
+    note = (
+        f"{outside:,} updates have no date between the two dumps that names a {unit}: among them what was "
+        "replaced without a date, and dates that name a year only."
+    )
+    lead = (
+        f"An update counts in the {unit} in which something new began or was measured or, if nothing is new, "
+        f"in which something ended. Choose a {unit} to see its most popular updates."
+    )
+    bars = [(month, *amounts) for month, amounts in counts.items()]
+    names = {"something new began": "new", "something only ended": "obsolete"}
+    axis = Axis(unit, list(ticks(counts)), "updates")
+    source = build.source(build.dataset)
+    return lead, [columns(f"Updates by {unit}", bars, axis, names, source, note, records)]
 
 
 def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
@@ -223,16 +239,12 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             WHERE dated_by <> 'interval' AND first_day // 100 = last_day // 100 GROUP BY ALL"""
         ).fetchall()
     )
-    months = list(_months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
+    months = list(months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
     if by_month and len(months) <= MOST_MONTHS:
-        chart = {
-            "bars": [(month, by_month.get(month, 0), 0) for month in months],
-            "ticks": list(_ticks(months)),
-            "names": ["updates"],
-            "tones": ["new"],
-            "axis": "month",
-        }
-        blocks.append(Block("columns", "Updates whose change is dated to a month", chart, source))
+        counts = [(month, by_month.get(month, 0), 0) for month in months]
+        axis = Axis("month", list(ticks(months)), "updates")
+        title = "Updates whose change is dated to a month"
+        blocks.append(columns(title, counts, axis, {"updates": "new"}, source))
     classes = " ".join(f"WHEN lag_max <= {days} THEN {index}" for index, days in enumerate(LAGS))
     lags = dict(
         db.sql(
@@ -246,18 +258,3 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     blocks.append(Block("bars", "How late Wikidata was at most", bars, source, note))
     lead = "Updates between all consecutive dates of a sequence, and how those of one fact follow each other."
     return lead, blocks
-
-
-def _months_of(old: str, new: str) -> Iterator[str]:
-    """Yields the months (2021-01) from that of a day to that of a later one."""
-    first, last = (datetime.date.fromisoformat(day) for day in (old, new))
-    for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
-        yield f"{number // 12:04}-{number % 12 + 1:02}"
-
-
-def _ticks(names: Iterable[str]) -> Iterator[tuple[float, str]]:
-    """The marks of an axis of months, at each January, or of years, some six of them."""
-    every = max(len([*names]) // 6, 1)
-    for index, name in enumerate(names):
-        if name.endswith("-01") or (len(name) == 4 and int(name) % every == 0):
-            yield index + 0.5, name[:4]

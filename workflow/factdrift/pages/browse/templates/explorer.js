@@ -19,19 +19,20 @@
   };
 
   // --- a folder of files: the names are in search.js, which is loaded at the first search ---
+  const loaded = (source) => new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = source;
+    script.onload = done;
+    script.onerror = failed;
+    document.head.append(script);
+  });
   let loading = null;
-  const load = () => {
-    loading ??= new Promise((done, failed) => {
-      const script = document.createElement("script");
-      script.src = "search.js";
-      script.onload = () => {
-        for (const row of window.factdrift.names) row.words = words(`${row[1]} ${row[4]} ${row[5]}`);
-        done(window.factdrift.names);
-      };
-      script.onerror = failed;
-      document.head.append(script);
+  const load = async () => {
+    loading ??= loaded("search.js").then(() => {
+      for (const row of window.factdrift.names) row.words = words(`${row[1]} ${row[4]} ${row[5]}`);
     });
-    return loading;
+    await loading;
+    return window.factdrift.names;
   };
   const GROUPS = ["exact", "relations", "subjects", "classes"];
   const MOST = [6, 6, 12];  // of the kinds: relations, classes, subjects
@@ -120,7 +121,7 @@
       for (const row of rows) {
         const link = element("a");
         link.href = `${row[0]}.html`;
-        link.append(element("bdi", row[1]), " ", element("span", `${row[0]} ${row[3] ? `${row[3]} update${row[3] > 1 ? "s" : ""}` : ""}`, "aside"));
+        link.append(element("bdi", row[1]), " ", element("span", `· ${row[0]}${row[3] ? ` · ${row[3]} update${row[3] > 1 ? "s" : ""}` : ""}`, "aside"));
         const item = element("li");
         item.append(link);
         list.append(item);
@@ -208,6 +209,71 @@
   for (const details of document.querySelectorAll("details[data-part]")) {
     details.addEventListener("toggle", () => { if (details.open) fill(details); });
   }
+
+  // --- the table of all updates: filters by column, which are also in the address, and the same in code ---
+  const fillTable = async (table) => {
+    await loaded("updates.js");
+    const { columns, rows, file } = window.factdrift.table;
+    const [output, code, more] = [".copies output", ".code", ".more"].map((name) => document.querySelector(name));
+    const head = table.createTHead().insertRow();
+    const body = table.createTBody();
+    let most = 100;
+    const fields = columns.map(({ name }) => {
+      const cell = element("th", name);
+      const field = element("input");
+      cell.scope = "col";
+      field.type = "search";
+      field.setAttribute("aria-label", `${name} holds`);
+      field.addEventListener("input", () => { most = 100; show(); });
+      cell.append(field);
+      head.append(cell);
+      return field;
+    });
+    const asked = () => fields.map((field, place) => [columns[place], field.value.toLowerCase(), place]).filter(([, text]) => text);
+    const show = () => {
+      const filters = asked();
+      const found = rows.filter((row) => filters.every(([, text, place]) => row[place + 2].toLowerCase().includes(text)));
+      body.replaceChildren(...found.slice(0, most).map((row) => {
+        const line = element("tr");
+        line.append(...row.slice(2).map((text, place) => {
+          const cell = element("td");
+          const id = columns[place].name === "subject" ? row[0] : columns[place].name === "relation" ? row[1] : "";
+          const inner = element(id ? "a" : "bdi", text);
+          if (id) inner.href = isStatic ? `${id}.html` : id;
+          cell.append(inner);
+          return cell;
+        }));
+        return line;
+      }));
+      output.textContent = `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} updates`;
+      more.hidden = found.length <= most;
+      code.hidden = true;
+      const address = new URLSearchParams(filters.map(([{ name }, , place]) => [name, fields[place].value]));
+      history.replaceState(null, "", `#${address}`);
+    };
+    const CODE = {
+      sql: (filters) => [`SELECT * FROM read_parquet('${file}')`, ...filters.map(([{ sql }, text], place) => `${place ? "  AND" : "WHERE"} contains(lower(${sql}), '${text.replaceAll("'", "''")}')`)],
+      pandas: (filters) => ["import pandas as pd", "", `rows = pd.read_parquet("${file}")`, ...filters.map(([{ pandas }, text]) => `rows = rows[${pandas}.str.lower().str.contains(${JSON.stringify(text)}, regex=False)]`)],
+    };
+    for (const button of document.querySelectorAll("button[data-as]")) {
+      button.addEventListener("click", () => {
+        code.textContent = CODE[button.dataset.as](asked()).join("\n");
+        code.hidden = false;
+        navigator.clipboard?.writeText(code.textContent).catch(() => {});
+      });
+    }
+    more.addEventListener("click", () => { most += 400; show(); });
+    const read = () => {
+      const given = new URLSearchParams(location.hash.slice(1));
+      fields.forEach((field, place) => { field.value = given.get(columns[place].name) ?? ""; });
+      show();
+    };
+    addEventListener("hashchange", read);
+    document.querySelector(".copies").hidden = false;
+    read();
+  };
+  const updates = document.getElementById("table");
+  if (updates) fillTable(updates);
 
   // --- links to rows: a click copies the address, and a row that is folded away is opened ---
   document.addEventListener("click", async (event) => {

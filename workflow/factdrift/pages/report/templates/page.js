@@ -9,6 +9,16 @@
   narrow.addEventListener("change", fold);
   fold();
 
+  // A section or a list that is folded opens when a link leads into it.
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    target?.querySelector(":scope > details")?.setAttribute("open", "");
+    for (let around = target?.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
+    if (target && !target.closest(".chosen")) target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  if (location.hash) unfold();
+
   const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
   for (const table of document.querySelectorAll("table.sortable")) {
