@@ -15,6 +15,7 @@ from factdrift.verdict.names import (
     ACCEPTED,
     MOST,
     OTHER,
+    SHARED,
     STALE,
     UNKNOWN,
     Keys,
@@ -286,8 +287,13 @@ class Candidates:
         if not before.is_capital or self._known(before) or before.key in self.asked:
             return before.key in self.asked and last.key in self.asked and not self._known(before)
         titled = self._language == "de" and _TITLE.search(before.key)
-        initial = before.kind == "initials" and any(
-            keys[-1] == self._number(last.key) and keys[0][0] == before.key[0] for keys in self._names.whole
+        initial = (
+            before.kind == "initials"
+            and name.kind != SHARED
+            and any(
+                keys[-1] == self._number(last.key) and keys[0][0] == before.key[0]
+                for keys in self._names.whole
+            )
         )
         return not (titled or initial or before.key in self._names.surnames)
 

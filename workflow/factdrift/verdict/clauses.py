@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import other_office
+from factdrift.verdict.offices import is_core, other_office
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
@@ -60,9 +61,12 @@ def read_subjects(reading: Reading) -> None:
     cuts = [
         at
         for at, token in enumerate(reading.tokens)
-        if token.text == ";" or reading.is_a(at, "conjunction" if values else "conceded")
+        if token.text == ";"
+        or reading.is_a(at, "conjunction" if values else "conceded")
+        or reading.key(at) == "but"
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
+    _read_topics(reading, parts)
     subject = _subject(reading)
     of_subject = [
         any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
@@ -76,6 +80,27 @@ def read_subjects(reading: Reading) -> None:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
+
+
+def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
+    """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
+    claimed = [name for name in reading.mentions if reading.role(name) in HOLDS]
+    for first, then in pairwise(claimed):
+        own, other = (next(part for part in parts if name.start in part) for name in (first, then))
+        said = [
+            any(
+                (is_core(reading, at) and reading.sign(at).islower()) or reading.is_a(at, "tenure")
+                for at in part
+            )
+            for part in (own, other)
+        ]
+        relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
+        longer = any(
+            name.start in own and reading.key(name.start - 1) in reading.asked for name in reading.unknown
+        )
+        aside = said == [False, True] and (longer or reading.is_a(first.end, "present"))
+        if own != other and (relative or aside):
+            reading.assign(first, Role.BESIDE)
 
 
 def _subject(reading: Reading) -> set[str]:
@@ -227,7 +252,8 @@ def read_conditions(reading: Reading) -> None:
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:
-            if mention.start in inside or open_ or named:
+            apart = any(token.text == ";" for token in tokens[at : mention.start])  # if X wins; until then Y
+            if mention.start in inside or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
 

@@ -45,7 +45,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if first.kind == STALE:
         return "stale", "a stale answer is asserted first, or alone"
     if first.kind == SHARED:
-        return "unclear", "the name that is asserted belongs to an accepted and to a stale answer"
+        return "unclear", "the name that is asserted belongs to an accepted and to another answer"
     return "wrong", "another object is asserted"
 
 

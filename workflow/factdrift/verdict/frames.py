@@ -11,7 +11,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, STALE
-from factdrift.verdict.offices import asked_office, office_fits
+from factdrift.verdict.offices import asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -95,9 +95,10 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
+    before = {name.start for name in reading.mentions if reading.role(name) == Role.BEFORE}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        if _of_question(reading, at) or reading.key(at) in ("according", "laut"):
-            return
+        if at in before or _of_question(reading, at) or reading.key(at) in ("according", "laut"):
+            return  # X replaced Y at a fixed rate
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
 
@@ -125,7 +126,8 @@ def _body(reading: Reading, mention: Mention) -> str:
     for at in range(mention.end, end):
         if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):
             return "another body"
-    for body in reading.unknown:
+    again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
+    for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
         at = body.start - 1
         while not reading.is_a(at, "of") and (
             reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
@@ -189,7 +191,7 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     start, lead = mention.start, reading.lead(mention)
     while start and not _is_border(reading, start - 1):
         start -= 1
-    for at in (at for at in range(start, mention.start) if _is_core(reading, at)):
+    for at in (at for at in range(start, mention.start) if is_core(reading, at)):
         other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
         other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
         office = mention.person and office_fits(reading, [reading.key(at)])
@@ -212,13 +214,6 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
-
-
-def _is_core(reading: Reading, at: int) -> bool:
-    """Whether a word names what is asked for: the question's noun, or an office that fits."""
-    kinds = ("article", "verb", "starter", "particle", "to", "of")
-    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
-    return core or bool(office_fits(reading, [reading.key(at)]))
 
 
 def _is_object(reading: Reading, at: int) -> bool:
@@ -272,14 +267,14 @@ def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is an adverb, or part of a compound, that makes no other office: `fully state-owned`."""
     lead = reading.lead(mention)
     rest = range(at + 1, lead if reading.is_a(lead, "verb") else at)
-    another = any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
+    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
     return compound and not (another or reading.is_a(at, "foreign"))
 
 
 def _of_question(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
-    return not _is_object(reading, at) and _is_core(reading, at)
+    return not _is_object(reading, at) and is_core(reading, at)
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:

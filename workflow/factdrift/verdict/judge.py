@@ -89,7 +89,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
             later = judged(following, openings - 1)
             holds = later.verdict == "stale" and any(
-                cues.has("present", key) for key in keys_of(later.answer)
+                cues.has("present", key) or cues.has("leads", key) for key in keys_of(later.answer)
             )
             if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.

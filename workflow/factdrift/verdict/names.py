@@ -66,6 +66,8 @@ class Names:
             people.setdefault(person.surname[0], []).append(person)
             for keys in _short_forms(person, whole, cues):
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
+            if name.kind == ACCEPTED and person.surname not in parts:
+                parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
         by_first: dict[str, list[Name]] = {}
         for name in sorted(parts.values(), key=lambda name: -len(name.keys)):
             by_first.setdefault(name.keys[0], []).append(name)

@@ -70,6 +70,13 @@ def other_office(reading: Reading, keys: Sequence[str]) -> bool:
     return office_fits(reading, keys) is False
 
 
+def is_core(reading: Reading, at: int) -> bool:
+    """Whether a word names what is asked for: the question's noun, or an office that fits."""
+    kinds = ("article", "verb", "starter", "particle", "to", "of")
+    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
+    return core or bool(office_fits(reading, [reading.key(at)]))
+
+
 def _clause_end(reading: Reading, mention: Mention) -> int:
     """Where what is said of a name ends: at a sign, at another name, or before what it was once."""
     ends = [at for at, token in enumerate(reading.tokens) if token.text in STOPS]
@@ -104,7 +111,8 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
 def held_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is said to have had an office: `X was president`."""
     office = _behind(reading, mention.end) if reading.is_a(mention.end, "past") else []
-    if reading.is_a(mention.end + 1, "achieved"):  # X was elected
+    end = _clause_end(reading, mention)
+    if any(reading.has(kind, mention.end, end) for kind in ("achieved", "appoints")):  # X was elected
         return False
     return bool(reading.words.valued("office", office))
 

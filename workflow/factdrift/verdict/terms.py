@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
@@ -255,9 +257,9 @@ def _tense(reading: Reading, mention: Mention) -> str:
 
 
 def _of_a_year(reading: Reading, mention: Mention) -> bool:
-    """Whether a year in parentheses, and nothing else in them, is behind a name: `X (2022)`."""
-    opening, year, closing = (reading.sign(mention.end + at) for at in range(3))
-    return opening == "(" and closing == ")" and len(year) == 4 and year.isdigit()
+    """Whether parentheses with a year are behind a name: `X (2022)`, `X (loan, 2013)`."""
+    inside = [*takewhile(lambda token: token.text != ")", reading.tokens[mention.end :])]
+    return reading.sign(mention.end) == "(" and any(map(_is_year, inside))
 
 
 def _listed(reading: Reading, mention: Mention) -> bool:
