@@ -138,7 +138,7 @@ class Candidates:
         """The longest name that begins at each token."""
         shouted = all(token.text.islower() for token in tokens if token.kind == "word")
         for start, token in enumerate(tokens):
-            for name in self._beginning(token.key) if _may_begin(tokens, start) else ():
+            for name in self._beginning(token) if _may_begin(tokens, start) else ():
                 small = name.part and token.text.islower() and not shouted and len(name.keys) == 1
                 digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
                 if small or digits or (name.capital and not _in_capitals(token)):
@@ -147,13 +147,21 @@ class Candidates:
                     yield range(start, end), name
                     break
 
-    def _beginning(self, key: str) -> Sequence[Name]:
-        """The names that begin with a word, in German also those of one word in the genitive."""
-        names = self._names.by_first.get(self._number(key), ())
+    def _beginning(self, token: Token) -> Sequence[Name]:
+        """The names that begin with a word, or with what is behind its article: `l'euro`.
+
+        In German also those of one word in the genitive.
+        """
+        key, known = token.key, self._names.by_first
+        names = known.get(self._number(key), ())
         if not names and self._language == "de" and key.endswith("s"):
-            genitive = self._names.by_first.get(self._number(key[:-1]), ())
+            genitive = known.get(self._number(key[:-1]), ())
             return [name for name in genitive if len(name.keys) == 1]
-        return names
+        return names or (known.get(self._number(key[1:]), ()) if self._elides(token) else ())
+
+    def _elides(self, token: Token) -> bool:
+        """Whether an article is part of a word, as in French and Italian."""
+        return self._language not in ("en", "de") and token.text[:2].casefold() in ("l'", "d'")
 
     def _number(self, key: str) -> str:
         return number_key(key, self.cues)
@@ -226,7 +234,7 @@ class Candidates:
                 return 0
             token = tokens[position]
             genitive = german and number == len(name.keys) - 1 and token.key == f"{key}s"
-            if self._number(token.key) != key and not genitive:
+            if number and self._number(token.key) != key and not genitive:
                 return 0
             owner = number and tokens[last].possessive and tokens[last].key not in owners_of(name.name)
             if owner and not genitive and name.keys[number - 1] + "s" != key:

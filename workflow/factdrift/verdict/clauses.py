@@ -134,7 +134,7 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
     """`It was signed on X and entered into force on Y`: the question's last words choose."""
     stems = {key[:5]: position for position, key in enumerate(reading.asked)}
     fits: dict[Mention, int] = {}
-    for mention in reading.mentions:
+    for mention in (name for name in reading.mentions if reading.role(name) in HOLDS):
         if mention.value and any(len(key) == 4 and key.isdigit() for key in reading.keys(*mention[:2])):
             clause = next(clause for clause in clauses if mention.start in clause)
             words = [reading.key(at) for at in clause if at not in mention.span]
@@ -181,7 +181,7 @@ def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
-        if "werden" in reading.keys(mention.end, _clause(reading, mention.end).stop) or (
+        if "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop) or (
             verb == "should" and to_be
         ):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it

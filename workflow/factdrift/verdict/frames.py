@@ -11,7 +11,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, STALE
-from factdrift.verdict.offices import asked_office, is_core, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -39,7 +39,11 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     acts |= bool(reading.of("gives", "handed_on"))
     after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
-        if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
+        if reading.role(mention) not in CLAIMED:
+            continue
+        if mention.kind != ACCEPTED:
+            if mention.person and (body := _body(reading, mention)):
+                reading.doubts.setdefault(mention.start, f"is said to hold an office of {body}")
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
@@ -136,9 +140,10 @@ def _body(reading: Reading, mention: Mention) -> str:
         if asked if body.end <= mention.start else body.start >= end:
             continue
         common = all(
-            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or reading.sign(at).isupper()
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or len(reading.key(at)) == 1 or abbreviates(reading.key(at), reading.asked)
             for at in body.span
         )
+        common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         of = reading.is_a(at, "of") and _office_before(reading, at)
@@ -279,7 +284,7 @@ def _of_question(reading: Reading, at: int) -> bool:
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
-    kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
+    kinds = ("month", "number", "scale", "ordinal")
     rows = (*_ROWS, "roughly" if mention.value else "from")
     if reading.is_a(at, "from") and reading.lead(mention) != at:
         return True  # from April it is X
@@ -287,8 +292,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return False
     if at == mention.end and key in ("called", "calls"):
         return False  # X called for new elections
-    if _in_subject(reading, at):
-        return True  # the author of the novel
+    if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
+        return True  # the author of the novel; after a scandal
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
     if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):

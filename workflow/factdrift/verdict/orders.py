@@ -100,7 +100,8 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         passive = _PASSIVE & set(reading.keys(cue.start - 2, cue.start))
         reading.assign(first if passive else None, Role.BEFORE)
         return None
-    if near and (then is None or not adjacent(reading, cue, then, near)):
+    led = keys[0] in _AFTER and reading.is_a(cue.end, "indefinite")  # after a scandal X took over
+    if near and (then is None or led or not adjacent(reading, cue, then, near)):
         return None
     return handed
 

@@ -32,7 +32,7 @@ HOLDS = (Role.ASSERTED, Role.NOW)
 CLAIMED = (*HOLDS, Role.ONCE)
 """Roles of names that answer the question, if only for a time."""
 
-STOPS = frozenset(".;:()[]!?—–|")
+STOPS = frozenset(";:()[]!?—–|")
 STOPS_BUT_PARENTHESES = STOPS - {"(", ")"}
 _REACH = 9
 """Words, at most, between a cue and the name that it is about."""

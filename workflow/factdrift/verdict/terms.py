@@ -37,7 +37,7 @@ def read_times(reading: Reading) -> None:
 def _read_former(reading: Reading, cue: Cue) -> None:
     """`former president X`, `X's predecessor was Y`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
-    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst")
+    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
     if then is not None and not (noun and then.possessive):
         if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
@@ -224,6 +224,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
+    if name and then and reading.stopped(cue.end, then.start, kinds=("contrast",)):
+        then = None  # X is still it, although Y
     chosen = (name or then) if trailing else (then or name)
     if chosen is None or chosen is name:
         pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
