@@ -61,6 +61,11 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
+    after = _behind(reading, mention)
+    asked = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in after)
+    if reading.words.only_names and mention.person and not asked:
+        for name in (name for name in reading.unknown if name.start in after):
+            return f"is named with {name.name!r}, in a language whose offices are not known"
     known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
