@@ -145,7 +145,9 @@ def _body(reading: Reading, mention: Mention) -> str:
         if asked if body.end <= mention.start else body.start >= end:
             continue
         common = all(
-            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or len(reading.key(at)) == 1 or abbreviates(reading.key(at), reading.asked)
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction")
+            or len(reading.key(at)) == 1
+            or abbreviates(reading.key(at), reading.asked)
             for at in body.span
         )
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)

@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
-from factdrift.verdict.corrections import correction
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, asserted, decided
+from factdrift.verdict.decision import answering, asserted, correction, decided
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import Reading
 from factdrift.verdict.records import without_records

@@ -20,8 +20,7 @@ _CONCLUSION = re.compile(
     re.I,
 )
 _SO = re.compile(
-    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
-    re.I,
+    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ", re.I
 )
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
 LOOP = 3

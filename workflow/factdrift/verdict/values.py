@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.dates import Date, dates_in, raw
-from factdrift.verdict.numbers import DIGITS, counts, in_words, number_of, spelled
+from factdrift.verdict.numbers import DIGITS, Date, counts, dates_in, in_words, number_of, raw, spelled
 from factdrift.verdict.text import keys_of, plain
 
 
