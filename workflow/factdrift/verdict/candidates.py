@@ -18,7 +18,6 @@ from factdrift.verdict.names import (
     SHARED,
     STALE,
     UNKNOWN,
-    Keys,
     Name,
     Names,
     number_key,
@@ -141,7 +140,9 @@ class Candidates:
             for name in self._beginning(token) if _may_begin(tokens, start) else ():
                 small = name.part and token.text.islower() and not shouted and len(name.keys) == 1
                 digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
-                if small or digits or (name.capital and not _in_capitals(token)):
+                capitals = token.text.replace(".", "").isupper() or not 2 <= len(token.key) <= 3
+                common = name.capital and not (token.text[:1].isupper() and capitals)  # Us is not US
+                if small or digits or common:
                     continue
                 if end := self._match(tokens, start, name):
                     yield range(start, end), name
@@ -157,24 +158,18 @@ class Candidates:
         if not names and self._language == "de" and key.endswith("s"):
             genitive = known.get(self._number(key[:-1]), ())
             return [name for name in genitive if len(name.keys) == 1]
-        return names or (known.get(self._number(key[1:]), ()) if self._elides(token) else ())
-
-    def _elides(self, token: Token) -> bool:
-        """Whether an article is part of a word, as in French and Italian."""
-        return self._language not in ("en", "de") and token.text[:2].casefold() in ("l'", "d'")
+        elided = self._language not in ("en", "de") and token.text[:2].casefold() in ("l'", "d'")
+        return names or (known.get(self._number(key[1:]), ()) if elided else ())
 
     def _number(self, key: str) -> str:
         return number_key(key, self.cues)
-
-    def _numbers(self, tokens: Sequence[Token]) -> Keys:
-        return tuple(self._number(token.key) for token in tokens)
 
     def _people(self, tokens: Sequence[Token]) -> Iterator[Mention]:
         """Persons whose name is written with more or fewer given names and initials than a candidate's."""
         for start, token in enumerate(tokens) if self._names.people else ():
             for person in self._names.people.get(self._number(token.key), ()):
                 end = start + len(person.surname)
-                if self._numbers(tokens[start:end]) != person.surname:
+                if tuple(self._number(each.key) for each in tokens[start:end]) != person.surname:
                     continue
                 first, given = self._given(tokens, start, person.given)
                 span = range(first, end)
@@ -253,11 +248,15 @@ class Candidates:
         after, following = [*tokens[end : end + 2], None, None][:2]
         person, single = self._names.is_person(name), len(span) == 1
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
-        joins = after is not None and self._joins_names(after) and end + 1 not in starts
+        joins = after is not None and after.kind == "word" and after.text.islower() and end + 1 not in starts
+        joins = joins and self.cues.has("particle", after.key)
+        joins = joins and not any(self.cues.has(kind, after.key) for kind in ("article", "by"))
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
-        if name.part and after and self._of_another_king(name, after):
-            return True
+        own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}
+        number = self._number(after.key) if name.part and own and after and after.text.isupper() else ""
+        if number.isdigit() and number not in own:
+            return True  # Charles II
         longer = end not in starts and tokens[start].is_capital and self._goes_on(tokens, end, person)
         if longer and not (person and self._has_second_surname(tokens, span)):
             shouted = tokens[start].text.isupper() and after is not None and after.text.isupper()
@@ -272,12 +271,6 @@ class Candidates:
         if part and (single or self.cues.has("particle", tokens[span.start].key)):
             return self._of_another(before, name, tokens[end - 1])
         return self._of_another_place(tokens, start, name)
-
-    def _of_another_king(self, name: Name, after: Token) -> bool:
-        """Whether the number behind a given name is not that of its holder: `Charles II`."""
-        own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}
-        number = self._number(after.key)
-        return bool(own) and after.text.isupper() and number.isdigit() and number not in own
 
     def _is_followed(self, tokens: Sequence[Token], end: int) -> bool:
         """Whether what follows a surname or given name makes it another's: `Scholz & Friends`."""
@@ -325,11 +318,6 @@ class Candidates:
             or (before.text.isupper() and before.kind != "initials")
         )
 
-    def _joins_names(self, token: Token) -> bool:
-        """Whether a word in small letters is part of a name, and no article of the language."""
-        small = token.kind == "word" and token.text.islower() and self.cues.has("particle", token.key)
-        return small and not self.cues.has("article", token.key) and not self.cues.has("by", token.key)
-
     def _known(self, token: Token) -> bool:
         """Whether a capitalised word says nothing about whose name it is."""
         kinds = ("title", "starter", "article", "verb", "opening")
@@ -357,12 +345,6 @@ def _may_begin(tokens: Sequence[Token], start: int) -> bool:
         return True
     word, sign = tokens[start - 2 : start]
     return not (sign.text in "-_@#" and word.end == sign.start and sign.end == token.start)
-
-
-def _in_capitals(token: Token) -> bool:
-    """Whether a word is written as a name is: `US`, not `Us`."""
-    capitals = token.text.replace(".", "").isupper() or not 2 <= len(token.key) <= 3
-    return token.text[:1].isupper() and capitals
 
 
 def _is_roman(token: Token) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import is_core, other_office
+from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
@@ -67,7 +67,8 @@ def read_subjects(reading: Reading) -> None:
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
     _read_topics(reading, parts)
-    subject = _subject(reading)
+    kinds = ("article", "starter", "verb", "title", "thing", "particle")
+    subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
     of_subject = [
         any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
     ]
@@ -101,12 +102,6 @@ def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
         aside = said == [False, True] and (longer or reading.is_a(first.end, "present"))
         if own != other and (relative or aside):
             reading.assign(first, Role.BESIDE)
-
-
-def _subject(reading: Reading) -> set[str]:
-    """The words of the question that may name what it is about."""
-    kinds = ("article", "starter", "verb", "title", "thing", "particle")
-    return {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
 
 
 def _named_positions(reading: Reading) -> set[int]:
@@ -216,7 +211,7 @@ def read_gifts(reading: Reading) -> None:
             lead = reading.lead(mention)
             if mention.start < cue.end or reading.stopped(cue.end, mention.start):
                 continue
-            if other_office(reading, reading.keys(cue.end, lead)):
+            if office_fits(reading, reading.keys(cue.end, lead)) is False:
                 break  # he handed another post to X
             if lead >= cue.end and reading.is_a(lead, "to"):
                 taker = mention

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Candidates, Mention
-from factdrift.verdict.cues import Cue, Cues
+from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
 from factdrift.verdict.reading import HOLDS, Reading, Role, side_by_side
 from factdrift.verdict.roles import read_sentence
@@ -64,15 +64,10 @@ def _rival(
         for mention in right:
             joined = side_by_side(reading, *sorted((mention, other)))
             listed = other.kind != UNKNOWN or _ends_list(reading, mention, other, of_values)
-            if joined and listed and not _contains(reading, mention, other):
-                return other
+            comma = reading.keys(mention.end, other.start) == [","]
+            if joined and listed and not (comma and reading.asked[:1] in (("where",), ("wo",))):
+                return other  # but Marylebone, London
     return None
-
-
-def _contains(reading: Reading, mention: Mention, other: Mention) -> bool:
-    """Whether a place only says where the one before it is: `Marylebone, London`."""
-    comma = reading.keys(mention.end, other.start) == [","]
-    return comma and reading.asked[:1] in (("where",), ("wo",))
 
 
 def _of_past(reading: Reading) -> list[Mention]:
@@ -83,18 +78,13 @@ def _of_past(reading: Reading) -> list[Mention]:
     once = [mention for mention in reading.mentions if roles[mention] == Role.ONCE]
     if once or Role.DENIED in roles.values() or any(not name.possessive for name in reading.unknown):
         return once
-    return [
+    led = {cue.end for cue in reading.of("took_over")} if len(roles) == 1 else {}
+    return [  # but not the one after X, or X's successor
         mention
         for mention in reading.mentions
-        if roles[mention] == Role.BEFORE and mention.kind == STALE and not _describes(reading, mention)
+        if (roles[mention], mention.kind) == (Role.BEFORE, STALE)
+        and not (mention.possessive or mention.start in led)
     ]
-
-
-def _describes(reading: Reading, mention: Mention) -> bool:
-    """Whether a name only describes somebody who is not named: `the one after X`, `X's successor`."""
-    alone = len(reading.named()) == 1
-    led = alone and any(cue.end == mention.start for cue in reading.of("took_over"))
-    return mention.possessive or led
 
 
 def _ends_list(reading: Reading, mention: Mention, other: Mention, of_values: bool) -> bool:
@@ -156,7 +146,10 @@ def correction(
     """Verdict and rule of the first correction in the sentences behind an answer, `No, it is X.`; or None."""
     while rest and reading.mentions:
         part = split(rest, reading.words, candidates.within)
-        sentence = _with_no(rest[: len(rest) - len(part.rest)], part.answer, reading.words)
+        whole, sentence = rest[: len(rest) - len(part.rest)], part.answer
+        opening = [token.key for token in whole[: len(whole) - len(sentence)] if token.is_word]
+        if any(cue.kind == "retracted" for cue in reading.words.find(opening[-1:])):
+            sentence = whole  # No! It is X.
         rest = part.rest
         after = read_sentence(sentence, candidates, text)
         cue = _sign(after)
@@ -207,12 +200,6 @@ def _sign(after: Reading) -> Cue | None:
     if len(words) > 3 or not all(_says_no(after, at) for at in words):
         return None
     return next(iter(after.of("not")), None)  # X? Definitely not.
-
-
-def _with_no(tokens: Sequence[Token], sentence: Sequence[Token], cues: Cues) -> Sequence[Token]:
-    """A sentence with what `split` took for an opening before it, if that takes back: `No! It is X.`."""
-    opening = [token.key for token in tokens[: len(tokens) - len(sentence)] if token.is_word]
-    return tokens if any(cue.kind == "retracted" for cue in cues.find(opening[-1:])) else sentence
 
 
 def _says_no(after: Reading, position: int) -> bool:

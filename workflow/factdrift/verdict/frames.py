@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
-from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
@@ -66,18 +65,15 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     if reading.words.only_names and mention.person and not asked:
         for name in (name for name in reading.unknown if name.start in after):
             return f"is named with {name.name!r}, in a language whose offices are not known"
-    known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
+    known = {at for cue in reading.of(*_CUES) for at in cue.span}
+    for cue in reading.of(*_CUES) if mention.value else ():
+        if cue.end == mention.start and (cue.kind == "until" or reading.key(cue.start) in ("since", "seit")):
+            known -= {*cue.span}  # since 1998, up to 1,000
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
         if at not in known and not (_is_known(reading, at, mention) or _is_compound(reading, at, mention)):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
-
-
-def _is_open(reading: Reading, cue: Cue, mention: Mention) -> bool:
-    """Whether a cue makes a value only the end of a time or range: `since 1998`, `up to 1,000`."""
-    ends = cue.kind == "until" or reading.key(cue.start) in ("since", "seit")
-    return mention.value and ends and cue.end == mention.start
 
 
 def _is_opinion(reading: Reading, mention: Mention) -> bool:
@@ -106,7 +102,11 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) == Role.BEFORE}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        if at in before or _of_question(reading, at) or reading.key(at) in ("according", "laut"):
+        if (
+            at in before
+            or (is_core(reading, at) and not _is_object(reading, at))
+            or reading.key(at) in ("according", "laut")
+        ):
             return  # X replaced Y at a fixed rate
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
@@ -282,11 +282,6 @@ def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
     return compound and not (another or reading.is_a(at, "foreign"))
-
-
-def _of_question(reading: Reading, at: int) -> bool:
-    """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
-    return not _is_object(reading, at) and is_core(reading, at)
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:

@@ -221,10 +221,7 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     if len(own) == 1:
         full = len(given) > 1 and given[0] == own[0]
         return full and names.own(person.surname, person.name.kind)
-    return len(given) == len(own) and all(map(_alike, given, own))
-
-
-def _alike(name: str, other: str) -> bool:
-    """Whether names are equal, or one is the initial of the other."""
-    short, long = sorted((name, other), key=len)
-    return name == other or (len(short) == 1 and long.startswith(short))
+    pairs = [sorted(pair, key=len) for pair in zip(given, own, strict=False)]
+    return len(given) == len(own) and all(
+        short == long or (len(short) == 1 and long.startswith(short)) for short, long in pairs
+    )

@@ -33,7 +33,8 @@ def spelled(cues: Cues) -> str:
     numbers, scales = cues.values["number"], cues.values["scale"]
     if not numbers:
         return ""
-    words = sorted({*numbers, *_long(scales)}, key=len, reverse=True)
+    long = {word for word in scales if len(word) > 3}  # abbreviations stand behind digits only
+    words = sorted({*numbers, *long}, key=len, reverse=True)
     one = "|".join(map(re.escape, words))
     if "hundert" in scales:  # German writes it in one word
         parts = "|".join((one, "ein", "und", "einhalb"))
@@ -92,11 +93,6 @@ def _compound(word: str, numbers: dict[str, str]) -> Decimal | None:
     unit, found, tens = word.partition("und")
     one, ten = (_compound(part, numbers) if found and part else None for part in (unit, tens))
     return one + ten if one is not None and ten is not None and one < 10 <= ten else None
-
-
-def _long(scales: dict[str, str]) -> list[str]:
-    """The words of scales that are no abbreviations, which stand behind digits only."""
-    return [word for word in scales if len(word) > 3]
 
 
 def counts(written: str, before: str) -> bool:

@@ -26,7 +26,8 @@ def read_order(reading: Reading) -> None:
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
-        if then is not None and _of_subject(reading, cue, then):  # he left Chelsea and X followed
+        asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
+        if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None
             reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
         if then is None and _agent_before(reading, cue):
@@ -44,14 +45,9 @@ def read_order(reading: Reading) -> None:
             pronoun = reading.key(cue.end) in ("him", "her", "them")  # X succeeded him
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
-            reading.assign(then if after else _object(reading, first, then), Role.BEFORE)
-
-
-def _of_subject(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether a cue is about what the question is about, and the name behind it is in another clause."""
-    object_ = reading.tokens[cue.end : cue.end + 1]
-    asked = bool(object_) and object_[0].is_capital and object_[0].key in reading.asked
-    return asked and reading.has_cue("and", cue.end, then.start)
+            later = [name for name in reading.named() if then is not None and name.start == then.end]
+            # German puts the verb before both: 2025 löste X Y ab.
+            reading.assign(later[0] if later and not (after or first) else then, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
@@ -123,12 +119,6 @@ def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mentio
     if keys == ["before"] and first is None and then is not None:
         later = [mention for mention in reading.named() if mention.start >= then.end]
         reading.assign(later[0] if later else None, Role.BEFORE)  # before X, Y was
-
-
-def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Mention | None:
-    """Who was there before. German puts the verb before both: `2025 löste X Y ab`."""
-    later = [mention for mention in reading.named() if then is not None and mention.start == then.end]
-    return later[0] if first is None and later else then
 
 
 def _moves(reading: Reading) -> None:

@@ -74,16 +74,12 @@ def _read_limits(reading: Reading) -> None:
     ]
     for first, second in pairwise(ends):
         between = reading.keys(first.end, second.start)
-        if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
+        led = first.start > 1 and reading.is_a(first.start - 1, "from")  # it grew from 1 to 2
+        changes = led and not reading.is_a(first.start - 2, "verb")
+        if len(between) == 1 and between[0] in _RANGES and not changes:
             life = asked_events(reading)
             reading.assign(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
             reading.assign(None if "death" in life else second, Role.BESIDE)
-
-
-def _changes(reading: Reading, first: Mention) -> bool:
-    """Whether the values of a range are those before and after a change: `it grew from 1 to 2`."""
-    led = first.start > 1 and reading.is_a(first.start - 1, "from")
-    return led and not reading.is_a(first.start - 2, "verb")
 
 
 def _read_former_list(reading: Reading) -> None:

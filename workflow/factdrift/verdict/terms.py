@@ -210,7 +210,9 @@ def read_present(reading: Reading) -> None:
                 reading.assign(mention, Role.ONCE)
     if Role.NOW in reading.roles.values():
         for mention in reading.mentions:
-            if _of_a_year(reading, mention) or not _listed(reading, mention):
+            inside = takewhile(lambda token: token.text != ")", reading.tokens[mention.end :])
+            of_a_year = reading.sign(mention.end) == "(" and any(map(_is_year, inside))  # X (loan, 2013)
+            if of_a_year or not _listed(reading, mention):
                 reading.assign(mention, Role.ONCE)
 
 
@@ -256,12 +258,6 @@ def _tense(reading: Reading, mention: Mention) -> str:
             if reading.is_a(at, tense):
                 return tense
     return ""
-
-
-def _of_a_year(reading: Reading, mention: Mention) -> bool:
-    """Whether parentheses with a year are behind a name: `X (2022)`, `X (loan, 2013)`."""
-    inside = [*takewhile(lambda token: token.text != ")", reading.tokens[mention.end :])]
-    return reading.sign(mention.end) == "(" and any(map(_is_year, inside))
 
 
 def _listed(reading: Reading, mention: Mention) -> bool:
