@@ -34,7 +34,7 @@ def read_events(reading: Reading) -> None:
 
 def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]) -> dict[int, str]:
     """Start of a name -> the event of its clause, or of the one that its clause goes on; empty: none."""
-    events, named = reading.words.valued("event", reading.keys(0)), _named_positions(reading)
+    events, named = reading.words.valued("event", reading.keys(0)), reading.positions()
     last, of = "", {}
     for clause in clauses:
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
@@ -104,13 +104,9 @@ def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
             reading.assign(first, Role.BESIDE)
 
 
-def _named_positions(reading: Reading) -> set[int]:
-    return {position for mention in reading.named() for position in mention.span}
-
-
 def _clauses(reading: Reading) -> list[range]:
     """The positions of the clauses of a sentence; a name is in one."""
-    named, events = _named_positions(reading), reading.words.values["event"]
+    named, events = reading.positions(), reading.words.values["event"]
     start, clauses = 0, []
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
@@ -149,23 +145,17 @@ def read_attempts(reading: Reading) -> None:
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
             continue  # X ran for president and won
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
-        if who is None and reading.key(cue.start) in ("next", "future"):
+        if reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
         if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
         amount = reading.key(cue.end)
         if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
             continue  # nearly 20,000
-        if reading.is_a(cue.end, "departs"):
-            who = None  # X plans to resign
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
-        before = [
-            mention
-            for mention in reading.mentions
-            if mention.start >= cue.end and reading.role(mention) == Role.BEFORE
-        ]
+        before = [name for name in reading.mentions if name.start >= cue.end]
         if who and before and reading.has_cue("took_over", cue.end, before[0].start):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
@@ -238,7 +228,6 @@ def read_conditions(reading: Reading) -> None:
         if not (reading.is_a(at, "if") or inverted):
             continue
         of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
-        of_speaker &= token.key not in ("suppose", "imagine")
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
         inside = _clause(reading, at)
