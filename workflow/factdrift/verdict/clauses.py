@@ -25,8 +25,14 @@ def read_events(reading: Reading) -> None:
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
-        event = events[mention.start]
-        if event in asked and mention.kind != UNKNOWN:
+        event, lead = events[mention.start], reading.lead(mention)
+        if (
+            reading.key(lead) == "of"
+            and reading.key(lead - 1)[-2:] in ("er", "or")
+            and of_asked_event(reading, lead - 1)
+        ):
+            reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
+        elif event in asked and mention.kind != UNKNOWN:
             reading.assign(mention, Role.NOW)
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
             reading.assign(mention, Role.BESIDE, CLAIMED)
@@ -90,7 +96,8 @@ def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
         own, other = (next(part for part in parts if name.start in part) for name in (first, then))
         said = [
             any(
-                (is_core(reading, at) and reading.sign(at).islower()) or reading.is_a(at, "tenure")
+                reading.is_a(at, "tenure")
+                or (is_core(reading, at) and (reading.sign(at).islower() or reading.is_a(at, "title")))
                 for at in part
             )
             for part in (own, other)

@@ -139,7 +139,9 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
     words, asked = reading.words, reading.asked
     for at in range(len(asked) - len(office) + 1) if office else ():
         around = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
-        ends = all(any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in around)
+        ends = all(
+            any(words.has(kind, key) for kind in ("article", "verb", "starter", "of")) for key in around
+        )
         pairs = zip(office, asked[at:], strict=False)
         if ends and all(key in (other, f"{other}in") or other == f"{key}in" for key, other in pairs):
             return True  # also Kanzlerin

@@ -30,6 +30,8 @@ def read_order(reading: Reading) -> None:
         if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None
             reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
+        if then and then.value and not adjacent(reading, cue, then, 4):
+            continue  # followed by a transition that ended on that day
         if then is None and _agent_before(reading, cue):
             continue
         if then is not None and _only_planned(reading, cue, first, then):
