@@ -64,12 +64,9 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
     values = any(mention.value for mention in reading.mentions)
+    kind = "conjunction" if values else "conceded"
     cuts = [
-        at
-        for at, token in enumerate(reading.tokens)
-        if token.text == ";"
-        or reading.is_a(at, "conjunction" if values else "conceded")
-        or reading.key(at) == "but"
+        at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
     _read_topics(reading, parts)
@@ -79,11 +76,8 @@ def read_subjects(reading: Reading) -> None:
         any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
     ]
     for part, own in zip(parts, of_subject, strict=True):
-        if (
-            any(of_subject)
-            and not own
-            and any(name.start in part and not name.value for name in reading.unknown)
-        ):
+        unknown = any(name.start in part and not name.value for name in reading.unknown)
+        if any(of_subject) and unknown and not own:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
@@ -92,21 +86,14 @@ def read_subjects(reading: Reading) -> None:
 def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
     """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
     claimed = [name for name in reading.mentions if reading.role(name) in HOLDS]
+    core = {
+        at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
+    }
+    core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
     for first, then in pairwise(claimed):
         own, other = (next(part for part in parts if name.start in part) for name in (first, then))
-        said = [
-            any(
-                reading.is_a(at, "tenure")
-                or (is_core(reading, at) and (reading.sign(at).islower() or reading.is_a(at, "title")))
-                for at in part
-            )
-            for part in (own, other)
-        ]
         relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
-        longer = any(
-            name.start in own and reading.key(name.start - 1) in reading.asked for name in reading.unknown
-        )
-        aside = said == [False, True] and (longer or reading.is_a(first.end, "present"))
+        aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")
         if own != other and (relative or aside):
             reading.assign(first, Role.BESIDE)
 
@@ -173,9 +160,8 @@ def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
-        if "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop) or (
-            verb == "should" and to_be
-        ):
+        planned = "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop)
+        if planned or (verb == "should" and to_be):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
@@ -191,10 +177,8 @@ def read_future(reading: Reading) -> None:
         ):
             reading.doubts[mention.start] = "is named with what will be"
             before = [name for name in reading.mentions if name.end <= mention.start][-1:]
-            if before and reading.role(before[0]) in (
-                Role.BEFORE,
-                Role.ONCE,
-            ):  # X will retire and be succeeded by Y
+            past = before and reading.role(before[0]) in (Role.BEFORE, Role.ONCE)
+            if past:  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
 
 

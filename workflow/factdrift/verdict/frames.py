@@ -126,11 +126,8 @@ def _body(reading: Reading, mention: Mention) -> str:
         if not office_fits(reading, [reading.key(at)])
     )
     end = _behind(reading, mention).stop
-    if (
-        reading.sign(end) == ","
-        and office_fits(reading, reading.keys(end + 1, end + 4))
-        and not reading.of("former")
-    ):
+    apposed = reading.sign(end) == "," and office_fits(reading, reading.keys(end + 1, end + 4))
+    if apposed and not reading.of("former"):
         end = len(reading.tokens)  # X, CEO of Z
     for at in range(mention.end, end):
         if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):

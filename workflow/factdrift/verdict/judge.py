@@ -140,9 +140,10 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
 def _asserts_nobody(reading: Reading) -> bool:
     """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
     sure = [name for name in asserted(reading) if name.start not in reading.doubts]
-    if len(sure) == 1 and reading.is_a(sure[0].end, "present") and reading.is_a(sure[0].end + 1, "article"):
-        if sure[0].person and not any(is_core(reading, at) for at in range(len(reading.tokens))):
-            return True  # X is the star of the team. Y coaches it.
+    end = sure[0].end if len(sure) == 1 and sure[0].person else len(reading.tokens)
+    is_the = reading.is_a(end, "present") and reading.is_a(end + 1, "article")
+    if is_the and not any(is_core(reading, at) for at in range(len(reading.tokens))):
+        return True  # X is the star of the team. Y coaches it.
     spoken = reading.mentions or (reading.of("not") and answering(reading) is None)
     return bool(spoken and not sure) or reading.tokens[-1].text == "?"
 
