@@ -248,9 +248,9 @@ class Candidates:
         after, following = [*tokens[end : end + 2], None, None][:2]
         person, single = self._names.is_person(name), len(span) == 1
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
-        joins = after is not None and after.kind == "word" and after.text.islower() and end + 1 not in starts
-        joins = joins and self.cues.has("particle", after.key)
-        joins = joins and not any(self.cues.has(kind, after.key) for kind in ("article", "by"))
+        small = after.key if after and after.kind == "word" and after.text.islower() else ""
+        joins = self.cues.has("particle", small) and end + 1 not in starts
+        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by"))
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
         own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}

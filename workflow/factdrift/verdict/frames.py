@@ -41,8 +41,8 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
         if reading.role(mention) not in CLAIMED:
             continue
         if mention.kind != ACCEPTED:
-            if mention.person and (body := _body(reading, mention)):
-                reading.doubts.setdefault(mention.start, f"is said to hold an office of {body}")
+            if mention.person and number < _MOST and (holder := _body(reading, mention)):
+                reading.doubts.setdefault(mention.start, f"is said to hold an office of {holder}")
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
