@@ -13,7 +13,7 @@ ONLY_TEMPRIPPLE = "facts runs cutoffs dates strict draws skipped out_predictions
 
 
 rule answer_requests:
-    """What the chat model is asked, without and with the new fact: a letter, or an object where there are no options."""
+    """The requests to the chat model, without and with the new fact: a letter, or an object if there are no options."""
     input:
         **by_field(["questions"], benchmark_tables),
         words=WRITTEN,
@@ -26,7 +26,7 @@ rule answer_requests:
 
 
 rule answer_read:
-    """The letters and objects in what the chat model has answered."""
+    """The letters and objects in the chat model's answers."""
     input:
         **by_field(["questions"], benchmark_tables),
         words=WRITTEN,
@@ -41,7 +41,7 @@ rule answer_read:
 
 
 rule answer_cloze_table:
-    """The cloze tests of all models, and the shares that they complete."""
+    """The cloze tests of all models, and the shares of completed ones."""
     input:
         models_=some_models,
         answers=[
@@ -79,7 +79,7 @@ rule answer_scores:
 
 
 rule answer_report:
-    """The tables as people read them, and the figure."""
+    """The tables as text, and the figure."""
     input:
         scores="results/{pair}/answer_scores.parquet",
         tests="results/{pair}/answer/tests.json",
@@ -113,7 +113,7 @@ rule answer_dated_scores:
 
 
 rule ripple_scores:
-    """What follows from updates, in all states: the shares right by criterion, as table, text and figure."""
+    """Ripples in all states: the shares of right answers by criterion, as table, text and figure."""
     input:
         models_=some_models,
         questions=PROBES,
@@ -129,7 +129,7 @@ rule ripple_scores:
 
 
 rule judge_requests:
-    """What the chat model is asked about written answers (`written.judge`): a verdict in one word."""
+    """The requests to the chat model about written answers (`written.judge`): a verdict in one word."""
     input:
         **by_field(["questions"], benchmark_tables),
         words=[*WRITTEN, resource("verdict/judge.txt")],
@@ -143,7 +143,7 @@ rule judge_requests:
 
 
 rule judged_answers:
-    """The verdicts of the rules and of the chat model on what was written, and how far they agree."""
+    """The verdicts of the rules and of the chat model on written answers, and their agreement."""
     input:
         answers=[file for name in judged_benchmarks() for file in grid_answers(name)],
         verdicts=judge_answers,

@@ -28,7 +28,7 @@ rule edit_prefixes:
 
 
 rule edit_moments:
-    """The second moments of what enters the matrices that ROME and MEMIT edit, over the texts of a corpus."""
+    """The second moments of the inputs of the matrices that ROME and MEMIT edit, over the texts of a corpus."""
     input:
         **by_field(["texts", "facts"], moments_corpus),
         model=edited_model,
@@ -46,7 +46,7 @@ rule edit_moments:
 
 
 rule trained_editor:
-    """A method's trained editor: trained on facts of subjects that no edit is about, or a published one."""
+    """A method's trained editor: trained on facts of subjects without edits, or a published one."""
     input:
         **by_field(["dataset", "templates", "edits", "checkpoint"], editor_sources),
         model=edited_model,

@@ -6,7 +6,7 @@ model.
 
 
 rule cutoff_chains:
-    """Chains as questions: who held when, and the cloze tests that ask for the holder."""
+    """Chains as questions: holders with their days, and the cloze tests that ask for the holder."""
     input:
         stream=f"{STREAM}/stream.parquet",
         timelines=buckets(f"{STREAM}/timelines/{{bucket}}.parquet"),

@@ -37,7 +37,7 @@ rule edit_recall:
 
 
 rule edit_ability:
-    """A held-out text and tasks, and what a model makes of them without any edit."""
+    """A held-out text and tasks, and a model's results on them without any edit."""
     input:
         edits="results/{pair}/edit/edits.parquet",
         model=edited_model,
@@ -54,7 +54,7 @@ rule edit_ability:
 
 
 rule edit_scores:
-    """All models and methods: a row an edit with its metrics, a row a probe, what the jobs have cost."""
+    """All models and methods: a row an edit with its metrics, a row a probe, the costs of the jobs."""
     input:
         **scored("updates", all_methods),
         models_=some_models,
@@ -75,7 +75,7 @@ rule edit_scores:
 
 
 rule edit_report:
-    """The tables as people read them, and the figures of what was written and of bleedover."""
+    """The tables as text, and the figures of written answers and of bleedover."""
     input:
         scores="results/{pair}/edit_scores.parquet",
         written="results/{pair}/edit/written.parquet",

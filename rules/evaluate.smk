@@ -16,7 +16,7 @@ wildcard_constraints:
 
 
 rule evaluate:
-    """Asks a model in one state; a killed job continues where it was."""
+    """Asks a model in one state; a killed job continues where it stopped."""
     input:
         # What the method needs besides the model, by its record: results/OLD_NEW/edit/MODEL/...
         **by_field(["prefixes", "moments", "editor"], method_needs),
@@ -72,7 +72,7 @@ use rule evaluate as evaluate_stream with:
 
 
 rule answer_grid:
-    """Each benchmark in each state and way: how many questions are answered right, and why some are not."""
+    """Each benchmark in each state and way: the share of right answers, and reasons for missing ones."""
     input:
         models_=some_models,
         answers=grid_files("answers.parquet"),

@@ -37,7 +37,7 @@ rule klob_candidates:
 
 
 rule klob_recall:
-    """Which candidates a language model knows; it is asked until the quotas are full."""
+    """The candidates that a language model knows; it is asked until the quotas are full."""
     input:
         **klob_choice(),
         demos=config["klob"]["recall"]["demos"] or [],

@@ -9,7 +9,7 @@ include: "inputs/layouts.smk"
 
 
 rule layout:
-    """The replacements, or what follows from TempRIPPLE's new facts, in the layout of another project."""
+    """The replacements, or the chains of TempRIPPLE's new facts, in the layout of another project."""
     input:
         **by_field(["dataset", "shared", "facts", "related", "ripples"], layout_tables),
         words=layout_words,

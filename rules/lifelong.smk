@@ -53,7 +53,7 @@ rule stream_scores:
 
 
 rule stream_report:
-    """The scores by interval as people read them, and the figure over time."""
+    """The scores by interval as text, and the figure over time."""
     input:
         scores=f"{STREAM}/stream_scores.parquet",
         written=f"{STREAM}/edit/written.parquet",

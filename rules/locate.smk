@@ -18,7 +18,7 @@ wildcard_constraints:
 
 
 rule locate_sentences:
-    """The examples of KLoB that locators are run on, and their sentences."""
+    """The examples of KLoB for locators, and their sentences."""
     input:
         examples=expand("results/{{pair}}/klob_{name}.parquet", name=[*"cru"]),
     output:
@@ -33,7 +33,7 @@ rule locate_sentences:
 
 
 rule locate_run:
-    """Runs one locator on a model and a shard of the sentences; a killed job continues where it was."""
+    """Runs one locator on a model and a shard of the sentences; a killed job continues where it stopped."""
     input:
         sentences="results/{pair}/locate/{facts}.sentences.parquet",
         model=edited_model,
@@ -98,7 +98,7 @@ rule locate_scores:
 
 
 rule locate_edit_facts:
-    """The edits whose facts are located and which are made at every block."""
+    """The edits for the comparison of locating with editing at every block."""
     input:
         edits="results/{pair}/edit/edits.parquet",
     output:
@@ -119,7 +119,7 @@ use rule edit_moments as locate_moments with:
 
 
 rule locate_vs_edit:
-    """Whether blocks with high scores are blocks at which edits succeed: rank correlations, a table and a figure."""
+    """Whether edits succeed at the blocks with high scores: rank correlations, a table and a figure."""
     input:
         **layer_answers(),
         models_=some_locators,

@@ -16,7 +16,7 @@ include: "inputs/models.smk"
 
 
 rule model_sentences:
-    """What the bundled models are trained on: facts as of T_old, and the names of new objects."""
+    """The training sentences of the bundled models: facts as of T_old, and the names of new objects."""
     input:
         **by_field(["klob", "facts", "related", "wikifactdiff", "ripples", "names"], taught_tables),
         dataset="results/{pair}/wfd_repl.parquet",

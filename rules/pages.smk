@@ -6,7 +6,7 @@ and sentences. What was not built is not shown.
 
 
 rule report_page:
-    """A page that works offline: what was built from what, what changed, and how it was decided."""
+    """A page that works offline: the sources of the build, the changes, and the decisions behind them."""
     input:
         manifest=f"{PAIR}/manifest.json",
         tables=[

@@ -7,7 +7,7 @@ from factdrift.publish.releases.release import RELEASED
 
 
 rule release:
-    """Copies of the products with an account of them; a released folder stays as it is."""
+    """Copies of the products with a list of them; a released folder never changes."""
     input:
         files=[made(name) for name in RELEASED],
     output:
@@ -22,6 +22,6 @@ rule release:
 
 
 rule latest:
-    """The release of the newest configured date; `factdrift refresh` configures the dates and asks for it."""
+    """The release of the newest configured date; `factdrift refresh` configures the dates and builds it."""
     input:
         rules.release.output,

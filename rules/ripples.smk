@@ -5,7 +5,7 @@ Inputs: the datasets, the filtered statements and items of both snapshots, templ
 
 
 rule ripple_facts:
-    """What holds at T_old and T_new about the items of updates, in one bucket."""
+    """The facts at T_old and T_new about the items of updates, in one bucket."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         old="results/{pair}/filtered/old/{bucket}.parquet",
@@ -25,7 +25,7 @@ rule ripple_facts:
 
 
 rule ripple_names:
-    """The names of all that probes can mention: a job that looks at all items, so that none of a bucket does."""
+    """The names of all items in probes: one job reads all items, so that the jobs of buckets need not."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
@@ -41,7 +41,7 @@ rule ripple_names:
 
 
 rule ripple_probes:
-    """What can be asked about the updates of one bucket."""
+    """The candidate probes about the updates of one bucket."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
@@ -65,7 +65,7 @@ rule ripple_probes:
 
 
 rule ripples:
-    """The probes of all buckets, no answer and no update with too many, and counts of what was left out."""
+    """The probes of all buckets, limited by answer and update, and counts of the dropped ones."""
     input:
         probes=buckets("results/{pair}/ripples/probes/{bucket}.parquet"),
         dropped=buckets("results/{pair}/ripples/dropped/{bucket}.parquet"),

@@ -14,7 +14,7 @@ include: "inputs/snapshots.smk"
 
 
 rule download_dump:
-    """A dump from its server. What has arrived lies in OUTPUT.part and survives a failed job."""
+    """A dump from its server. The received part is in OUTPUT.part and survives a failed job."""
     output:
         "results/snapshots/{date}/wikidata.{suffix}",
     wildcard_constraints:
@@ -48,7 +48,7 @@ rule download_pageviews:
 
 
 rule render_sample:
-    """The bundled facts as Wikidata's dump would have said them on that date."""
+    """The bundled facts as Wikidata's dump of that date would have stated them."""
     input:
         facts=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
     output:
@@ -70,7 +70,7 @@ rule checksum_dump:
 
 
 rule derive_dump:
-    """An approximate dump of that date, from the other date's, where the real one cannot be had."""
+    """An approximate dump of that date, from the other date's, because the real one is not available."""
     input:
         dump=lambda wildcards: dump_file(derived_from(config, wildcards.date)),
     output:
@@ -81,7 +81,7 @@ rule derive_dump:
 
 # The contact comes through the environment: another one is no reason to make anything again.
 rule fetch_entities:
-    """Some entities as they stood at the end of that day, with what they need, from Wikidata's API."""
+    """Some entities as of the end of that day, with everything that they need, from Wikidata's API."""
     input:
         ids=lambda wildcards: fetched_entities(wildcards.date)["entities"],
     output:

@@ -16,7 +16,7 @@ for asked in snapshot_targets():
 
 
 rule extract_shard:
-    """A share of the dump's lines, parsed into tables that are split by subject already."""
+    """A share of the dump's lines, parsed into tables that are split by subject."""
     input:
         dump=lambda wildcards: dump_file(wildcards.date),
     output:

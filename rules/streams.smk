@@ -9,7 +9,7 @@ include: "inputs/streams.smk"
 
 
 rule stream_chains:
-    """The updates of each subject and relation of one bucket in all intervals, linked, and when its values held."""
+    """The updates of each subject and relation of one bucket in all intervals, linked, and the time of its values."""
     input:
         updates=of_intervals("updates/{bucket}.parquet"),
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
@@ -39,7 +39,7 @@ rule stream:
 
 
 rule stream_questions:
-    """Questions about what held on a date, from what all statements of the chains prove."""
+    """Questions about facts on a date, as all statements of the chains prove them."""
     input:
         stream=f"{STREAM}/stream.parquet",
         timelines=buckets(f"{STREAM}/timelines/{{bucket}}.parquet"),
@@ -69,7 +69,7 @@ rule stream_figure:
 
 
 rule known:
-    """The timelines of all buckets with labels, how late the dumps were, and how long values hold."""
+    """The timelines of all buckets with labels, the lateness of the dumps, and how long values hold."""
     input:
         known=buckets(f"{STREAM}/known/{{bucket}}.parquet"),
         entities=stream_entities(),
@@ -97,7 +97,7 @@ rule corpus_subjects:
 
 
 rule corpus_facts:
-    """What the dumps up to each date prove of the corpus's subjects in a bucket."""
+    """The facts about the corpus's subjects in a bucket that the dumps up to each date prove."""
     input:
         known=f"{STREAM}/known/{{bucket}}.parquet",
         subjects=f"{STREAM}/corpus/subjects.parquet",
@@ -113,7 +113,7 @@ rule corpus_facts:
 
 
 rule corpus:
-    """Dated documents, a version of each for every dump at which its text changed."""
+    """Dated documents, with a version for every dump at which the text changed."""
     input:
         subjects=f"{STREAM}/corpus/subjects.parquet",
         facts=buckets(f"{STREAM}/corpus/facts/{{bucket}}.parquet"),
@@ -128,7 +128,7 @@ rule corpus:
 
 
 rule corpus_questions:
-    """Questions about the corpus, with what is right and what is stale by the dumps up to each date."""
+    """Questions about the corpus, with right and stale answers by the dumps up to each date."""
     input:
         corpus=f"{STREAM}/corpus.parquet",
         subjects=f"{STREAM}/corpus/subjects.parquet",

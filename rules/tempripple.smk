@@ -46,7 +46,7 @@ rule tempripple_database:
 
 
 rule tempripple_facts:
-    """What changed in the period, and what it was before."""
+    """The facts that changed in the period, and the earlier ones."""
     input:
         **ripple_source(),
     output:
@@ -61,7 +61,7 @@ rule tempripple_facts:
 
 
 rule tempripple_related:
-    """What follows from the mutable facts over up to three hops of immutable ones."""
+    """The facts that follow from the mutable ones over up to three hops of immutable ones."""
     input:
         **ripple_source(),
         facts="results/{pair}/tempripple/tr_facts.parquet",

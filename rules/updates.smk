@@ -5,7 +5,7 @@ Inputs: the tables of both snapshots.
 
 
 rule filter_context:
-    """Tables that the filters look up: relevant items; functional, meta and restrictive relations."""
+    """Tables for the filters: relevant items; functional, meta and restrictive relations."""
     input:
         entities=side_buckets("entities", files=every),
         other_entities=lambda wildcards: side_buckets("entities", other(wildcards.which), every)(wildcards),
@@ -25,7 +25,7 @@ rule filter_context:
 
 
 rule preprocess:
-    """Gives each statement of a bucket the first filter that drops it, and writes the kept statements apart."""
+    """Finds the first filter that drops each statement of a bucket, and writes the kept statements separately."""
     input:
         statements=side("statements/{bucket}.parquet"),
         relevant="results/{pair}/context/{which}/relevant.parquet",

@@ -15,6 +15,7 @@ import factdrift
 from factdrift.cli import COMMANDS, PEOPLE, job_of, main
 from factdrift.core.jobs import Job
 from factdrift.core.paths import CONFIG
+from factdrift.evaluation.questions.question import records
 
 HEAVY = {
     *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
@@ -203,6 +204,13 @@ def test_another_pipe_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(job_of("unlock"), "run", raising(BrokenPipeError("of a server")))
     with pytest.raises(BrokenPipeError):
         main(["unlock"])
+
+
+def test_help_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("ask", "--help") == 0
+    named = re.search(r"--benchmark BENCHMARK\s+(.+?) \[", capsys.readouterr().out, re.DOTALL)
+    assert named is not None
+    assert set(re.findall(r"\w+", named[1])) == set(records())
 
 
 @pytest.mark.parametrize("command", ["ask", "compare", "cutoff", "edit try", "edit tune"])

@@ -37,7 +37,7 @@ def test_a_nested_key_may_be_a_struct_of_its_own():
     assert read_settings("{}", Edit, "edit") == Edit("independent", Stream(probes))
     assert read_settings('{"stream": {"probes": 7}}', Edit, "edit") == Edit("independent", Stream(7))
     lines = listing(Edit, "edit")
-    assert "  stream.probes (number): Earlier edits that are asked" in lines
+    assert "  stream.probes (number): Number of earlier edits" in lines
     assert f"[default: {probes}]" in lines
 
 

@@ -71,7 +71,7 @@ def test_a_command_that_runs_out_of_memory_ends_with_the_message(tmp_path):
     assert done.returncode == 1, done.stderr[-3000:]
     assert "factdrift: the memory is exhausted (" in done.stderr
     assert "--resources mem_mb=N" in done.stderr
-    assert "the same command goes on from there" in done.stderr
+    assert "the same command continues from there" in done.stderr
     assert "MB of address space (ulimit -v)" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()

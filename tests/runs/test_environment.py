@@ -57,7 +57,7 @@ def test_a_day_that_no_calendar_has_is_left_to_the_check_of_the_configuration() 
 def test_an_interruption_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """While Snakemake reads the workflow: it handles Ctrl-C only later. Any other error stays as it is."""
     say_interrupted(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert capsys.readouterr().err == "Interrupted; the same command goes on from there.\n"
+    assert capsys.readouterr().err == "Interrupted; the same command continues from there.\n"
     with pytest.raises(ValueError) as bug:
         int("a")
     say_interrupted(bug.type, bug.value, bug.tb)

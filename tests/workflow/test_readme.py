@@ -30,6 +30,7 @@ def test_the_terminal_session_is_what_why_prints_first(
 ) -> None:
     arguments, _, expected = SESSION.partition("\n")
     monkeypatch.chdir(built)
+    monkeypatch.setenv("COLUMNS", "100")
     assert main(shlex.split(arguments)) == 0
     first, _, _ = capsys.readouterr().out.partition("https://")
     assert first == expected

@@ -125,7 +125,7 @@ def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) 
         assert browser.run(f"document.querySelector('#{relation} table') === null")
         browser.run(f"document.querySelector('#{relation}').open = true")
         waited(browser, f"document.querySelector('#{relation} table.compared') !== null")
-        assert browser.run(f"document.querySelector('#{relation} > p') === null")
+        assert browser.run(f"document.querySelector('#{relation} a.load') === null")
         assert browser.run(f"{waiting}.length") == number - 1
 
 

@@ -46,7 +46,7 @@ def said(
             ),
         ),
         (*("Q159", "P463"), ("ceased to hold", "Archive.", "Not in wfd_repl", "rule ended_inside")),
-        (*("germany", "Capital"), ("No update: all that is left of the group is static", "still_holds")),
+        (*("germany", "Capital"), ("No update: nothing in this group changed", "still_holds")),
         (*("Q183", "P463"), ("is unknown (undecided): World Trade Organization, Interpol",)),
         (*("UK", "P6"), ("Liz Truss (from 2022-09-06 to 2022-10-25) came and went between the dumps",)),
         (*("Q183", "P570"), ("Neither dump has a statement of this relation about this subject",)),
@@ -82,7 +82,7 @@ def test_all_relations_of_a_subject(said: Said) -> None:
     assert "An object of 171 subjects and relations:\n  Canada (Q16), diplomatic relation (P530)\n" in text
     status, text = said("Germany", "--all")
     assert status == 0
-    assert "capital (P36): No update: all that is left of the group is static." in text
+    assert "capital (P36): No update: nothing in this group changed." in text
 
 
 def test_an_item_says_where_it_is_an_object(said: Said) -> None:

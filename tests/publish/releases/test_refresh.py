@@ -230,7 +230,7 @@ def test_a_dump_that_is_skipped_does_not_hold_up_later_releases(series: Run) -> 
     series.workflow.does = [lambda config: 3]
     assert refresh() == 3
     said = series.said()
-    assert "release 2026-11-07 is not complete; the same command goes on from here" in said
+    assert "release 2026-11-07 is not complete; the same command continues from here" in said
     assert "or name its date in `refresh.skip`" in said
     assert snapshots() == {"2026-09-07", "2026-10-07"}
     configured(series.server, refresh={"listings": [series.server.url + HOME], "skip": ["2026-11-07"]})

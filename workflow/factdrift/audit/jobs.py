@@ -26,7 +26,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Audit(Job, command="audit", implied_inputs="manifest kinds tables built findings texts"):
-    """Check a sample of the datasets against the dumps, by code that shares nothing with the build's."""
+    """Check a sample of the datasets against the dumps, with code separate from the build's."""
 
     pair: Annotated[
         Place | None,

@@ -48,7 +48,7 @@ def full(error: BaseException) -> str:
     return (
         f"the disk is full: {folder} could not hold {what}; {free:,.1f} MB are free there, now that "
         "the unfinished file is removed. Finished files are kept, and so is the received part of a "
-        f"download. Make room on that disk, {remedy}, and run the same command again: it goes on from there"
+        f"download. Make room on that disk, {remedy}, and run the same command again: it continues from there"
     )
 
 
@@ -92,5 +92,5 @@ def exhausted(error: BaseException) -> str:
     return (
         f"the memory is exhausted ({message or type(error).__name__}{limited}). Run fewer jobs at once "
         "(snakemake --cores 1, or --resources mem_mb=N for N MB in all), raise the limit, or take a machine "
-        "with more memory. Everything finished before is kept: the same command goes on from there"
+        "with more memory. Finished files are kept: the same command continues from there"
     )

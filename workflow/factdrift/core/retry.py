@@ -108,7 +108,7 @@ class Retries:
         if self.failures >= tries:
             raise InputError(
                 f"{self.server}: given up after {self.failures} tries without getting further ({failure}). "
-                "What has arrived is kept: run the same command again later, and it goes on from there"
+                "The received part is kept: run the same command again later, and it continues from there"
             )
         seconds = self.policy.wait(self.server, failure, self.failures, self._uniform)
         say(self.server, f"{failure}; try {self.failures + 1} of {tries} in {seconds:,.1f} s")

@@ -50,7 +50,7 @@ def fast(settings: Settings, model: str, revision: str) -> Settings:
 
 
 class Chains(Job, command="cutoff chains"):
-    """Write the chains of a stream as questions: who held when, and how that is asked."""
+    """Write the chains of a stream as questions: holders, their days, and wordings."""
 
     stream: Annotated[Path, "of `streams assemble`"]
     timelines: Annotated[Paths, "of all buckets"]
@@ -70,7 +70,7 @@ class Chains(Job, command="cutoff chains"):
 
 
 class Dates(Job, command="cutoff dates", implied_inputs="words"):
-    """Write as of which dates models answer, from their answers; print and draw them."""
+    """Estimate the dates as of which models answer, from their answers; print and draw them."""
 
     chains: Annotated[Path, "of `cutoff chains`"]
     answers: Annotated[Paths, "of `evaluate` and `answer read`, a table per model", Flag("PARQUET")]
@@ -104,7 +104,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
 
 
 class Cutoff(OfModel, command="cutoff", leading="way address maker answers output"):
-    """Tell as of which date a model answers, with an interval, from facts that change.
+    """Estimate the date as of which a model answers, with an interval, from facts that change.
 
     Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
     the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.

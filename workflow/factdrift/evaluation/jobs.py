@@ -265,7 +265,7 @@ class AsksChat(OfQuestions, implied_inputs="reads"):
 
 
 class Requests(AsksChat, command="answer requests"):
-    """Write what a chat model is asked, without and with context."""
+    """Write the requests to a chat model, without and with context."""
 
     output: Annotated[Output, "requests", Flag("PARQUET")]
 
@@ -277,7 +277,7 @@ class Requests(AsksChat, command="answer requests"):
 
 
 class Read(AsksChat, command="answer read"):
-    """Read answers from what a chat model has written."""
+    """Read the letters in a chat model's answers."""
 
     answers: Annotated[Path, Flag("PARQUET")]
     out_run: Annotated[Output, "description of the run", Flag("JSON")]
@@ -337,7 +337,7 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
 
 
 class Import(Job, command="edit import"):
-    """Convert a file in such a layout to a table that can be edited and scored."""
+    """Convert a file of another project to a table of updates for editing and scoring."""
 
     file: Annotated[Path, "such as counterfact.json", Flag(positional=True)]
     layout: Annotated[str, f"of which project: {', '.join(READ)}"]

@@ -50,7 +50,7 @@ class OfChoice(OfSnapshot):
 
 
 class Facts(Job, command="klob facts", implied_inputs="resources"):
-    """The statements of KLoB's relations in one bucket of a snapshot."""
+    """Select the statements of KLoB's relations in one bucket of a snapshot."""
 
     statements: Annotated[Path, "the statements of one bucket"]
     date: Annotated[Day, "the snapshot's date; facts hold on that day"]
@@ -70,7 +70,7 @@ class Facts(Job, command="klob facts", implied_inputs="resources"):
 
 
 class Candidates(OfSnapshot, command="klob candidates"):
-    """Facts and chains that can be examples."""
+    """Find the facts and chains that can be examples."""
 
     cases: Annotated[Path | None, "in MQuAKE's format: take the chains from it", Flag("FILE.json")] = None
     settings: Annotated[
@@ -99,7 +99,7 @@ class Candidates(OfSnapshot, command="klob candidates"):
 
 
 class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
-    """Which candidates a language model knows."""
+    """Test which candidates a language model knows."""
 
     models: Annotated[Place, "the bundled models", Flag("FOLDER")] = Path("results/models")
     settings: Annotated[
@@ -135,7 +135,7 @@ class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
 
 
 class Examples(OfChoice, command="klob examples", implied_inputs="words"):
-    """klob_examples, klob_sentences and klob_meta.json."""
+    """Choose the examples: klob_examples, klob_sentences and klob_meta.json."""
 
     passes: Annotated[Path | None, "what `recall` wrote, if it ran"] = None
     snapshot: Annotated[Path, "snapshot.json", Flag("JSON")]
@@ -157,7 +157,7 @@ class Examples(OfChoice, command="klob examples", implied_inputs="words"):
 
 
 class Subtask(Job, command="klob subtask"):
-    """klob_c, klob_r or klob_u: examples with their sentences."""
+    """Write klob_c, klob_r or klob_u: examples with their sentences."""
 
     examples: Path
     sentences: Path
@@ -172,7 +172,7 @@ class Subtask(Job, command="klob subtask"):
 
 
 class Export(Job, command="klob export"):
-    """A subtask in the published layout."""
+    """Write a subtask in the published layout."""
 
     dataset: Annotated[Path, Flag("klob_c.parquet", positional=True)]
     output: Annotated[Output, Flag("JSONL")]

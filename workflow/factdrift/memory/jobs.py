@@ -51,7 +51,7 @@ class OfBuild(Job):
 
 
 class Export(OfBuild, command="memory export"):
-    """Write what any memory system reads and is asked: events in the order in which they became known.
+    """Write the events that a memory reads, in the order in which they became known, and its questions.
 
     factdrift memory export memory/
     """
@@ -64,7 +64,7 @@ class Export(OfBuild, command="memory export"):
 
 
 class Layouts(OfBuild, command="memory layouts"):
-    """Write corpus and questions in the forms of BEIR, TREC and LongMemEval, and facts with both axes.
+    """Write corpus and questions in the forms of BEIR, TREC and LongMemEval, and facts with both times.
 
     factdrift memory layouts layouts/
     """
@@ -79,7 +79,7 @@ class Layouts(OfBuild, command="memory layouts"):
 
 
 class Score(Job, command="memory score"):
-    """Judge what a memory has answered: right, stale, wrong, both or refused, by kind of question.
+    """Judge the answers of a memory: right, stale, wrong, both or refused, by kind of question.
 
     factdrift memory score memory/ answers.jsonl
     """

@@ -19,7 +19,7 @@ FLATTERED = (
 
 
 class Train(Job, command="models train"):
-    """Train a bundled model and measure what it knows, or take it as it ships.
+    """Train a bundled model and measure its knowledge, or use the shipped one.
 
     A shipped model is taken if its sentences, recipe and seed are the same.
     """
@@ -71,7 +71,7 @@ class Unpack(Job, command="models unpack"):
 
 
 class Moments(RunsModel, command="models moments"):
-    """Second moments of the keys of layers, for ROME and MEMIT.
+    """Compute second moments of the keys of layers, for ROME and MEMIT.
 
     They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes. `--add` adds
     those of several corpora, or of parts of one.

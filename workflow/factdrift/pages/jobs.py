@@ -58,10 +58,10 @@ class Browse(Job, command="browse"):
 
 
 class Why(Job, command="why"):
-    """Why a subject and relation is an update, or none: the answer, then the statements that decided.
+    """Explain why a subject and relation is an update or not, and show the statements that decided.
 
-    A third word asks about one object. Without a relation, what became of all of the subject's, and where it
-    is an object; without a subject, how the statements of the dumps became the rows of wfd_repl.
+    A third word asks about one object. Without a relation, it covers all relations of the subject, and lists
+    where the subject is an object. Without a subject, it counts how statements became the rows of wfd_repl.
 
     For example: factdrift why UK "head of government" "Liz Truss"
     """

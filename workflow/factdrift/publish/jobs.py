@@ -24,9 +24,9 @@ class File(Job, command="publish file", implied_inputs="report caption"):
 
 
 class Folders(Job, command="publish folders", implied_inputs="words"):
-    """A folder for each data set, which loads with common libraries and describes itself.
+    """Write a folder for each data set, which common libraries load and which describes itself.
 
-    A data set gets one if a product of it is among the files given.
+    A data set gets a folder if one of its products is among the given files.
     """
 
     products: Annotated[Paths, "products, as in results/", Flag("FILE", positional=True)]

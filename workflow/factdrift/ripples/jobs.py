@@ -46,7 +46,7 @@ class OfDates(OfTables):
 
 
 class Facts(OfDates, command="ripples facts", implied_inputs="filters"):
-    """What holds at T_old and T_new about the items of updates, in one bucket."""
+    """Collect the facts at T_old and T_new about the items of updates, in one bucket."""
 
     dataset: Dataset
     old: Annotated[Path, "filtered statements of the old dump"]
@@ -67,7 +67,7 @@ class Facts(OfDates, command="ripples facts", implied_inputs="filters"):
 
 
 class Named(OfTables, command="ripples names"):
-    """The names of all that probes can mention, drawn once from the items of both dumps."""
+    """Collect the names of all items in probes, once, from both dumps."""
 
     dataset: Dataset
     groups: Annotated[Path, "the groups of WFD_repl"]
@@ -87,7 +87,7 @@ class Named(OfTables, command="ripples names"):
 
 
 class Probes(OfDates, command="ripples probes", implied_inputs="words"):
-    """What can be asked about the updates of one bucket."""
+    """Make the candidate probes about the updates of one bucket."""
 
     dataset: Dataset
     groups: Annotated[Path, "the groups of WFD_repl"]
@@ -113,7 +113,7 @@ class Probes(OfDates, command="ripples probes", implied_inputs="words"):
 
 
 class Choose(OfTables, command="ripples choose"):
-    """ripples.parquet: the probes of all buckets, no answer and no update with too many."""
+    """Choose the probes of all buckets for ripples.parquet, with limits by answer and update."""
 
     probes: Annotated[Paths, "what `probes` wrote, all buckets"]
     dropped: Annotated[Paths, "its counts, all buckets"]

@@ -54,7 +54,7 @@ yaml.FullLoader.add_constructor("tag:yaml.org,2002:timestamp", _day_or_text)
 def say_interrupted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Reports an exception that ends this process: Ctrl-C in one line, any other as Python does."""
     if issubclass(kind, KeyboardInterrupt):
-        print("Interrupted; the same command goes on from there.", file=sys.stderr)
+        print("Interrupted; the same command continues from there.", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
 

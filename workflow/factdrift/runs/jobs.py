@@ -61,9 +61,9 @@ class Unlock(Job, command="unlock"):
 
 
 class Clean(Job, command="clean"):
-    """Remove what the workflow has made in this directory and can make again.
+    """Remove the files that the workflow has made in this directory and can make again.
 
-    Releases, what came from servers, and files of others stay.
+    Releases, files from servers and files made by others stay.
     """
 
     def run(self) -> str:

@@ -71,7 +71,7 @@ class Assemble(OfDates, command="streams assemble"):
 
 
 class AsOf(OfDates, command="streams asof", implied_inputs="words"):
-    """Write questions about what held on a date."""
+    """Write questions about facts on a date."""
 
     stream: Annotated[Path, "what `assemble` wrote"]
     timelines: Annotated[Paths, "of all buckets"]
@@ -117,7 +117,7 @@ class Figure(OfDates, command="streams figure"):
 
 
 class Known(OfDates, command="streams known"):
-    """Write the timelines of all buckets with labels, how late the dumps were, and how long values hold."""
+    """Write the timelines of all buckets with labels, the lateness of the dumps, and how long values hold."""
 
     known: Annotated[Paths, "of all buckets"]
     entities: Annotated[Paths, "of all dates, the last date's last"]
@@ -171,7 +171,7 @@ class Subjects(Job, command="streams subjects"):
 
 
 class Facts(OfDates, command="streams facts", implied_inputs="filters"):
-    """Write what the dumps up to a date prove of the corpus's subjects in a bucket."""
+    """Write the facts about the corpus's subjects in a bucket that the dumps up to a date prove."""
 
     known: Annotated[Path, "what `chains` wrote"]
     subjects: Annotated[Path, "what `subjects` wrote"]
@@ -210,7 +210,7 @@ class Corpus(OfCorpus, command="streams corpus", implied_inputs="words"):
 
 
 class CorpusQuestions(OfCorpus, command="streams corpus-questions", implied_inputs="words"):
-    """Write questions about the corpus with what is right and what is stale."""
+    """Write questions about the corpus with right and stale answers."""
 
     corpus: Annotated[Path, "what `corpus` wrote"]
 

@@ -37,7 +37,7 @@ class WithTables(Job, implied_inputs="resources"):
 
 
 class Rows(WithTables, command="tempripple rows"):
-    """The statements and classes that TempRIPPLE needs, of one bucket."""
+    """Select the statements and classes of one bucket that TempRIPPLE needs."""
 
     statements: Path
     entities: Path
@@ -54,7 +54,7 @@ class Rows(WithTables, command="tempripple rows"):
 
 
 class Rdf(WithTables, command="tempripple rdf"):
-    """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
+    """Write the part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
 
     All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
     """
@@ -78,7 +78,7 @@ class Rdf(WithTables, command="tempripple rdf"):
 
 
 class Load(Job, command="tempripple load"):
-    """RDF into the database of the local SPARQL server."""
+    """Load RDF into the database of the local SPARQL server."""
 
     rdf: Annotated[Paths, "what `rdf` wrote", Flag(positional=True)]
     output: Annotated[Output, "folder of the database"]
@@ -162,7 +162,7 @@ class OfSource(WithTables):
 
 
 class Facts(OfSource, command="tempripple facts"):
-    """What changed in the period, and what it was before."""
+    """Find the facts that changed in the period, and the earlier ones."""
 
     facts: Annotated[Output, "tr_facts"]
 
@@ -184,7 +184,7 @@ class Facts(OfSource, command="tempripple facts"):
 
 
 class Related(OfSource, command="tempripple related"):
-    """What follows from the facts over up to three hops."""
+    """Find the facts that follow from these over up to three hops."""
 
     facts: Path
     related: Annotated[Output, "tr_related"]
@@ -199,7 +199,7 @@ class Related(OfSource, command="tempripple related"):
 
 
 class Items(Job, command="tempripple items"):
-    """The questions, with four options where there are enough values."""
+    """Write the questions, with four options where there are enough values."""
 
     settings: Annotated[ItemSettings, Key(PART)]
     facts: Path
@@ -216,7 +216,7 @@ class Items(Job, command="tempripple items"):
 
 
 class Account(WithTables, command="tempripple account"):
-    """Statistics, and everything that was dropped."""
+    """Write statistics, and everything that was dropped."""
 
     settings: Annotated[ItemSettings, Key(PART)]
     facts: Path
@@ -254,7 +254,7 @@ class Account(WithTables, command="tempripple account"):
 
 
 class Sparql(Job, command="tempripple sparql"):
-    """A SPARQL query of your own to the database of the local server.
+    """Send your own SPARQL query to the database of the local server.
 
     For example: factdrift tempripple sparql query.rq --format csv
     """

@@ -12,7 +12,7 @@ Settings = Annotated[UpdateSettings, Key(PART)]
 
 
 class Context(Job, command="updates context"):
-    """Which items are relevant, which relations functional or restrictive."""
+    """Find the relevant items, and the functional and restrictive relations."""
 
     entities: Paths
     other_entities: Paths

@@ -77,7 +77,7 @@ class OfPrompts(Job):
 
 
 class Sample(OfPrompts, command="verbalize sample"):
-    """Draw the triples that are put into sentences."""
+    """Draw the triples for the chat model's sentences."""
 
     filtered: Annotated[Paths, "the old dump's filtered statements, all buckets", Flag("TABLE")]
     entities: Annotated[Paths, "the old dump's items, all buckets", Flag("TABLE")]
@@ -111,7 +111,7 @@ class OfSentences(OfPrompts):
 
 
 class Requests(OfSentences, command="verbalize requests"):
-    """What the chat model is asked about each triple."""
+    """Write the request to the chat model about each triple."""
 
     settings: Annotated[Form, Key("chat")]
 

@@ -63,8 +63,7 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
-    values = any(mention.value for mention in reading.mentions)
-    kind = "conjunction" if values else "conceded"
+    kind = "conjunction" if any(mention.value for mention in reading.mentions) else "conceded"
     cuts = [
         at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
     ]
@@ -85,12 +84,11 @@ def read_subjects(reading: Reading) -> None:
 
 def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
     """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
-    claimed = [name for name in reading.mentions if reading.role(name) in HOLDS]
     core = {
         at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
     }
     core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
-    for first, then in pairwise(claimed):
+    for first, then in pairwise(name for name in reading.mentions if reading.role(name) in HOLDS):
         own, other = (next(part for part in parts if name.start in part) for name in (first, then))
         relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
         aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")

@@ -13,7 +13,7 @@ from factdrift.core.keys import read_settings
 
 
 class Judge(Job, command="judge"):
-    """Judge by rule what a model has written: correct, stale, wrong, both, denied, refused, empty, unclear.
+    """Judge a model's written answers by rule: correct, stale, wrong, both, denied, refused, empty, unclear.
 
     factdrift judge answers.jsonl --output verdicts.parquet
 

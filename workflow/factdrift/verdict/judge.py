@@ -5,6 +5,7 @@ Nothing here knows of benchmarks or models: a case is a text with the names that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from factdrift.verdict.reading import Reading
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
-from factdrift.verdict.text import keys_of, plain, tokens
+from factdrift.verdict.text import contains, keys_of, plain, tokens
 from factdrift.words.reasoning import answer_of
 
 VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
@@ -60,6 +61,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     cues = read_cues(language)
     whole = without_records(plain(answer_of(case.text)), case.question, cues)
     text = without_prompt(whole, case.question)
+    if contains(case.question, (*case.accepted, *case.stale)):  # `The official name of X is` names no X
+        text = without_prompt(text, _AS_STATEMENT.sub(r"\2 \1", case.question))
     if openings == OPENINGS and (end := conclusion(text, case.question)):
         last = judged(case._replace(text=end), 0)
         if last.named:
@@ -97,6 +100,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
 
 
 _NO_WORD = "there is no word"
+_AS_STATEMENT = re.compile(r"^(?:what|which|who) (is|are) (.+?)\s*\?$", re.I)
+"""A question whose words, in another order, lead to the answer: `What is X?`, `X is`."""
 
 
 @lru_cache(maxsize=1 << 12)

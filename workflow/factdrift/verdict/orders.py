@@ -48,8 +48,8 @@ def read_order(reading: Reading) -> None:
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
             later = [name for name in reading.named() if then is not None and name.start == then.end]
-            # German puts the verb before both: 2025 löste X Y ab.
-            reading.assign(later[0] if later and not (after or first) else then, Role.BEFORE)
+            turned = later and not (after or first)  # 2025 löste X Y ab
+            reading.assign(later[0] if turned else then, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:

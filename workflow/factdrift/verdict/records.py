@@ -120,8 +120,7 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
         key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
     ]
     bare = [key for key in words if key not in _LABELS] or words
-    # Words may be forms of one: `host` and `hosts`, `owner` and `owns`.
-    stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]
+    stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]  # owner, owns
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
     if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
         return 3

@@ -15,7 +15,7 @@ Groups = Annotated[Path, "what `select` wrote"]
 
 
 class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pageviews"):
-    """Page views, or sitelinks, of every item."""
+    """Compute the page views, or sitelinks, of every item."""
 
     new: Annotated[Paths, "entities of the snapshot of that date, all buckets"]
     old: Annotated[Paths, "entities of another snapshot, for what only it has"] = ()
@@ -36,7 +36,7 @@ class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pagevie
 
 
 class Select(Job, command="wikifactdiff select"):
-    """The groups of WFD_repl; with --dataset and --groups their records, wfd_repl.parquet."""
+    """Select the groups of WFD_repl; with --dataset and --groups, write their records, wfd_repl.parquet."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"] = ()
     dataset: Annotated[Path | None, "the assembled wikifactdiff.parquet"] = None
@@ -59,7 +59,7 @@ class Select(Job, command="wikifactdiff select"):
 
 
 class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
-    """wikifactdiff.parquet: one record an update."""
+    """Write wikifactdiff.parquet: one record an update."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"]
     old_entities: Buckets
@@ -103,7 +103,7 @@ class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
 
 
 class Stats(Job, command="wikifactdiff stats"):
-    """Counts of both datasets, as JSON."""
+    """Write counts of both datasets, as JSON."""
 
     dataset: Annotated[Path, "wikifactdiff.parquet"]
     groups: Groups
@@ -117,7 +117,7 @@ class Stats(Job, command="wikifactdiff stats"):
 
 
 class Funnel(Job, command="wikifactdiff funnel"):
-    """Triples dropped and labelled per stage, relation and reason."""
+    """Count triples dropped and labelled per stage, relation and reason."""
 
     report: Annotated[Path, "the preprocessing report"]
     updates: Annotated[Paths, "labelled triples, all buckets"]
@@ -132,7 +132,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
 
 
 class Export(Job, command="wikifactdiff export"):
-    """JSON Lines in the layout of the public dataset."""
+    """Write JSON Lines in the layout of the public dataset."""
 
     dataset: Annotated[Path, "wikifactdiff.parquet or wfd_repl.parquet"]
     output: Output
@@ -151,7 +151,7 @@ class Sides(NamedTuple):
 
 
 class Manifest(Job, command="wikifactdiff manifest"):
-    """Dumps, configuration, versions and counts, as JSON."""
+    """Write dumps, configuration, versions and counts, as JSON."""
 
     old_date: Day
     new_date: Day

@@ -24,7 +24,7 @@ _OF_RSD = (
 
 
 class Sentences(Job, command="locate sentences", implied_inputs="examples"):
-    """Choose the examples of KLoB that locators are run on."""
+    """Choose the examples of KLoB for locators."""
 
     examples: Examples
     limit: Limit = 0
@@ -98,7 +98,7 @@ class Gather(Job, command="locate gather", implied_inputs="scores arrays"):
 class Scores(
     Job, command="locate scores", implied_inputs="models examples scores arrays others table tables figures"
 ):
-    """Write RSim and RSD of all locators: one table, and a figure a subtask."""
+    """Write RSim and RSD of all locators: one table, and one figure a subtask."""
 
     folders: Annotated[Places, "of scores: docs/klob_scores.md", Flag("FOLDER", positional=True)]
     examples: Examples = Path("results")
@@ -148,7 +148,7 @@ class Scores(
 
 
 class EditFacts(Job, command="locate edit-facts"):
-    """Choose the edits whose facts are located and edited."""
+    """Choose the edits for the comparison of locating with editing."""
 
     edits: Annotated[Path, Flag("PARQUET")]
     limit: Annotated[int, "of edits; 0 for all"] = 0

@@ -113,7 +113,7 @@ def _fact(line: Line, where: str) -> tuple[str, str, str] | None:
     for name in ("subject", "prompt", "new_object"):
         if not getattr(line, name):
             raise InputError(
-                f"{where}: has no `{name}`; what is told before needs subject, prompt and new_object"
+                f"{where}: has no `{name}`; a fact given first needs subject, prompt and new_object"
             )
     if find_subject(line.prompt, line.subject) < 0:
         raise InputError(

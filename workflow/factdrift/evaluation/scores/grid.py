@@ -81,7 +81,8 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
 
     `runs`: the descriptions of the jobs, each in the folder of its benchmark.
     """
-    yield "Share of right answers by state and way, with the numbers; of a cloze test: its object is written"
+    yield "Share of right answers (right/asked), by model state and way of asking. A cloze counts as right if"
+    yield "the model writes its object."
     read = [(path.parents[1].name, json.loads(path.read_text(encoding="utf-8"))) for path in runs]
     skipped = by_columns(
         ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"

@@ -99,7 +99,7 @@ class Scores(Skips, command="edit scores", implied_inputs="models_"):
 
 
 class Table(Job, command="edit table", implied_inputs="tables"):
-    """Print what was written, then the WikiFactDiff paper's Tables 6 and 7 or a stream's; draw figures."""
+    """Print written answers, then the WikiFactDiff paper's Tables 6 and 7 or a stream's; draw figures."""
 
     scores: Path
     written: Path
@@ -139,7 +139,7 @@ class Table(Job, command="edit table", implied_inputs="tables"):
 
 
 class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ located"):
-    """Compare blocks' scores with the success of edits there."""
+    """Compare the scores of blocks with the success of edits at these blocks."""
 
     edits: Annotated[Path, Flag("PARQUET")]
     answers: Annotated[Paths, "of each unedited model, and of each with edits at every block"]
@@ -171,7 +171,7 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
 
 
 class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"):
-    """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
+    """Join the unedited models' cloze tests of KLoB and of updates, and print the shares."""
 
     answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
     klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
@@ -319,7 +319,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
 
 
 class JudgeRequests(OfQuestions, command="answer judge-requests", implied_inputs="reads"):
-    """Write what a chat model is asked about written answers: its verdict."""
+    """Write the requests for a chat model's verdicts on written answers."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     which: Annotated[Which, Key("written.judge")]
@@ -336,7 +336,7 @@ class JudgeRequests(OfQuestions, command="answer judge-requests", implied_inputs
 
 
 class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):
-    """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
+    """Write the verdicts by rule and by a chat model side by side, and print their agreement."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     verdicts: Annotated[Paths, "of `chat ask`, of each benchmark", Flag("PARQUET")]
@@ -353,7 +353,7 @@ class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):
 
 
 class AnswerTable(Job, command="answer table", implied_inputs="table tables"):
-    """Print what was written, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
+    """Print written answers, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
 
     answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
     scores: Annotated[Path, Flag("PARQUET")]
@@ -377,7 +377,7 @@ class AnswerTable(Job, command="answer table", implied_inputs="table tables"):
 
 
 class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
-    """Print how many questions of each benchmark are answered right in each state and way."""
+    """Print the share of right answers for each benchmark, state and way."""
 
     answers: Annotated[Paths, "of each job"]
     made: Annotated[Paths, "edits, likewise"]

@@ -241,7 +241,7 @@ _EDITS = Report(
     "table6",
     "All edits (Table 6 of the WikiFactDiff paper)",
     (
-        "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
+        "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100, except",
         "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
     ),
     (PAPER, ACCURACY),

@@ -136,7 +136,7 @@ class Try(TriesMethod, command="edit try", leading="subject model method set dat
 
 
 class Ask(TriesMethod, command="ask", leading="benchmark questions state way limit"):
-    """Ask a model questions of a benchmark or of your own, before and after it is told something.
+    """Ask a model questions of a benchmark or your own, before and after it is given a new fact.
 
     factdrift ask sample --benchmark tempripple --state rome --limit 20
     factdrift ask Qwen/Qwen3-4B --questions mine.jsonl --state context --way written
@@ -144,7 +144,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     method: Annotated[str, Flag(by_hand=True, hidden=True)] = "none"
-    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob or cutoff"] = "updates"
+    benchmark: Annotated[str, "updates, tempripple, asof, stream, ripples, klob, cutoff, corpus"] = "updates"
     questions: Annotated[Path | None, "of your own, instead: JSON Lines or CSV", Flag("FILE")] = None
     state: Annotated[str, "none, context, or an editing method"] = "none"
     way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
@@ -157,7 +157,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
     def check(self) -> None:
         super().check()
         if self.method != "none":
-            raise InputError(f"--method: what a model is told is its state; write --state {self.method}")
+            raise InputError(f"--method: a method is given as a state here; write --state {self.method}")
         record_of(self.benchmark)
         if not is_unedited(self.state):
             check_values(self.state, self.set, self.methods)
@@ -392,8 +392,8 @@ class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
 class Compare(TriesMethod, command="compare", leading="model limit scores answers output"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
-    Prints and writes the differences that are larger than chance, a table and a figure. With a model, what
-    has not been run on it is run first.
+    Prints and writes the differences that are larger than chance, a table and a figure. With a model, missing
+    runs come first.
 
     factdrift compare rome memit ft
     factdrift compare rome ft mine.py:edit --model sample --limit 16

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Describe(Job, command="models describe"):
-    """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
+    """Print family, sizes, matrices and memory of a model, and the methods that cannot edit it."""
 
     model: Annotated[
         str | None,
@@ -53,7 +53,7 @@ class Describe(Job, command="models describe"):
 
 
 class Sentences(Job, command="models sentences", implied_inputs="words"):
-    """Write the training sentences of the bundled models: facts of a dataset, and what benchmarks ask."""
+    """Write the training sentences of the bundled models: facts of a dataset and of benchmarks."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
     templates: Annotated[Path, "with which it was made"]

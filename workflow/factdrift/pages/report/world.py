@@ -194,7 +194,7 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
         "them what was replaced without an end, and dates that name a year only."
     )
-    lead = f"Above the line what began or was measured in a {unit}, below what ended in it."
+    lead = f"Above the line: facts that began or were measured in a {unit}; below: facts that ended in it."
     title = f"Facts that began and ended, by {unit}"
     return lead, [Block("columns", title, chart, build.source(build.dataset), note)]
 

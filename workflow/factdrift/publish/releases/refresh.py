@@ -147,8 +147,8 @@ class _Refresh:
             _begin(RESULTS / f"{old}_{new}")
         if status := build.run(self._line(before, release), self._lock):
             _say(
-                f"release {new} is not complete; the same command goes on from here. Of a dump that "
-                "a job calls damaged it needs another file on the server; or name its date in `refresh.skip`"
+                f"release {new} is not complete; the same command continues from here. If a job calls a "
+                "dump damaged, the server must replace its file first; or name its date in `refresh.skip`"
             )
             return status
         try:

@@ -27,11 +27,10 @@ _FIRST = datetime.date(2012, 11, 1)
 
 
 class Recent(Job, command="recent"):
-    """A dataset of a period from Wikidata's servers, without dumps.
+    """Build the dataset of a period from Wikidata's servers, without dumps.
 
-    Which items have a statement that started or ended in a period, by the Wikidata Query Service; then the
-    dataset of these items, fetched from Wikidata's API as of both ends of the period
-    (docs/small-real-builds.md).
+    The Wikidata Query Service finds the items with a statement that started or ended in the period.
+    Wikidata's API gives these items as of both ends of the period (docs/small-real-builds.md).
     """
 
     since: Annotated[datetime.date, "the first day of the period"]
