@@ -169,7 +169,7 @@ class Candidates:
         for start, token in enumerate(tokens) if self._names.people else ():
             for person in self._names.people.get(self._number(token.key), ()):
                 end = start + len(person.surname)
-                if tuple(self._number(each.key) for each in tokens[start:end]) != person.surname:
+                if tuple(self._number(token.key) for token in tokens[start:end]) != person.surname:
                     continue
                 first, given = self._given(tokens, start, person.given)
                 span = range(first, end)

@@ -138,7 +138,7 @@ def exact_match(text: str, accepted: Iterable[str]) -> bool:
 
     This is `exact_match` of lm-evaluation-harness with `ignore_case` and `ignore_punctuation`.
     """
-    own, *names = (each.strip().lower().translate(_UNMARKED) for each in (text, *accepted))
+    own, *names = (name.strip().lower().translate(_UNMARKED) for name in (text, *accepted))
     return own in names
 
 
