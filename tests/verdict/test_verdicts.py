@@ -11,8 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import CUES, RESOURCES
 from factdrift.verdict.cues import COLUMNS, read_cues, spelled_out
 from factdrift.verdict.judge import Case, judged
-from factdrift.verdict.matching import contains, exact_match
-from factdrift.verdict.text import keys_of
+from factdrift.verdict.text import contains, exact_match, keys_of
 
 HERE = Path(__file__).parent
 SCENES = json.loads((HERE / "scenes.json").read_text())

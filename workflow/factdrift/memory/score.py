@@ -14,7 +14,7 @@ from factdrift.core.intervals import clustered_wilson
 from factdrift.core.score_table import Column, Line, count, share, table
 from factdrift.core.tables import write_parquet
 from factdrift.verdict.judge import Case, judged
-from factdrift.verdict.matching import contains
+from factdrift.verdict.text import contains
 from factdrift.words.reasoning import answer_of
 
 OUTCOMES = ("right", "stale", "both", "wrong", "refused")

@@ -15,9 +15,9 @@ from factdrift.verdict.names import (
     ACCEPTED,
     MOST,
     OTHER,
+    SHARED,
     STALE,
     UNKNOWN,
-    Keys,
     Name,
     Names,
     number_key,
@@ -137,35 +137,39 @@ class Candidates:
         """The longest name that begins at each token."""
         shouted = all(token.text.islower() for token in tokens if token.kind == "word")
         for start, token in enumerate(tokens):
-            for name in self._beginning(token.key) if _may_begin(tokens, start) else ():
+            for name in self._beginning(token) if _may_begin(tokens, start) else ():
                 small = name.part and token.text.islower() and not shouted and len(name.keys) == 1
                 digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
-                if small or digits or (name.capital and not _in_capitals(token)):
+                capitals = token.text.replace(".", "").isupper() or not 2 <= len(token.key) <= 3
+                common = name.capital and not (token.text[:1].isupper() and capitals)  # Us is not US
+                if small or digits or common:
                     continue
                 if end := self._match(tokens, start, name):
                     yield range(start, end), name
                     break
 
-    def _beginning(self, key: str) -> Sequence[Name]:
-        """The names that begin with a word, in German also those of one word in the genitive."""
-        names = self._names.by_first.get(self._number(key), ())
+    def _beginning(self, token: Token) -> Sequence[Name]:
+        """The names that begin with a word, or with what is behind its article: `l'euro`.
+
+        In German also those of one word in the genitive.
+        """
+        key, known = token.key, self._names.by_first
+        names = known.get(self._number(key), ())
         if not names and self._language == "de" and key.endswith("s"):
-            genitive = self._names.by_first.get(self._number(key[:-1]), ())
+            genitive = known.get(self._number(key[:-1]), ())
             return [name for name in genitive if len(name.keys) == 1]
-        return names
+        elided = self._language not in ("en", "de") and token.text[:2].casefold() in ("l'", "d'")
+        return names or (known.get(self._number(key[1:]), ()) if elided else ())
 
     def _number(self, key: str) -> str:
         return number_key(key, self.cues)
-
-    def _numbers(self, tokens: Sequence[Token]) -> Keys:
-        return tuple(self._number(token.key) for token in tokens)
 
     def _people(self, tokens: Sequence[Token]) -> Iterator[Mention]:
         """Persons whose name is written with more or fewer given names and initials than a candidate's."""
         for start, token in enumerate(tokens) if self._names.people else ():
             for person in self._names.people.get(self._number(token.key), ()):
                 end = start + len(person.surname)
-                if self._numbers(tokens[start:end]) != person.surname:
+                if tuple(self._number(token.key) for token in tokens[start:end]) != person.surname:
                     continue
                 first, given = self._given(tokens, start, person.given)
                 span = range(first, end)
@@ -225,7 +229,7 @@ class Candidates:
                 return 0
             token = tokens[position]
             genitive = german and number == len(name.keys) - 1 and token.key == f"{key}s"
-            if self._number(token.key) != key and not genitive:
+            if number and self._number(token.key) != key and not genitive:
                 return 0
             owner = number and tokens[last].possessive and tokens[last].key not in owners_of(name.name)
             if owner and not genitive and name.keys[number - 1] + "s" != key:
@@ -244,11 +248,15 @@ class Candidates:
         after, following = [*tokens[end : end + 2], None, None][:2]
         person, single = self._names.is_person(name), len(span) == 1
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
-        joins = after is not None and self._joins_names(after) and end + 1 not in starts
+        small = after.key if after and after.kind == "word" and after.text.islower() else ""
+        joins = self.cues.has("particle", small) and end + 1 not in starts
+        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by"))
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
-        if name.part and after and self._of_another_king(name, after):
-            return True
+        own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}
+        number = self._number(after.key) if name.part and own and after and after.text.isupper() else ""
+        if number.isdigit() and number not in own:
+            return True  # Charles II
         longer = end not in starts and tokens[start].is_capital and self._goes_on(tokens, end, person)
         if longer and not (person and self._has_second_surname(tokens, span)):
             shouted = tokens[start].text.isupper() and after is not None and after.text.isupper()
@@ -263,12 +271,6 @@ class Candidates:
         if part and (single or self.cues.has("particle", tokens[span.start].key)):
             return self._of_another(before, name, tokens[end - 1])
         return self._of_another_place(tokens, start, name)
-
-    def _of_another_king(self, name: Name, after: Token) -> bool:
-        """Whether the number behind a given name is not that of its holder: `Charles II`."""
-        own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}
-        number = self._number(after.key)
-        return bool(own) and after.text.isupper() and number.isdigit() and number not in own
 
     def _is_followed(self, tokens: Sequence[Token], end: int) -> bool:
         """Whether what follows a surname or given name makes it another's: `Scholz & Friends`."""
@@ -286,8 +288,13 @@ class Candidates:
         if not before.is_capital or self._known(before) or before.key in self.asked:
             return before.key in self.asked and last.key in self.asked and not self._known(before)
         titled = self._language == "de" and _TITLE.search(before.key)
-        initial = before.kind == "initials" and any(
-            keys[-1] == self._number(last.key) and keys[0][0] == before.key[0] for keys in self._names.whole
+        initial = (
+            before.kind == "initials"
+            and name.kind != SHARED
+            and any(
+                keys[-1] == self._number(last.key) and keys[0][0] == before.key[0]
+                for keys in self._names.whole
+            )
         )
         return not (titled or initial or before.key in self._names.surnames)
 
@@ -310,11 +317,6 @@ class Candidates:
             or self.cues.has("thing", before.key)
             or (before.text.isupper() and before.kind != "initials")
         )
-
-    def _joins_names(self, token: Token) -> bool:
-        """Whether a word in small letters is part of a name, and no article of the language."""
-        small = token.kind == "word" and token.text.islower() and self.cues.has("particle", token.key)
-        return small and not self.cues.has("article", token.key) and not self.cues.has("by", token.key)
 
     def _known(self, token: Token) -> bool:
         """Whether a capitalised word says nothing about whose name it is."""
@@ -343,12 +345,6 @@ def _may_begin(tokens: Sequence[Token], start: int) -> bool:
         return True
     word, sign = tokens[start - 2 : start]
     return not (sign.text in "-_@#" and word.end == sign.start and sign.end == token.start)
-
-
-def _in_capitals(token: Token) -> bool:
-    """Whether a word is written as a name is: `US`, not `Us`."""
-    capitals = token.text.replace(".", "").isupper() or not 2 <= len(token.key) <= 3
-    return token.text[:1].isupper() and capitals
 
 
 def _is_roman(token: Token) -> bool:

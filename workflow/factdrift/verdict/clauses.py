@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import other_office
+from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
@@ -24,8 +25,14 @@ def read_events(reading: Reading) -> None:
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
-        event = events[mention.start]
-        if event in asked and mention.kind != UNKNOWN:
+        event, lead = events[mention.start], reading.lead(mention)
+        if (
+            reading.key(lead) == "of"
+            and reading.key(lead - 1)[-2:] in ("er", "or")
+            and of_asked_event(reading, lead - 1)
+        ):
+            reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
+        elif event in asked and mention.kind != UNKNOWN:
             reading.assign(mention, Role.NOW)
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
             reading.assign(mention, Role.BESIDE, CLAIMED)
@@ -33,7 +40,7 @@ def read_events(reading: Reading) -> None:
 
 def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]) -> dict[int, str]:
     """Start of a name -> the event of its clause, or of the one that its clause goes on; empty: none."""
-    events, named = reading.words.valued("event", reading.keys(0)), _named_positions(reading)
+    events, named = reading.words.valued("event", reading.keys(0)), reading.positions()
     last, of = "", {}
     for clause in clauses:
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
@@ -56,41 +63,42 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
-    values = any(mention.value for mention in reading.mentions)
+    kind = "conjunction" if any(mention.value for mention in reading.mentions) else "conceded"
     cuts = [
-        at
-        for at, token in enumerate(reading.tokens)
-        if token.text == ";" or reading.is_a(at, "conjunction" if values else "conceded")
+        at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
-    subject = _subject(reading)
+    _read_topics(reading, parts)
+    kinds = ("article", "starter", "verb", "title", "thing", "particle")
+    subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
     of_subject = [
         any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
     ]
     for part, own in zip(parts, of_subject, strict=True):
-        if (
-            any(of_subject)
-            and not own
-            and any(name.start in part and not name.value for name in reading.unknown)
-        ):
+        unknown = any(name.start in part and not name.value for name in reading.unknown)
+        if any(of_subject) and unknown and not own:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
 
 
-def _subject(reading: Reading) -> set[str]:
-    """The words of the question that may name what it is about."""
-    kinds = ("article", "starter", "verb", "title", "thing", "particle")
-    return {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
-
-
-def _named_positions(reading: Reading) -> set[int]:
-    return {position for mention in reading.named() for position in mention.span}
+def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
+    """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
+    core = {
+        at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
+    }
+    core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
+    for first, then in pairwise(name for name in reading.mentions if reading.role(name) in HOLDS):
+        own, other = (next(part for part in parts if name.start in part) for name in (first, then))
+        relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
+        aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")
+        if own != other and (relative or aside):
+            reading.assign(first, Role.BESIDE)
 
 
 def _clauses(reading: Reading) -> list[range]:
     """The positions of the clauses of a sentence; a name is in one."""
-    named, events = _named_positions(reading), reading.words.values["event"]
+    named, events = reading.positions(), reading.words.values["event"]
     start, clauses = 0, []
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
@@ -109,7 +117,7 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
     """`It was signed on X and entered into force on Y`: the question's last words choose."""
     stems = {key[:5]: position for position, key in enumerate(reading.asked)}
     fits: dict[Mention, int] = {}
-    for mention in reading.mentions:
+    for mention in (name for name in reading.mentions if reading.role(name) in HOLDS):
         if mention.value and any(len(key) == 4 and key.isdigit() for key in reading.keys(*mention[:2])):
             clause = next(clause for clause in clauses if mention.start in clause)
             words = [reading.key(at) for at in clause if at not in mention.span]
@@ -129,23 +137,17 @@ def read_attempts(reading: Reading) -> None:
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
             continue  # X ran for president and won
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
-        if who is None and reading.key(cue.start) in ("next", "future"):
+        if reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
         if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
         amount = reading.key(cue.end)
         if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
             continue  # nearly 20,000
-        if reading.is_a(cue.end, "departs"):
-            who = None  # X plans to resign
         if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
-        before = [
-            mention
-            for mention in reading.mentions
-            if mention.start >= cue.end and reading.role(mention) == Role.BEFORE
-        ]
+        before = [name for name in reading.mentions if name.start >= cue.end]
         if who and before and reading.has_cue("took_over", cue.end, before[0].start):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
@@ -156,9 +158,8 @@ def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
-        if "werden" in reading.keys(mention.end, _clause(reading, mention.end).stop) or (
-            verb == "should" and to_be
-        ):
+        planned = "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop)
+        if planned or (verb == "should" and to_be):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
@@ -174,10 +175,8 @@ def read_future(reading: Reading) -> None:
         ):
             reading.doubts[mention.start] = "is named with what will be"
             before = [name for name in reading.mentions if name.end <= mention.start][-1:]
-            if before and reading.role(before[0]) in (
-                Role.BEFORE,
-                Role.ONCE,
-            ):  # X will retire and be succeeded by Y
+            past = before and reading.role(before[0]) in (Role.BEFORE, Role.ONCE)
+            if past:  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
 
 
@@ -191,7 +190,7 @@ def read_gifts(reading: Reading) -> None:
             lead = reading.lead(mention)
             if mention.start < cue.end or reading.stopped(cue.end, mention.start):
                 continue
-            if other_office(reading, reading.keys(cue.end, lead)):
+            if office_fits(reading, reading.keys(cue.end, lead)) is False:
                 break  # he handed another post to X
             if lead >= cue.end and reading.is_a(lead, "to"):
                 taker = mention
@@ -218,7 +217,6 @@ def read_conditions(reading: Reading) -> None:
         if not (reading.is_a(at, "if") or inverted):
             continue
         of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
-        of_speaker &= token.key not in ("suppose", "imagine")
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
         inside = _clause(reading, at)
@@ -227,7 +225,8 @@ def read_conditions(reading: Reading) -> None:
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:
-            if mention.start in inside or open_ or named:
+            apart = any(token.text == ";" for token in tokens[at : mention.start])  # if X wins; until then Y
+            if mention.start in inside or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
 

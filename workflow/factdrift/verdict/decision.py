@@ -1,12 +1,16 @@
-"""The verdict that the roles of the names in a sentence make."""
+"""The verdict that the roles of the names in a sentence make, and corrections in what follows it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factdrift.verdict.candidates import Mention
+from factdrift.verdict.candidates import Candidates, Mention
+from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
 from factdrift.verdict.reading import HOLDS, Reading, Role, side_by_side
+from factdrift.verdict.roles import read_sentence
+from factdrift.verdict.sentences import split
+from factdrift.verdict.text import Token
 
 
 def asserted(reading: Reading) -> list[Mention]:
@@ -45,7 +49,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if first.kind == STALE:
         return "stale", "a stale answer is asserted first, or alone"
     if first.kind == SHARED:
-        return "unclear", "the name that is asserted belongs to an accepted and to a stale answer"
+        return "unclear", "the name that is asserted belongs to an accepted and to another answer"
     return "wrong", "another object is asserted"
 
 
@@ -60,15 +64,10 @@ def _rival(
         for mention in right:
             joined = side_by_side(reading, *sorted((mention, other)))
             listed = other.kind != UNKNOWN or _ends_list(reading, mention, other, of_values)
-            if joined and listed and not _contains(reading, mention, other):
-                return other
+            comma = reading.keys(mention.end, other.start) == [","]
+            if joined and listed and not (comma and reading.asked[:1] in (("where",), ("wo",))):
+                return other  # but Marylebone, London
     return None
-
-
-def _contains(reading: Reading, mention: Mention, other: Mention) -> bool:
-    """Whether a place only says where the one before it is: `Marylebone, London`."""
-    comma = reading.keys(mention.end, other.start) == [","]
-    return comma and reading.asked[:1] in (("where",), ("wo",))
 
 
 def _of_past(reading: Reading) -> list[Mention]:
@@ -79,18 +78,13 @@ def _of_past(reading: Reading) -> list[Mention]:
     once = [mention for mention in reading.mentions if roles[mention] == Role.ONCE]
     if once or Role.DENIED in roles.values() or any(not name.possessive for name in reading.unknown):
         return once
-    return [
+    led = {cue.end for cue in reading.of("took_over")} if len(roles) == 1 else {}
+    return [  # but not the one after X, or X's successor
         mention
         for mention in reading.mentions
-        if roles[mention] == Role.BEFORE and mention.kind == STALE and not _describes(reading, mention)
+        if (roles[mention], mention.kind) == (Role.BEFORE, STALE)
+        and not (mention.possessive or mention.start in led)
     ]
-
-
-def _describes(reading: Reading, mention: Mention) -> bool:
-    """Whether a name only describes somebody who is not named: `the one after X`, `X's successor`."""
-    alone = len(reading.named()) == 1
-    led = alone and any(cue.end == mention.start for cue in reading.of("took_over"))
-    return mention.possessive or led
 
 
 def _ends_list(reading: Reading, mention: Mention, other: Mention, of_values: bool) -> bool:
@@ -144,3 +138,85 @@ def answering(reading: Reading) -> Mention | None:
 
 
 _IT = ("it", "its")
+
+
+def correction(
+    rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str
+) -> tuple[str, str] | None:
+    """Verdict and rule of the first correction in the sentences behind an answer, `No, it is X.`; or None."""
+    while rest and reading.mentions:
+        part = split(rest, reading.words, candidates.within)
+        whole, sentence = rest[: len(rest) - len(part.rest)], part.answer
+        opening = [token.key for token in whole[: len(whole) - len(sentence)] if token.is_word]
+        if any(cue.kind == "retracted" for cue in reading.words.find(opening[-1:])):
+            sentence = whole  # No! It is X.
+        rest = part.rest
+        after = read_sentence(sentence, candidates, text)
+        cue = _sign(after)
+        if reading.tokens[-1].text == "?" and after.tokens[-1].text == "?" and after.key(0) in ("or", "oder"):
+            return "refused", "it asks twice"
+        if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
+            return "refused", "it asks, and says that it does not know"
+        earlier = {mention.name for mention in asserted(reading)}
+        again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
+        if cue is None and earlier & again and any(name.kind != ACCEPTED for name in asserted(after)):
+            return "unclear", "what is asserted first is denied later"
+        if cue is None:
+            continue
+        words = [at for at, token in enumerate(sentence) if token.is_word]
+        only_no = all(_says_no(after, at) for at in words)
+        apart = cue.kind != "amended" and (after.sign(cue.end) or ".") in ",.:;!—–-"
+        taken_back = apart or (cue.kind == "not" and only_no)  # I doubt it
+        unknown = [name for name in after.unknown if name.start >= cue.end]
+        if taken_back and not after.mentions and not unknown and rest:
+            after = read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
+            unknown = list(after.unknown)
+        instead = [mention for mention in asserted(after) if _corrects(after, cue, mention)]
+        if any(mention.name not in earlier for mention in instead):
+            verdict, reason = decided(after, False, False, candidates.of_values)
+            return verdict, f"the answer is taken back: {reason}"
+        if not taken_back or instead:
+            continue
+        denied = [mention.kind for mention in after.mentions if after.role(mention) == Role.DENIED]
+        if unknown and not denied:
+            return "wrong", "the answer is taken back for a name that is none of the candidates"
+        accepted = any(mention.kind == ACCEPTED for mention in reading.mentions)
+        if denied and ACCEPTED not in denied and accepted:
+            return None
+        if denied or (len(words) <= 3 and only_no):
+            if accepted:
+                return "denied", "the accepted answer is taken back"
+            return "wrong", "the answer is taken back and no other one is named"
+    return None
+
+
+def _sign(after: Reading) -> Cue | None:
+    """The cue that begins a correction; in up to three words without a name also a denial."""
+    words = [at for at, token in enumerate(after.tokens) if token.is_word]
+    for cue in after.of("retracted", "amended"):
+        opening = all(not after.tokens[at].is_word or after.is_a(at, "opening") for at in range(cue.start))
+        if words and (cue.start <= words[0] + 1 or opening):
+            return cue
+    if len(words) > 3 or not all(_says_no(after, at) for at in words):
+        return None
+    return next(iter(after.of("not")), None)  # X? Definitely not.
+
+
+def _says_no(after: Reading, position: int) -> bool:
+    """Whether a word of a correction only takes back: not that of `No, really`."""
+    inside = any(position in cue.span for cue in after.of("retracted", "amended", "not"))
+    return inside or after.is_a(position, "starter", "verb")
+
+
+def _corrects(after: Reading, cue: Cue, mention: Mention) -> bool:
+    """Whether a name replaces the answer; it does not in `In fact, he won against X`."""
+    following = after.key(mention.end)
+    free = not any(token.is_word for token in after.tokens[mention.end : mention.end + 1])
+    return (
+        cue.kind == "retracted"
+        or mention.possessive
+        or free
+        or following in (*after.asked, "who", "der", "die")
+        or after.is_a(mention.end, "verb")
+        or any(other.start == mention.end for other in after.cues)
+    )

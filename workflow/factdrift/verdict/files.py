@@ -24,7 +24,7 @@ from factdrift.verdict import agreement
 from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import VERDICTS, Case, Judged, judged
-from factdrift.verdict.matching import contains, exact_match
+from factdrift.verdict.text import contains, exact_match
 from factdrift.words.reasoning import answer_of
 
 LISTS = ("accepted", "stale", "others")

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
-from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, STALE
-from factdrift.verdict.offices import asked_office, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -39,7 +38,11 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     acts |= bool(reading.of("gives", "handed_on"))
     after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
-        if mention.kind != ACCEPTED or reading.role(mention) not in CLAIMED:
+        if reading.role(mention) not in CLAIMED:
+            continue
+        if mention.kind != ACCEPTED:
+            if mention.person and number < _MOST and (holder := _body(reading, mention)):
+                reading.doubts.setdefault(mention.start, f"is said to hold an office of {holder}")
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
@@ -57,18 +60,20 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
-    known = {at for cue in reading.of(*_CUES) if not _is_open(reading, cue, mention) for at in cue.span}
+    after = _behind(reading, mention)
+    asked = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in after)
+    if reading.words.only_names and mention.person and not asked:
+        for name in (name for name in reading.unknown if name.start in after):
+            return f"is named with {name.name!r}, in a language whose offices are not known"
+    known = {at for cue in reading.of(*_CUES) for at in cue.span}
+    for cue in reading.of(*_CUES) if mention.value else ():
+        if cue.end == mention.start and (cue.kind == "until" or reading.key(cue.start) in ("since", "seit")):
+            known -= {*cue.span}  # since 1998, up to 1,000
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
         if at not in known and not (_is_known(reading, at, mention) or _is_compound(reading, at, mention)):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
-
-
-def _is_open(reading: Reading, cue: Cue, mention: Mention) -> bool:
-    """Whether a cue makes a value only the end of a time or range: `since 1998`, `up to 1,000`."""
-    ends = cue.kind == "until" or reading.key(cue.start) in ("since", "seit")
-    return mention.value and ends and cue.end == mention.start
 
 
 def _is_opinion(reading: Reading, mention: Mention) -> bool:
@@ -95,9 +100,14 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
+    before = {name.start for name in reading.mentions if reading.role(name) == Role.BEFORE}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        if _of_question(reading, at) or reading.key(at) in ("according", "laut"):
-            return
+        if (
+            at in before
+            or (is_core(reading, at) and not _is_object(reading, at))
+            or reading.key(at) in ("according", "laut")
+        ):
+            return  # X replaced Y at a fixed rate
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
 
@@ -116,16 +126,14 @@ def _body(reading: Reading, mention: Mention) -> str:
         if not office_fits(reading, [reading.key(at)])
     )
     end = _behind(reading, mention).stop
-    if (
-        reading.sign(end) == ","
-        and office_fits(reading, reading.keys(end + 1, end + 4))
-        and not reading.of("former")
-    ):
+    apposed = reading.sign(end) == "," and office_fits(reading, reading.keys(end + 1, end + 4))
+    if apposed and not reading.of("former"):
         end = len(reading.tokens)  # X, CEO of Z
     for at in range(mention.end, end):
         if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):
             return "another body"
-    for body in reading.unknown:
+    again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
+    for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
         at = body.start - 1
         while not reading.is_a(at, "of") and (
             reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
@@ -134,9 +142,12 @@ def _body(reading: Reading, mention: Mention) -> str:
         if asked if body.end <= mention.start else body.start >= end:
             continue
         common = all(
-            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction") or reading.sign(at).isupper()
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction")
+            or len(reading.key(at)) == 1
+            or abbreviates(reading.key(at), reading.asked)
             for at in body.span
         )
+        common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         of = reading.is_a(at, "of") and _office_before(reading, at)
@@ -189,7 +200,7 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     start, lead = mention.start, reading.lead(mention)
     while start and not _is_border(reading, start - 1):
         start -= 1
-    for at in (at for at in range(start, mention.start) if _is_core(reading, at)):
+    for at in (at for at in range(start, mention.start) if is_core(reading, at)):
         other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
         other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
         office = mention.person and office_fits(reading, [reading.key(at)])
@@ -212,13 +223,6 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
-
-
-def _is_core(reading: Reading, at: int) -> bool:
-    """Whether a word names what is asked for: the question's noun, or an office that fits."""
-    kinds = ("article", "verb", "starter", "particle", "to", "of")
-    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
-    return core or bool(office_fits(reading, [reading.key(at)]))
 
 
 def _is_object(reading: Reading, at: int) -> bool:
@@ -272,19 +276,14 @@ def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is an adverb, or part of a compound, that makes no other office: `fully state-owned`."""
     lead = reading.lead(mention)
     rest = range(at + 1, lead if reading.is_a(lead, "verb") else at)
-    another = any(_is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
+    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
     return compound and not (another or reading.is_a(at, "foreign"))
 
 
-def _of_question(reading: Reading, at: int) -> bool:
-    """Whether a word says what is asked for: the question's own noun or verb, an office that fits."""
-    return not _is_object(reading, at) and _is_core(reading, at)
-
-
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key = reading.words, reading.key(at)
-    kinds = ("month", "number", "scale", "ordinal") if mention.value else ("month", "number", "ordinal")
+    kinds = ("month", "number", "scale", "ordinal")
     rows = (*_ROWS, "roughly" if mention.value else "from")
     if reading.is_a(at, "from") and reading.lead(mention) != at:
         return True  # from April it is X
@@ -292,8 +291,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return False
     if at == mention.end and key in ("called", "calls"):
         return False  # X called for new elections
-    if _in_subject(reading, at):
-        return True  # the author of the novel
+    if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
+        return True  # the author of the novel; after a scandal
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
     if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):

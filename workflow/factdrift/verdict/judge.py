@@ -11,16 +11,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
-from factdrift.verdict.corrections import correction
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, asserted, decided
-from factdrift.verdict.matching import contains
+from factdrift.verdict.decision import answering, asserted, correction, decided
 from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
-from factdrift.verdict.text import keys_of, plain, tokens
+from factdrift.verdict.text import contains, keys_of, plain, tokens
 from factdrift.words.reasoning import answer_of
 
 VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
@@ -93,7 +92,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
             later = judged(following, openings - 1)
             holds = later.verdict == "stale" and any(
-                cues.has("present", key) for key in keys_of(later.answer)
+                cues.has("present", key) or cues.has("leads", key) for key in keys_of(later.answer)
             )
             if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
@@ -146,6 +145,10 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
 def _asserts_nobody(reading: Reading) -> bool:
     """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
     sure = [name for name in asserted(reading) if name.start not in reading.doubts]
+    end = sure[0].end if len(sure) == 1 and sure[0].person else len(reading.tokens)
+    is_the = reading.is_a(end, "present") and reading.is_a(end + 1, "article")
+    if is_the and not any(is_core(reading, at) for at in range(len(reading.tokens))):
+        return True  # X is the star of the team. Y coaches it.
     spoken = reading.mentions or (reading.of("not") and answering(reading) is None)
     return bool(spoken and not sure) or reading.tokens[-1].text == "?"
 

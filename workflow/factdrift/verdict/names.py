@@ -66,6 +66,8 @@ class Names:
             people.setdefault(person.surname[0], []).append(person)
             for keys in _short_forms(person, whole, cues):
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
+            if name.kind == ACCEPTED and person.surname not in parts:
+                parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
         by_first: dict[str, list[Name]] = {}
         for name in sorted(parts.values(), key=lambda name: -len(name.keys)):
             by_first.setdefault(name.keys[0], []).append(name)
@@ -219,10 +221,7 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     if len(own) == 1:
         full = len(given) > 1 and given[0] == own[0]
         return full and names.own(person.surname, person.name.kind)
-    return len(given) == len(own) and all(map(_alike, given, own))
-
-
-def _alike(name: str, other: str) -> bool:
-    """Whether names are equal, or one is the initial of the other."""
-    short, long = sorted((name, other), key=len)
-    return name == other or (len(short) == 1 and long.startswith(short))
+    pairs = [sorted(pair, key=len) for pair in zip(given, own, strict=False)]
+    return len(given) == len(own) and all(
+        short == long or (len(short) == 1 and long.startswith(short)) for short, long in pairs
+    )

@@ -22,7 +22,7 @@ def read_offices(reading: Reading) -> None:
     asked = any(_is_asked(reading, office) for office in offices.values())
     for mention in named:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
-        if verb and other_office(reading, reading.keys(mention.end, _clause_end(reading, mention))):
+        if verb and office_fits(reading, reading.keys(mention.end, _clause_end(reading, mention))) is False:
             reading.assign(mention, Role.BESIDE, CLAIMED)
         if mention is named[0] and not reading.of("former") and _titled(reading, mention):
             reading.doubts[mention.start] = "is said to hold another office"
@@ -49,8 +49,8 @@ def _titled(reading: Reading, mention: Mention) -> bool:
     before, after = reading.keys(0, mention.start), reading.keys(mention.end)
     verb = any(reading.has(kind, mention.end) for kind in ("verb", "holds"))
     apposed = [] if before or verb else _behind(reading, mention.end)
-    titled = other_office(reading, before) or other_office(reading, apposed)
-    return titled and other_office(reading, [*before, *after])
+    titled = False in (office_fits(reading, before), office_fits(reading, apposed))
+    return titled and office_fits(reading, [*before, *after]) is False
 
 
 def asked_office(reading: Reading) -> bool:
@@ -65,9 +65,11 @@ def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     return bool(kinds & {*fitting, "head"}) if kinds and fitting else None
 
 
-def other_office(reading: Reading, keys: Sequence[str]) -> bool:
-    """Whether words name offices, and none of the kind that is asked for."""
-    return office_fits(reading, keys) is False
+def is_core(reading: Reading, at: int) -> bool:
+    """Whether a word names what is asked for: the question's noun, or an office that fits."""
+    kinds = ("article", "verb", "starter", "particle", "to", "of")
+    core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
+    return core or bool(office_fits(reading, [reading.key(at)]))
 
 
 def _clause_end(reading: Reading, mention: Mention) -> int:
@@ -104,7 +106,8 @@ def _office(reading: Reading, mention: Mention) -> list[str]:
 def held_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is said to have had an office: `X was president`."""
     office = _behind(reading, mention.end) if reading.is_a(mention.end, "past") else []
-    if reading.is_a(mention.end + 1, "achieved"):  # X was elected
+    end = _clause_end(reading, mention)
+    if any(reading.has(kind, mention.end, end) for kind in ("achieved", "appoints")):  # X was elected
         return False
     return bool(reading.words.valued("office", office))
 
@@ -136,14 +139,13 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
     words, asked = reading.words, reading.asked
     for at in range(len(asked) - len(office) + 1) if office else ():
         around = [*asked[max(at - 1, 0) : at], *asked[at + len(office) :][:1]]
-        ends = all(any(words.has(kind, key) for kind in ("article", "verb", "starter")) for key in around)
-        if ends and all(map(_alike, office, asked[at:])):
-            return True
+        ends = all(
+            any(words.has(kind, key) for kind in ("article", "verb", "starter", "of")) for key in around
+        )
+        pairs = zip(office, asked[at:], strict=False)
+        if ends and all(key in (other, f"{other}in") or other == f"{key}in" for key, other in pairs):
+            return True  # also Kanzlerin
     return False
-
-
-def _alike(key: str, other: str) -> bool:
-    return key == other or f"{key}in" == other or key == f"{other}in"  # Kanzler, Kanzlerin
 
 
 def abbreviates(key: str, asked: Sequence[str]) -> bool:

@@ -26,9 +26,12 @@ def read_order(reading: Reading) -> None:
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
-        if then is not None and _of_subject(reading, cue, then):  # he left Chelsea and X followed
+        asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
+        if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None
             reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
+        if then and then.value and not adjacent(reading, cue, then, 4):
+            continue  # followed by a transition that ended on that day
         if then is None and _agent_before(reading, cue):
             continue
         if then is not None and _only_planned(reading, cue, first, then):
@@ -44,14 +47,9 @@ def read_order(reading: Reading) -> None:
             pronoun = reading.key(cue.end) in ("him", "her", "them")  # X succeeded him
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
-            reading.assign(then if after else _object(reading, first, then), Role.BEFORE)
-
-
-def _of_subject(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether a cue is about what the question is about, and the name behind it is in another clause."""
-    object_ = reading.tokens[cue.end : cue.end + 1]
-    asked = bool(object_) and object_[0].is_capital and object_[0].key in reading.asked
-    return asked and reading.has_cue("and", cue.end, then.start)
+            later = [name for name in reading.named() if then is not None and name.start == then.end]
+            turned = later and not (after or first)  # 2025 löste X Y ab
+            reading.assign(later[0] if turned else then, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
@@ -100,7 +98,8 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         passive = _PASSIVE & set(reading.keys(cue.start - 2, cue.start))
         reading.assign(first if passive else None, Role.BEFORE)
         return None
-    if near and (then is None or not adjacent(reading, cue, then, near)):
+    led = keys[0] in _AFTER and reading.is_a(cue.end, "indefinite")  # after a scandal X took over
+    if near and (then is None or led or not adjacent(reading, cue, then, near)):
         return None
     return handed
 
@@ -122,12 +121,6 @@ def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mentio
     if keys == ["before"] and first is None and then is not None:
         later = [mention for mention in reading.named() if mention.start >= then.end]
         reading.assign(later[0] if later else None, Role.BEFORE)  # before X, Y was
-
-
-def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Mention | None:
-    """Who was there before. German puts the verb before both: `2025 löste X Y ab`."""
-    later = [mention for mention in reading.named() if then is not None and mention.start == then.end]
-    return later[0] if first is None and later else then
 
 
 def _moves(reading: Reading) -> None:

@@ -32,7 +32,7 @@ HOLDS = (Role.ASSERTED, Role.NOW)
 CLAIMED = (*HOLDS, Role.ONCE)
 """Roles of names that answer the question, if only for a time."""
 
-STOPS = frozenset(".;:()[]!?—–|")
+STOPS = frozenset(";:()[]!?—–|")
 STOPS_BUT_PARENTHESES = STOPS - {"(", ")"}
 _REACH = 9
 """Words, at most, between a cue and the name that it is about."""
@@ -130,6 +130,9 @@ class Reading:
     def named(self) -> list[Mention]:
         return sorted([*self.mentions, *self.unknown])
 
+    def positions(self) -> set[int]:
+        return {position for mention in self.named() for position in mention.span}
+
     def stopped(self, start: int, end: int, stops: frozenset[str] = STOPS, kinds: Sequence[str] = ()) -> bool:
         """Whether a sign, the end of a line or a cue of these kinds is between two positions."""
         if any(token.text in stops or token.kind == "break" for token in self.tokens[start:end]):
@@ -162,7 +165,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
         joins += [cue for cue in inside if cue.kind == "contrast"]
     cues = [*joins, *(cue for cue in inside if cue.kind in ("spared", "hedge"))]
     covered = {position for cue in cues for position in cue.span}
-    covered |= {position for mention in reading.named() for position in mention.span}
+    covered |= reading.positions()
     left = [
         reading.tokens[at]
         for at in _outside(reading.tokens, range(first.end, second.start))

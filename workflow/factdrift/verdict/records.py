@@ -120,17 +120,13 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
         key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
     ]
     bare = [key for key in words if key not in _LABELS] or words
-    if bare and all(abbreviates(key, asked) or any(_alike(key, word) for word in asked) for key in bare):
+    stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]  # owner, owns
+    forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
+    if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
     return int(bool(keys) and all(key in _LABELS for key in bare))
-
-
-def _alike(key: str, word: str) -> bool:
-    """Whether two words are forms of one: `host` and `hosts`, `owner` and `owns`."""
-    size = max(3, len(key) - 2)
-    return key == word or (len(key) > 3 and key[:size] == word[:size])
 
 
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:

@@ -43,7 +43,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
         *(_read_limits, read_order, read_gifts, read_times, _read_former_list),
-        *(_read_denials, read_attempts, _read_company, read_events, read_subjects, read_offices),
+        *(_read_denials, read_attempts, _read_company, read_subjects, read_events, read_offices),
         *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
         step(reading)
@@ -74,16 +74,12 @@ def _read_limits(reading: Reading) -> None:
     ]
     for first, second in pairwise(ends):
         between = reading.keys(first.end, second.start)
-        if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
+        led = first.start > 1 and reading.is_a(first.start - 1, "from")  # it grew from 1 to 2
+        changes = led and not reading.is_a(first.start - 2, "verb")
+        if len(between) == 1 and between[0] in _RANGES and not changes:
             life = asked_events(reading)
             reading.assign(None if "birth" in life else first, Role.BESIDE)  # X (born - died)
             reading.assign(None if "death" in life else second, Role.BESIDE)
-
-
-def _changes(reading: Reading, first: Mention) -> bool:
-    """Whether the values of a range are those before and after a change: `it grew from 1 to 2`."""
-    led = first.start > 1 and reading.is_a(first.start - 1, "from")
-    return led and not reading.is_a(first.start - 2, "verb")
 
 
 def _read_former_list(reading: Reading) -> None:
@@ -141,9 +137,15 @@ def _list_goes_on(reading: Reading, comma: int) -> bool:
 
 def _subject(reading: Reading, cue: Cue) -> Mention | None:
     """The name of which something is denied: `X is not`; `X, it is said, ...` is not looked at."""
-    before = [mention for mention in reading.mentions if mention.end <= cue.start][-1:]
+    before = [mention for mention in reading.mentions if mention.end <= cue.start]
+    comma = cue.start - 1 - reading.is_a(cue.start - 1, "verb")
+    if reading.sign(comma) == ",":  # X, the founder of it, is not
+        before = [name for name in before if reading.sign(name.end) == "," and name.end < comma] or before
+    before = before[-1:]
     if not before or before[0].possessive:
         return None
+    if reading.sign(comma) == "," and comma > before[0].end:
+        return before[0]
     between = range(before[0].end, cue.start)
     ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
     pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))

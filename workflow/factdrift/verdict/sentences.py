@@ -20,8 +20,7 @@ _CONCLUSION = re.compile(
     re.I,
 )
 _SO = re.compile(
-    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ",
-    re.I,
+    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ", re.I
 )
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
 LOOP = 3
@@ -160,7 +159,7 @@ def _goes_on(text: Sequence[Token], position: int, cues: Cues) -> bool:
     if glued:  # "example.com", ".)" and "..." end with what follows
         return following.is_word or following.text in (",", ";", ".", "-")
     if cues.has("title", before.key) and len(before.key) <= 4 and before.kind == "word":
-        return following.kind != "break"
+        return following.kind != "break" and not before.text.isupper()  # he is no longer CEO. Y is
     if cues.has("abbreviation", before.key):
         return following.kind != "break" and not _starts(following, cues)
     ordinal = before.kind == "number" and before.text.isdigit() and len(before.text) <= 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
@@ -35,7 +37,7 @@ def read_times(reading: Reading) -> None:
 def _read_former(reading: Reading, cue: Cue) -> None:
     """`former president X`, `X's predecessor was Y`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
-    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst")
+    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
     if then is not None and not (noun and then.possessive):
         if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
@@ -208,7 +210,9 @@ def read_present(reading: Reading) -> None:
                 reading.assign(mention, Role.ONCE)
     if Role.NOW in reading.roles.values():
         for mention in reading.mentions:
-            if _of_a_year(reading, mention) or not _listed(reading, mention):
+            inside = takewhile(lambda token: token.text != ")", reading.tokens[mention.end :])
+            of_a_year = reading.sign(mention.end) == "(" and any(map(_is_year, inside))  # X (loan, 2013)
+            if of_a_year or not _listed(reading, mention):
                 reading.assign(mention, Role.ONCE)
 
 
@@ -222,6 +226,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
+    if name and then and reading.stopped(cue.end, then.start, kinds=("contrast",)):
+        then = None  # X is still it, although Y
     chosen = (name or then) if trailing else (then or name)
     if chosen is None or chosen is name:
         pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
@@ -252,12 +258,6 @@ def _tense(reading: Reading, mention: Mention) -> str:
             if reading.is_a(at, tense):
                 return tense
     return ""
-
-
-def _of_a_year(reading: Reading, mention: Mention) -> bool:
-    """Whether a year in parentheses, and nothing else in them, is behind a name: `X (2022)`."""
-    opening, year, closing = (reading.sign(mention.end + at) for at in range(3))
-    return opening == "(" and closing == ")" and len(year) == 4 and year.isdigit()
 
 
 def _listed(reading: Reading, mention: Mention) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+import string
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ _SIGNS = str.maketrans(
     | dict.fromkeys("‐‑−", "-")
     | {"\u00ad": "", "\u200b": "", "\ufeff": "", "\u2060": ""}
 )
+_UNMARKED = str.maketrans("", "", string.punctuation)
 _ARROWS = re.compile(r"[-=]+>|[⇒⟶⟹➔➜➝➙➞➡⮕🡒]\ufe0f?")
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75"}
 _FRACTION = re.compile(r"(\d?)\s?([½¼¾])")
@@ -128,3 +131,20 @@ def _key(written: str) -> str:
 def keys_of(text: str) -> tuple[str, ...]:
     """The keys of the words of a text; `&` is a word."""
     return tuple(each.key for each in tokens(plain(text)) if each.is_word or each.text == "&")
+
+
+def exact_match(text: str, accepted: Iterable[str]) -> bool:
+    """Whether the whole text is an accepted answer, but for case, ASCII punctuation and outer blanks.
+
+    This is `exact_match` of lm-evaluation-harness with `ignore_case` and `ignore_punctuation`.
+    """
+    own, *names = (name.strip().lower().translate(_UNMARKED) for name in (text, *accepted))
+    return own in names
+
+
+def contains(text: str, accepted: Iterable[str]) -> bool:
+    """Whether an accepted answer is anywhere in the text, also in a word or denied; case counts.
+
+    This is `verify_answer` of EasyEdit (`easyeditor/evaluate/evaluate_utils.py`).
+    """
+    return any(answer in text for answer in accepted)

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.dates import Date, dates_in, raw
-from factdrift.verdict.numbers import DIGITS, counts, in_words, number_of, spelled
+from factdrift.verdict.numbers import DIGITS, Date, counts, dates_in, in_words, number_of, raw, spelled
 from factdrift.verdict.text import keys_of, plain
 
 
@@ -146,7 +145,9 @@ def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterato
         if half := re.compile(r"\s+and a half\b").match(text, end):
             number, end = number + Decimal("0.5"), half.end()
         after = _SCALE.match(text, end)
-        while after and after[1].casefold() in scales and not _unit_first(after[1], text, after.start(1)):
+        while after and after[1].casefold() in scales:
+            if len(after[1]) == 1 and after[1].islower() and after[0][0] == " ":
+                break  # `5 m` is metres, `5m` and `5M` are millions
             number *= Decimal(scales[after[1].casefold()])
             end = after.end(1)
             after = _SCALE.match(text, end)
@@ -197,14 +198,7 @@ def _ordinal_words(cues: Cues) -> re.Pattern[str] | None:
     return re.compile(rf"\b(?:({tens})[ -])?({units})\b", re.I)
 
 
-def _unit_first(word: str, text: str, start: int) -> bool:
-    """Whether a single letter is a unit: `5 m` is metres, `5m` and `5M` are millions."""
-    return len(word) == 1 and word.islower() and text[start - 1 : start] == " "
-
-
-@lru_cache(maxsize=4)
-def _words(size: int) -> re.Pattern[str]:
-    return re.compile(rf"[\s-]?([^\W\d_][\w²]*(?:\s[^\W_][\w²]*){{{size - 1}}})(?!\w)")
+_WORDS = {n: re.compile(rf"[\s-]?([^\W\d_][\w²]*(?:\s[^\W_][\w²]*){{{n - 1}}})(?!\w)") for n in (3, 2, 1)}
 
 
 def _unit(text: str, start: int, units: dict[str, str], known_units: bool) -> tuple[str, int]:
@@ -213,8 +207,8 @@ def _unit(text: str, start: int, units: dict[str, str], known_units: bool) -> tu
     for sign, unit in _SIGNS.items():
         if behind.lstrip(" ").startswith(sign):
             return unit, start + len(behind) - len(behind.lstrip(" ")) + len(sign)
-    for size in (3, 2, 1):
-        match = _words(size).match(text, start)
+    for pattern in _WORDS.values():
+        match = pattern.match(text, start)
         if match and (known := units.get(" ".join(keys_of(match[1])))):
             if per := _PER.match(text, match.end()):
                 return f"{known}/{per[1].casefold()}", per.end()

@@ -6,7 +6,7 @@ from factdrift.core.columns import Row
 from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict import judge
-from factdrift.verdict.matching import contains, exact_match
+from factdrift.verdict.text import contains, exact_match
 from factdrift.words.reasoning import answer_of
 
 
