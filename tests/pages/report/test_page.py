@@ -21,6 +21,7 @@ from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages.report import world
 from factdrift.pages.report.blocks import Build
+from factdrift.pages.report.findings import edited
 from factdrift.pages.report.page import write_page
 from factdrift.streams.assemble import STREAM
 
@@ -172,6 +173,22 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     kept, whole = funnel["groups", "kept"], funnel["difference"].sum()
     assert plain[2].startswith(f"{kept:,} of the {whole:,} triples in either dump are in an update")
     assert f"; {funnel['groups', 'unknown']:,} are left out" in plain[2]
+
+
+def test_the_finding_of_edits_is_about_edited_models(sample: Build, tmp_path: Path) -> None:
+    build = replace(sample, results=tmp_path, pair=tmp_path / sample.pair.name)
+    (build.pair / "edit").mkdir(parents=True)
+    (build.pair / "edit_scores.parquet").touch()
+    rows = [("none", 60, None), ("ft", 37.5, 64.3), ("rome", 84.4, 5.7), ("own", None, None)]
+    table = [("tiny", name, 32, right, lost) for name, right, lost in rows]
+    columns = ["model", "method", "edits", "written_correct", "nearest_lost"]
+    pd.DataFrame(table, columns=columns).to_csv(build.pair / "edit" / "table6.csv", index=False)
+    (finding,) = edited(build)
+    plain = re.sub("<.*?>", "", finding.text)
+    assert plain == (
+        "After 84 % of 32 edits by rome, the best of 2 methods, tiny writes the new object; "
+        "6 % of the nearest facts are lost."
+    )
 
 
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:

@@ -27,7 +27,7 @@ class Finding(NamedTuple):
 
 def findings(build: Build, db: duckdb.DuckDBPyConnection) -> list[Finding]:
     """The first FINDINGS sentences for which the build has data: what changed, edits, when, what was lost."""
-    every = (*_replaced(build, db), *_edited(build), *_dated(build, db), *_decided(build, db))
+    every = (*_replaced(build, db), *edited(build), *_dated(build, db), *_decided(build, db))
     return list(every[:FINDINGS])
 
 
@@ -52,18 +52,20 @@ def _replaced(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
         )
 
 
-def _edited(build: Build) -> Iterator[Finding]:
+def edited(build: Build) -> Iterator[Finding]:
     """The editing method that writes the new object most often, and what it loses."""
     path = build.product("table6.csv", "edit")
     frame = pd.read_csv(path) if path is not None and build.product("edit_scores.parquet") else pd.DataFrame()
-    if "written_correct" not in frame or frame["written_correct"].isna().all():
+    if "written_correct" not in frame:
         return
-    best = frame.loc[frame["written_correct"].idxmax()]
-    lost = best.get("nearest_lost")
-    besides = "" if lost is None or pd.isna(lost) else f", and lose {lost:.0f} % of the nearest facts"
-    text = "<b>After {:.0f} % of {:,} edits</b> by {}, the best of {}, {} writes the new object{}."
-    values = best["written_correct"], int(best["edits"]), best["method"], len(frame), best["model"], besides
-    yield Finding(Markup(text).format(*values), "editing")
+    made = frame[(frame["method"] != "none") & frame["written_correct"].notna()]
+    for best in made.nlargest(1, "written_correct").to_dict("records"):
+        methods, lost, name = made["method"].nunique(), best["nearest_lost"], best["method"]
+        of = f", the best of {methods} methods" if methods > 1 else ""
+        besides = "" if pd.isna(lost) else f"; {lost:.0f} % of the nearest facts are lost"
+        text = "<b>After {:.0f} % of {:,} edits</b> by {}{}, {} writes the new object{}."
+        values = best["written_correct"], int(best["edits"]), name, of, best["model"], besides
+        yield Finding(Markup(text).format(*values), "editing")
 
 
 def _dated(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
