@@ -73,7 +73,7 @@ def of_pair(old="2021-01-04", new="2023-02-27"):
         ({"test_share": 10**400}, "test_share: 1000"),
         ({"publish": {"date": "2026-11-31"}}, "publish.date: '2026-11-31' is not valid"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
-        ({"dumps": "wikipedia"}, "A map gives for each date the path or the http(s)"),
+        ({"dumps": "wikipedia"}, "A map gives a source for each date: the path or"),
         (
             {"tempripple": {"window_start": "2025-01-01"}},
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
