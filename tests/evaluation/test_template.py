@@ -24,6 +24,7 @@ from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import opened  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.verdict import judge  # noqa: E402
 
 TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"
@@ -95,6 +96,19 @@ def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
         said = said[0, ids.shape[1] :]
         assert row["output"]
         assert loaded.tokenizer.decode(said, skip_special_tokens=True).startswith(row["output"])
+
+
+def test_the_judge_knows_the_cloze_that_a_user_asked(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged, questions = judge.judged, set()
+    monkeypatch.setattr(
+        judge, "judged", lambda case, *rest: questions.add(case.question) or judged(case, *rest)
+    )
+    updates = updates_of(world)
+    found = ask(chatting(), updates, tmp_path, written_tokens=1)
+    clozes = asked_of(updates)
+    assert questions == {f"{clozes[row['question']].prompt} ____" for row in found.of_way("written")}
 
 
 def test_a_template_takes_nothing_of_a_long_continuation(world: Path) -> None:

@@ -33,7 +33,7 @@ def filled(prompt: str, question: Question, context: str = "") -> str:
             case None:
                 return context + slot[0].removeprefix("{context}") if context else ""
             case "question":
-                return question.words or f"{question.prompt} {BLANK}"
+                return question.asked
             case "cloze":
                 return question.prompt or cloze_of(question.words)
             case "options":

@@ -21,6 +21,7 @@ from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.methods.record import CONTEXT
+from factdrift.words.templates import BLANK
 
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""
@@ -75,6 +76,11 @@ class Question:
     exact: bool = True
     """Whether it matters if a target is what the model itself would write; else a prompt runs once for all of
     its targets."""
+
+    @property
+    def asked(self) -> str:
+        """The question in words, or the cloze test with its blank."""
+        return self.words or f"{self.prompt} {BLANK}"
 
     def before(self, state: str) -> str:
         """The text before it in a state."""

@@ -18,7 +18,6 @@ from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.agreement import lines as agreement_lines
 from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import Case
-from factdrift.words.templates import BLANK
 
 _COLUMNS = (
     *("model", "benchmark", "method", "interval", "kind", "role"),
@@ -85,6 +84,7 @@ def _name(row: Row) -> str:
 
 
 def _case(question: Question, text: str) -> Case:
-    words = question.words or f"{question.prompt} {BLANK}"
     accepted = question.accepted or question.targets
-    return Case(text, tuple(accepted), tuple(question.stale), question=words, several=question.several)
+    return Case(
+        text, tuple(accepted), tuple(question.stale), question=question.asked, several=question.several
+    )

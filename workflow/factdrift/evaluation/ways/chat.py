@@ -97,7 +97,7 @@ def read_answers(
             if way == "letter":
                 answer["parsed"] = chosen(text, question.targets)
             else:
-                answer |= verdict(question, text, question.words or question.prompt)
+                answer |= verdict(question, text, question.asked)
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
         rows.append({**named, **answer_row(question, way, **answer)})
     write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)

@@ -91,7 +91,7 @@ def _prompt(session: Session, planned: PlannedQuestion) -> _Prompt:
     """A turn of the chat template, if the tokenizer has one; else the cloze, or examples and the question."""
     question, settings, before = planned.question, session.settings, planned.before.strip()
     if turn := session.turn(turn_of(question, before, settings.written_instruction)):
-        return _Prompt(turn, question.words, False)
+        return _Prompt(turn, question.asked, False)
     if settings.written_shots and question.words:
         text = shots_before(question) + filled(SHOT, question, before)
         return _Prompt(list(session.sentence(text).ids), question.words, True)
