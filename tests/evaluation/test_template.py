@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +23,7 @@ from factdrift.evaluation.scores.groups import Group  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, EDITS, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import opened  # noqa: E402
+from factdrift.evaluation.ways import asked as ways_asked  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.verdict import judge  # noqa: E402
@@ -101,14 +103,17 @@ def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
 def test_the_judge_knows_the_cloze_that_a_user_asked(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged, questions = judge.judged, set()
-    monkeypatch.setattr(
-        judge, "judged", lambda case, *rest: questions.add(case.question) or judged(case, *rest)
-    )
+    cases: list[judge.Case] = []
+
+    def judged(case: judge.Case) -> judge.Judged:
+        cases.append(case)
+        return judge.judged(case)
+
+    monkeypatch.setattr(ways_asked, "judge", SimpleNamespace(judged=judged, Case=judge.Case))
     updates = updates_of(world)
-    found = ask(chatting(), updates, tmp_path, written_tokens=1)
-    clozes = asked_of(updates)
-    assert questions == {f"{clozes[row['question']].prompt} ____" for row in found.of_way("written")}
+    found, clozes = ask(chatting(), updates, tmp_path, written_tokens=1), asked_of(updates)
+    expected = [f"{clozes[row['question']].prompt} ____" for row in found.of_way("written")]
+    assert sorted(case.question for case in cases) == sorted(expected)
 
 
 def test_a_template_takes_nothing_of_a_long_continuation(world: Path) -> None:
