@@ -37,7 +37,7 @@ def test_the_explorer(built: Path, tmp_path: Path) -> None:
     assert " ".join(first) == (
         "Donald Trump preferred rank from 2017-01-20 "
         "Donald Trump from 2017-01-20 to 2021-01-20 "
-        "replaced obsolete, in the dataset preferred dropped by this filter from 2023-02-27: counts as gone #"
+        "replaced obsolete, in the dataset filter preferred dropped from 2023-02-27 : counts as gone #"
     )
     before = sorted(path for path in built.rglob("*") if ".snakemake" not in path.parts)
     with serving(pair, tmp_path / "index.sqlite") as address:
