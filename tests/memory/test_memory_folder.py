@@ -179,8 +179,11 @@ def test_from_export_to_scores_by_hand(inputs, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2: not of the form"),
-        ('["a"]', "line 2: not of the form"),
+        ("{", "line 2: no JSON"),
+        ('["a"]', "line 2: no JSON object such as"),
+        ("", "line 2: the line is empty"),
+        ('{"id": "b", "text": "x", "text": "y"}', "line 2: no JSON: .*text"),
+        ('{"id": "b", "text": "\\ud800"}', "line 2: half of a surrogate pair"),
         ('{"id": "b"}', "line 2: not of the form"),
         ('{"id": "nobody", "text": "x"}', "line 2: 'nobody' is no question"),
         ('{"id": "b", "text": 1}', "line 2: 'b' is no question of the folder, or `text`"),

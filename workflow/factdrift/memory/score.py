@@ -1,6 +1,5 @@
 """What a memory has answered: right, stale, wrong, both or refused, by kind of question."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.files import utf8_lines
+from factdrift.core.files import json_lines
 from factdrift.core.intervals import clustered_wilson
 from factdrift.core.score_table import Column, Line, count, share, table
 from factdrift.core.tables import write_parquet
@@ -22,6 +21,7 @@ OUTCOMES = ("right", "stale", "both", "wrong", "refused")
 
 _OUTCOME = {"correct": "right", "stale": "stale", "both": "both", "refused": "refused", "empty": "refused"}
 """Verdict -> outcome; any other verdict is wrong."""
+_EXAMPLE = '{"id": "...", "text": "..."}'
 
 MEMORY_SCORES = schema_of(
     "kind: string, questions unanswered subjects: int32",
@@ -52,18 +52,13 @@ def _of_premise(row: Row, text: str) -> str:
 
 def read_answers(path: Path, known: Mapping[str, Row]) -> dict[str, str]:
     """Question -> text of a file of answers. Raises InputError that names the line which is wrong."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; it has an answer a line, such as {_EXAMPLE}")
     answers: dict[str, str] = {}
-    try:
-        lines = utf8_lines(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name a file of answers, JSON Lines") from None
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-            question, text = row["id"], row["text"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise InputError(f'{where}: not of the form {{"id": "...", "text": "..."}}') from None
+    for where, row in json_lines(path, _EXAMPLE):
+        if not row.keys() >= {"id", "text"}:
+            raise InputError(f"{where}: not of the form {_EXAMPLE}")
+        question, text = row["id"], row["text"]
         if not isinstance(text, str) or not isinstance(question, str) or question not in known:
             raise InputError(f"{where}: {question!r} is no question of the folder, or `text` is no text")
         if question in answers:
