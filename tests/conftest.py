@@ -42,6 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes in no name of a test: those of gzip hold the second, and each worker must collect the same names."""
+    return "bytes" if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long run first: one begun last would leave the other worker idle."""
