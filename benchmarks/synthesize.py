@@ -3,8 +3,9 @@
     python benchmarks/synthesize.py --entities 100000 --old 2021-01-04 --new 2023-02-27 --seed 1 -o DIR
 
 gives DIR/<old>.json.gz, DIR/<new>.json.gz and DIR/truth.parquet. What is planted, and what each variant must
-make of it, stands in `events.tsv`, written by hand from the paper; nothing of the workflow's rules is used. `--between DATE ...` also writes dumps of these dates, in which
-more and more items have their new state: a sequence for `stream`.
+make of it, stands in `events.tsv`, written by hand from the paper; nothing of the workflow's rules is used.
+`--between DATE ...` also writes dumps of these dates, in which more and more items have their new state: a
+sequence for `stream`.
 """
 
 import argparse

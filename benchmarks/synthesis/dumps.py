@@ -91,7 +91,7 @@ class Maker:
         self.blocks = max(-(-self.others // BLOCK), 1)
 
     def lines(self, block: int) -> tuple[list[tuple[bytes | None, bytes | None]], list[tuple[Any, ...]]]:
-        """The items of a block in both dumps, and the truth; the block after the last stands in both dumps."""
+        """The items of a block in both dumps, and the truth; the one after the last is equal in both."""
         lines: list[tuple[bytes | None, bytes | None]] = []
         truth: list[tuple[Any, ...]] = []
         if block == self.blocks:
@@ -192,7 +192,8 @@ def write_between(plan: Plan, days: Sequence[date], directory: Path, format_: st
     maker = Maker(plan)
     progress = Progress("between", maker.blocks + 1, "blocks")
     with contextlib.ExitStack() as files:
-        sinks = [files.enter_context(_sink(directory / f"{day}{FORMATS[format_]}", plan.gzip)) for day in days]
+        paths = [directory / f"{day}{FORMATS[format_]}" for day in days]
+        sinks = [files.enter_context(_sink(path, plan.gzip)) for path in paths]
         for block in range(maker.blocks + 1):
             rng = random.Random(f"between {plan.seed} {block}")
             pairs = [(rng.randint(0, len(days)), *pair) for pair in maker.lines(block)[0]]
