@@ -6,7 +6,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from factdrift.core.errors import InputError
 from factdrift.models import fork, precise
 from factdrift.models.fork import Fork, unembedded
-from factdrift.models.hooks import hooked_before
+from factdrift.models.hooks import hooked_before, lean
 from factdrift.models.precise import check_logits, in_float32
 
 SENTENCES = (
@@ -50,6 +50,24 @@ def whole(loaded, row, start, layer, vector):
 
     with hooked_before(loaded.model, {name: add}):
         return loaded.model(torch.tensor([row])).logits[0, start:]
+
+
+@pytest.mark.parametrize("family", LISTED)
+def test_a_model_with_less_work_computes_the_same(family):
+    """On rows of the given length, also within itself; and it is left as it was."""
+    loaded = tiny_model(family)
+    tokens = torch.tensor([tiny_tokenizer()(SENTENCES[0][0])["input_ids"]])
+    before = {name: value.shape for name, value in loaded.model.named_buffers()}
+    expected = loaded.model(tokens).logits
+    with lean(loaded.model, tokens.shape[1]), lean(loaded.model, tokens.shape[1]):
+        found = loaded.model(tokens).logits
+        if family == "gptj":
+            assert {value.shape[0] for value in loaded.model.buffers() if value.ndim == 2} == {
+                tokens.shape[1]
+            }
+    assert torch.allclose(found, expected, rtol=0, atol=max(1e-10, 100 * rounding(family)))
+    assert {name: value.shape for name, value in loaded.model.named_buffers()} == before
+    assert torch.equal(loaded.model(tokens).logits, expected)
 
 
 def test_masks_on_another_device_are_told_apart(monkeypatch):

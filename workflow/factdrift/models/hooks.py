@@ -8,10 +8,12 @@ where the model is spread over several devices.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers.activations import NewGELUActivation
 
 After = Callable[[Tensor, Tensor], Tensor | None]
 """(input, output) of a module -> the new output, or None to keep the output."""
@@ -58,6 +60,25 @@ def stopping(model: nn.Module, name: str) -> Iterator[None]:
         raise Stopped
 
     with contextlib.suppress(Stopped), hooked(model, {name: stop}):
+        yield
+
+
+@contextlib.contextmanager
+def lean(model: nn.Module, length: int) -> Iterator[None]:
+    """Lets the model compute the same, up to rounding, with less work on rows of at most `length` tokens.
+
+    GPT-J copies its table of rotary embeddings for each row, so only the positions in use stay in it. GELU
+    by tanh, eight operations in the module of GPT-2 and GPT-J, becomes one.
+    """
+    with contextlib.ExitStack() as stack:
+        for module in model.modules():
+            table = dict(module.named_buffers(recurse=False)).get("embed_positions")
+            if table is not None:
+                stack.callback(setattr, module, "embed_positions", table)
+                module.embed_positions = table[:length]
+            if type(module) is NewGELUActivation and "forward" not in vars(module):
+                stack.callback(delattr, module, "forward")
+                module.forward = partial(nn.functional.gelu, approximate="tanh")
         yield
 
 

@@ -20,7 +20,7 @@ from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank
 from factdrift.models.devices import free_bytes, in_batches
 from factdrift.models.fork import Fork, unembedded
-from factdrift.models.hooks import hooked, stopping
+from factdrift.models.hooks import hooked, lean, stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 
@@ -86,6 +86,8 @@ def in_batches_of(
     The size is estimated from the free memory, and halved if it is too large.
     """
     results: list[Result] = []
+    texts = [text for context in contexts for text in (*context.prompts, context.essence)]
+    longest = max((len(text.ids) for text in texts), default=0)
     for alike in _alike(contexts):
         sentences = [prompt for context in alike for prompt in context.prompts]
         need = edit_bytes(
@@ -96,7 +98,8 @@ def in_batches_of(
             max(len(sentence.ids) - sentence.target for sentence in sentences),
         )
         size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
-        results += in_batches(alike, size, work)
+        with lean(loaded.model, longest):
+            results += in_batches(alike, size, work)
     return results
 
 
