@@ -98,7 +98,7 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
     block = loaded.spec.module(1, "")
     start = hidden_states(loaded, contexts, block, block)[1][:, 0]
-    wanted = start + optimise(loaded, contexts, hyper, 1, start, at="block").change
+    wanted = start + optimise(loaded, contexts, hyper, 1, at="block").change
     with applied(loaded.model, found.deltas, torch.tensor([one.index for one in contexts])):
         reached = hidden_states(loaded, contexts, block, block)[1][:, 0]
     miss = (reached - wanted).norm(dim=1) / (wanted - start).norm(dim=1)

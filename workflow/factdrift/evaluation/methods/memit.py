@@ -36,18 +36,17 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
-        keys, outputs = hidden_states(loaded, batch, down, down)
+        # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
+        found = optimise(loaded, batch, hyper, layer, at="mlp")
+        keys, outputs = found.keys, found.outputs
+        assert keys is not None
+        value = outputs[:, 0] + found.change
 
         # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
         mean_key = keys.mean(1)
         # u = C^-1 k*, of which Lambda (eq. 2) is a multiple; scaled to length one as in the reference.
         u = mean_key if moments is None else moments.solve(mean_key)
         u = u / u.norm(dim=1, keepdim=True)
-
-        # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
-        start = outputs[:, 0]
-        found = optimise(loaded, batch, hyper, layer, start, at="mlp")
-        value = start + found.change
 
         # Step 3, eq. 2: W' = W + Lambda (C^-1 k)^T, with Lambda = (v* - W k) / ((C^-1 k)^T k), so that
         # W' k = v*. The reference computes u from the mean key but takes k from the bare prompt; with
@@ -94,11 +93,8 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
     """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
-    last = hyper["layers"][-1]
-    block = loaded.spec.module(last, "")
-    start = hidden_states(loaded, contexts, block, block)[1][:, 0]
-    found = optimise(loaded, contexts, hyper, last, start, at="block")
-    return start + found.change, found
+    found = optimise(loaded, contexts, hyper, hyper["layers"][-1], at="block")
+    return found.outputs[:, 0] + found.change, found
 
 
 def _spread(

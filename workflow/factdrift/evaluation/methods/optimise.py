@@ -26,8 +26,6 @@ from factdrift.models.padding import padded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Parameters of Adam, the defaults of torch."""
-CHECK_EVERY = 5
-"""Steps between checks for finished edits; each check makes the host wait for the device."""
 CPU_BYTES = 1 << 30
 """Memory of a batch on the CPU in bytes; larger batches are no faster there."""
 SHARE = 0.6
@@ -176,56 +174,50 @@ class Optimised:
     """[E] number of updates."""
     losses: Tensor
     """[E] the last loss that was computed."""
+    keys: Tensor | None
+    """[E, prefixes, inner] what the down projection takes in at the subject, float64, if delta is there."""
+    outputs: Tensor
+    """[E, prefixes, hidden] what delta is added to for each prefix, the bare prompt first, float64."""
 
 
-def optimise(
-    loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int, start: Tensor, *, at: str
-) -> Optimised:
+def optimise(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int, *, at: str) -> Optimised:
     """Finds delta, which is added at the subject's last token to an output of block `layer`.
 
-    `at`: `mlp`, the output of its down projection, or `block`. `start` [E, hidden]: that output for the bare
-    prompt; weight decay and the bound on delta are relative to its norm.
+    `at`: `mlp`, the output of its down projection, or `block`. Weight decay and the bound on delta are
+    relative to the norm of that output for the bare prompt.
     """
-    spec = loaded.spec
-    batch = _Batch(loaded, contexts, hyper, layer + (at == "block"))
+    batch = _Batch(loaded, contexts, hyper, layer, at)
     kind = loaded.change_dtype
-    start_norm = start.to(kind).norm(dim=1)
-    change = torch.zeros(len(contexts), spec.hidden, dtype=kind, device=loaded.device)
+    start_norm = batch.outputs[:, 0].to(kind).norm(dim=1)
+    change = torch.zeros(len(contexts), loaded.spec.hidden, dtype=kind, device=loaded.device)
     first, second = torch.zeros_like(change), torch.zeros_like(change)
     steps = torch.zeros(len(contexts), dtype=torch.long, device=loaded.device)
     losses = torch.full((len(contexts),), torch.nan, dtype=kind, device=loaded.device)
-    finished = torch.zeros(len(contexts), dtype=torch.bool, device=loaded.device)
     active = torch.arange(len(contexts), device=loaded.device)
 
     for step in watched(range(hyper["steps"]), f"values of {len(contexts):,} edits", "steps"):
         delta = change[active].requires_grad_(True)
-        loss = batch.losses(delta, spec.module(layer, spec.down) if at == "mlp" else None)
+        loss = batch.losses(delta)
         # As in the reference: the norm of delta is not squared, that of the start is.
         loss = loss + hyper["weight_decay"] * delta.norm(dim=1) / start_norm[active] ** 2
-        moving = ~finished[active]
-        losses[active] = torch.where(moving, loss.detach(), losses[active])
-        finished[active] |= losses[active] < hyper["stop_loss"]
-        if step == hyper["steps"] - 1:
+        losses[active] = loss.detach()
+        # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
+        going = (~(loss < hyper["stop_loss"])).nonzero()[:, 0]
+        if not len(going) or step == hyper["steps"] - 1:
             break
         (gradient,) = torch.autograd.grad(loss.sum(), delta)
+        if len(going) < len(active):
+            active, delta, gradient = active[going], delta[going], gradient[going]
+            batch.keep(going)
         first[active] = BETAS[0] * first[active] + (1 - BETAS[0]) * gradient
         second[active] = BETAS[1] * second[active] + (1 - BETAS[1]) * gradient**2
         mean = first[active] / (1 - BETAS[0] ** (step + 1))
         scale = (second[active] / (1 - BETAS[1] ** (step + 1))).sqrt() + EPSILON
         moved = delta.detach() - hyper["lr"] * mean / scale
         bound = hyper["clamp"] * start_norm[active]
-        moved = moved * (bound / moved.norm(dim=1)).clamp(max=1)[:, None]
-        moving = ~finished[active]
-        change[active] = torch.where(moving[:, None], moved, change[active])
-        steps[active] += moving
-        if step % CHECK_EVERY == CHECK_EVERY - 1:
-            going = moving.nonzero()[:, 0]
-            if not len(going):
-                break
-            if len(going) < len(active):
-                active = active[going]
-                batch.keep(going)
-    return Optimised(change, steps, losses)
+        change[active] = moved * (bound / moved.norm(dim=1)).clamp(max=1)[:, None]
+        steps[active] += 1
+    return Optimised(change, steps, losses, batch.keys, batch.outputs)
 
 
 def each_alone(
@@ -259,15 +251,36 @@ def each_alone(
 class _Batch:
     """The sentences of several edits, run from the subject's last token on, and their losses."""
 
-    def __init__(self, loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int):
+    def __init__(self, loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int, at: str):
         self.loaded, self.hyper = loaded, hyper
         rows: list[Sequence[int]] = []
         starts: list[int] = []
         for context in contexts:
-            # The last token of the target is not run.
-            rows += [*(sentence.ids[:-1] for sentence in context.prompts), context.essence.ids]
-            starts += [sentence.subject_last or 0 for sentence in (*context.prompts, context.essence)]
-        self.fork = Fork(loaded, rows, starts, layer)
+            # The last token of the target is not run, nor what follows the divergence.
+            subject = context.essence.subject_last or 0
+            end = None if hyper["kl_at"] == "last" else subject + 1
+            rows += [*(sentence.ids[:-1] for sentence in context.prompts), context.essence.ids[:end]]
+            starts += [*(sentence.subject_last or 0 for sentence in context.prompts), subject]
+        self.keys: Tensor | None = None
+        spec = loaded.spec
+        down = spec.module(layer, spec.down) if at == "mlp" else None
+        # What is added behind the down projection is added behind the block, where nothing lies between.
+        self.within = down if spec.no_target(layer) is not None else None
+        self.factor = spec.residual_factor if down != self.within else 1.0
+
+        def of_prompts(states: Tensor) -> Tensor:
+            """[E, prefixes, width] from those of all rows at the start."""
+            return states.reshape(len(contexts), -1, states.shape[1])[:, :-1].double()
+
+        def see(taken: Tensor, given: Tensor) -> None:
+            start = torch.tensor(starts, device=taken.device)
+            each = torch.arange(len(start), device=taken.device)
+            self.keys, self.outputs = of_prompts(taken[each, start]), of_prompts(given[each, start])
+
+        with hooked(loaded.model, {} if down is None else {down: see}):
+            self.fork = Fork(loaded, rows, starts, layer if self.within else layer + 1)
+        if down is None:
+            self.outputs = of_prompts(self.fork.hidden[:, 0])
         self.before: Tensor | None = None
         self._read(contexts)
 
@@ -296,22 +309,19 @@ class _Batch:
         self.weight = torch.tensor([row[4] for row in read], dtype=kind, device=device)
         self.essence = torch.tensor(essence, device=device)
 
-    def losses(self, delta: Tensor, down: str | None) -> Tensor:
-        """[E] negative log-likelihood of the target plus weighted KL on the essence prompt.
-
-        `delta` [E, hidden] is added to the output of the module `down` or, without it, to the input of the
-        first block that runs.
-        """
+    def losses(self, delta: Tensor) -> Tensor:
+        """[E] negative log-likelihood of the target plus weighted KL on the essence prompt."""
+        added = self.factor * delta
 
         def plus(value: Tensor) -> Tensor:
             """`value` [rows, tokens, hidden] with the vector of each row's edit at the first token."""
-            added = delta[self.owner].to(self.loaded.dtype)[:, None]
-            return torch.cat([value[:, :1] + added, value[:, 1:]], 1)
+            first = value[:, :1] + added[self.owner].to(self.loaded.dtype)[:, None]
+            return torch.cat([first, value[:, 1:]], 1)
 
-        if down is None:
+        if self.within is None:
             hidden = self.fork.run(plus(self.fork.hidden))
         else:
-            with hooked(self.loaded.model, {down: lambda taken, given: plus(given)}):
+            with hooked(self.loaded.model, {self.within: lambda taken, given: plus(given)}):
                 hidden = self.fork.run(self.fork.hidden)
         rows, indices = self.essence.T
         read = torch.cat([hidden[self.row, self.index], hidden[rows, indices]])
