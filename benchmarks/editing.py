@@ -51,6 +51,7 @@ from factdrift.models.scoring import score
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "small": ("llama", {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 6,
                         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4000}),
+    "small-gptj": ("gptj", {"n_embd": 256, "n_layer": 6, "n_head": 4, "rotary_dim": 64, "vocab_size": 4000}),
     **{name: (sizes["model_type"], {key: value for key, value in sizes.items() if key != "model_type"})
        for name, sizes in read_yaml(Path(__file__).with_name("shapes.yaml")).items()},
 }  # fmt: skip
@@ -83,7 +84,7 @@ def main() -> None:
     rows = []
     steps = {"steps": options.steps} if options.steps else {}
     for method in options.methods:
-        changes = SMALL[method] if options.architecture == "small" else {}
+        changes = SMALL[method] if options.architecture.startswith("small") else {}
         changes = changes | ({"bias": False} if method in ("ft", "ft_l") else {})
         changes = changes | ({"stop_loss": 0.0, **steps} if method != "mend" else {})
         hyper = read_hyper(method, options.architecture, changes)

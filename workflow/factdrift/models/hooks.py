@@ -78,7 +78,7 @@ def lean(model: nn.Module, length: int) -> Iterator[None]:
                 module.embed_positions = table[:length]
             if type(module) is NewGELUActivation and "forward" not in vars(module):
                 stack.callback(delattr, module, "forward")
-                module.forward = partial(nn.functional.gelu, approximate="tanh")
+                module.forward = partial(nn.functional.gelu, approximate="tanh")  # type: ignore[method-assign]
         yield
 
 
