@@ -120,7 +120,7 @@ def item(number: int, **values: Any) -> Row:
 
 def probe(number: int) -> Row:
     answer = {"id": f"Q{number}", "label": f"Ann {number}", "aliases": [f"A. {number}"]}
-    own = {"probe_id": f"r{number}", "question": f"Who rules {number}?", "answers": [answer]}
+    own = {"probe_id": f"r{number}", "prompt": f"Land {number} is led by ____", "answers": [answer]}
     return empty(PROBES, update=f"Q{number}-P6", criterion="specific", stale=[], conditions=[], **own)
 
 

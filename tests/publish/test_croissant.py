@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 
 from .conftest import MANIFEST, Bench, update
 
-
 ACCOUNT = {"longer": {}, "incomplete": [], "complete_until": {}, "facts": 9, "items": 5, "made_up_ids": 2}
 SAMPLE = {"2021-01-04": ACCOUNT}
 
@@ -57,7 +56,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     card = (published / "tempripple/README.md").read_text("utf-8")
     assert "what changed from 2021-01-05 to 2022-12-31" in card
     given = {"date": "2026-11-23", "url": "https://example.org/wfd"}
-    bench.write(tmp_path / "dated", "wfd_repl.parquet", **given)
+    bench.write(tmp_path / "dated", "wfd_repl.parquet", "ripples.parquet", **given)
     dated = metadata(tmp_path / "dated/wfd_repl")
     assert [dated["datePublished"], dated["url"]] == [*given.values()]
     text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")
@@ -65,7 +64,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     # The version is that of the tables, whatever is said of them.
     assert dated["version"] == found["wfd_repl"]["version"]
     bench.put("wfd_repl.parquet", [update(2)])
-    bench.write(tmp_path / "other", "wfd_repl.parquet")
+    bench.write(tmp_path / "other", "wfd_repl.parquet", "ripples.parquet")
     other = metadata(tmp_path / "other/wfd_repl")
     assert other["name"] == dated["name"]
     assert other["version"] != dated["version"]

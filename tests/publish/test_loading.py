@@ -53,7 +53,7 @@ def test_the_corpus_has_documents_timelines_and_half_lives(published: Path, load
     assert sizes == {"documents": len(corpora.documents()), "known": 1, "half_life": 1}
 
 
-def tasks_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def tasks_of(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The tasks that Inspect makes of a folder on the hub."""
     import huggingface_hub
 
@@ -61,7 +61,7 @@ def tasks_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     read = hf.hf_dataset
 
     def local(path: str, revision: str, **given: Any) -> Any:
-        return read(str(folder), cached=False, **given)
+        return read(str(folder), cached=False, cache_dir=str(cache), **given)
 
     with monkeypatch.context() as patch:
         patch.setattr(huggingface_hub, "hf_hub_download", lambda **_: folder / "eval.yaml")
@@ -70,13 +70,20 @@ def tasks_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return tasks
 
 
-def test_inspect_asks_the_questions_of_a_folder(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspect_asks_the_questions_of_a_folder(
+    published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     found = {
-        name: {task.name.rpartition("/")[2]: task for task in tasks_of(published / name, monkeypatch)}
+        name: {
+            task.name.rpartition("/")[2]: task for task in tasks_of(published / name, tmp_path, monkeypatch)
+        }
         for name in ("wfd_repl", "tempripple", "stream", "corpus")
     }
     (ripples,) = found["wfd_repl"].values()
-    assert [sample.input for sample in ripples.dataset] == ["Who rules 1?", "Who rules 2?"]
+    assert [sample.input for sample in ripples.dataset] == [
+        "Land 1 is led by ____",
+        "Land 2 is led by ____",
+    ]
     assert "Ann 1" in ripples.dataset[0].target
     assert "A. 1" in ripples.dataset[0].target
     (corpus,) = found["corpus"].values()
@@ -98,7 +105,7 @@ def test_the_context_stands_before_the_question_and_the_right_letter_counts(
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     monkeypatch.chdir(tmp_path)
-    for task in tasks_of(published / "tempripple", monkeypatch):
+    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch):
         answers = [ModelOutput.from_content("mock", f"ANSWER: {letter}") for letter in "CA"]
         for answer in answers:
             answer.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them

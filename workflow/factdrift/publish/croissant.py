@@ -120,7 +120,7 @@ def _field(table: Table, field: pa.Field) -> Node:
     meanings = table.nested.get(field.name, {})
     node["subField"] = [
         {"@type": "cr:Field", "@id": f"{own}/{path.replace('[*]', '')}", "name": path.replace("[*]", "")}
-        | {"description": meanings.get(path.split(".")[0].removesuffix("[*]"), "")}
+        | {"description": meanings.get(path.split(".")[0].removesuffix("[*]"), node["description"])}
         | {"dataType": _kind(kind), "source": source | {"transform": {"jsonPath": path}}}
         for path, kind in _leaves(inner)
     ]
