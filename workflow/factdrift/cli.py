@@ -90,6 +90,7 @@ PEOPLE = {
         "edit tune",
         "models describe",
         "locate scores",
+        "publish results",
     ),
 }
 """What people use, as `--help` lists it first; the other commands are those of the workflow."""

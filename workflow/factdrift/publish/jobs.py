@@ -47,6 +47,26 @@ class Folders(Job, command="publish folders", implied_inputs="words"):
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
+class Results(Job, command="publish results"):
+    """Write the scores of `answer grid` for the hub (.eval_results) and for Every Eval Ever (JSON).
+
+    For example: factdrift publish results results/answer_grid.parquet --hub NAME --date 2026-11-29
+    --runs results/*/evaluation/*/*/*/*.json -o build/scores
+    """
+
+    grid: Annotated[Path, "answer_grid.parquet", Flag(positional=True)]
+    runs: Annotated[Paths, "descriptions of the jobs", Flag("JSON")]
+    hub: Annotated[str, "the account that has the published folders"]
+    date: Annotated[str, "day of the results, YYYY-MM-DD"]
+    output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.publish.results import Results, write_results
+
+        entries, records = write_results(Results(self.grid, self.runs, self.hub, self.date), self.output)
+        return f"{self.output}: {entries} scores for the hub, {records} records for Every Eval Ever"
+
+
 class Release(Job, command="release"):
     """Copy the products of a sequence of dates into a folder of their own."""
 
