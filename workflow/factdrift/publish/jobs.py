@@ -47,6 +47,28 @@ class Folders(Job, command="publish folders", implied_inputs="words"):
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
+class Mismatches(Job, command="mismatches"):
+    """Write statements of a dump that contradict each other, for Wikidata's Mismatch Finder.
+
+    For example: factdrift mismatches results/snapshots/2023-02-27 --relations P6 P35 -o mismatches.csv
+    """
+
+    snapshot: Annotated[Place, "folder of a dump's tables", Flag("FOLDER", positional=True)]
+    relations: Annotated[
+        tuple[str, ...], "with one value at a time, besides those whose constraint says so", Flag("P6")
+    ] = ()
+    output: Annotated[Output, Flag("CSV")]
+
+    def run(self) -> str:
+        from factdrift.publish.mismatches import write_mismatches
+        from factdrift.wikidata.ids import listed_property
+
+        relations = [listed_property(relation, "--relations") for relation in self.relations]
+        counts = write_mismatches(self.snapshot, relations, self.output)
+        listed = ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
+        return f"{self.output}: {sum(counts.values()):,} statements ({listed or 'none'})"
+
+
 class Results(Job, command="publish results"):
     """Write the scores of `answer grid` for the hub (.eval_results) and for Every Eval Ever (JSON).
 
