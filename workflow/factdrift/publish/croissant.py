@@ -76,7 +76,7 @@ def write_croissant(this: Edition) -> None:
         **({"datePublished": this.date} if this.date else {}),
         **({"url": this.url} if this.url else {}),
         "citeAs": " ".join(bibtex(this).split()),
-        "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
+        "creator": {"@type": "sc:Organization", "name": "factdrift developers"},
         "temporalCoverage": this.covers,
         "inLanguage": "en",
         "keywords": dataset.tags,
