@@ -195,3 +195,31 @@ def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
         assert row["reason"] == ("target_merged" if lost else None)
         assert (row["correct"] is None) == lost
     assert {row["reason"] for row in rows} == {"target_merged", None}
+
+
+def alike(value: Any, other: Any) -> None:
+    """Whether two values are equal, numbers in them to 1e-4."""
+    if isinstance(value, dict):
+        for name in value:
+            alike(value[name], other[name])
+    elif isinstance(value, list):
+        assert len(value) == len(other)
+        for one, its in zip(value, other, strict=True):
+            alike(one, its)
+    else:
+        assert other == (pytest.approx(value, abs=1e-4) if isinstance(value, float) else value)
+
+
+def test_the_date_of_a_base_model_is_that_of_the_model_here(
+    tmp_path: Path, served: tuple[ChatServer, Served]
+) -> None:
+    server, _ = served
+    line = ["cutoff", "sample", "--way", "likelihood", "--chains", "12", f"--store={tmp_path / 'store'}"]
+    chat = json.dumps({"api": "completions", "backoff": 0.01})
+    for name, more in (("here", []), ("far", [f"--address={server.url}", f"--chat={chat}"])):
+        files = [f"--answers={tmp_path / name}.parquet", f"--output={tmp_path / name}.svg"]
+        assert main([*line, *files, *more]) == 0
+    here, far = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("here", "far"))
+    assert len(here) == len(far) > 0
+    for row, other in zip(here, far, strict=True):
+        alike({name: row[name] for name in row if name not in ("model", "run_id")}, other)

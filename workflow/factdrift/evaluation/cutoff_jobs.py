@@ -17,7 +17,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
-from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
@@ -148,8 +148,12 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
             raise InputError(
                 "--way letter: only a chat model behind an address (--address) chooses by letters"
             )
-        if self.way == "likelihood" and self.address is not None:
-            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
+        base = (self.chat or {}).get("api") == "completions"
+        if self.way == "likelihood" and self.address is not None and not base:
+            raise InputError(
+                "--way likelihood: a chat model gives none; leave it out, give `written`, or ask a base "
+                'model as such: --chat \'{"api": "completions"}\''
+            )
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -207,12 +211,13 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
         """The same of a chat model behind the address, from its store where it was asked before."""
         from factdrift.chat.ask import ask
-        from factdrift.evaluation.ways.chat import read_answers, write_requests
+        from factdrift.evaluation.ways.chat import Form, read_answers, write_requests
 
         keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
         chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
         requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
-        write_requests(benchmark, {"written": self.written}, chat, requests)
+        form = Form(dict.fromkeys(WAYS, self.written), (way,))
+        write_requests(benchmark, form, chat, requests)
         ask(requests, self.store, chat, replies, PRICES)
-        read_answers(benchmark, {}, chat, replies, answers)
+        read_answers(benchmark, form, chat, replies, answers)
         return answers
