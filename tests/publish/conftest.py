@@ -114,7 +114,7 @@ def example(subtask: str, number: int) -> Row:
 def item(number: int, **values: Any) -> Row:
     own: Row = {"item_id": f"i{number}", "task": 1, "hop": 0, "as_of": datetime.date(2022, 12, 31)}
     own |= {"question": f"Who leads land {number}?", "context": f"Land {number} is led by c."}
-    own |= {"options": ["a", "b", "c", "d"], "answer_index": 2, "open_only": False}
+    own |= {"options": ["a", "b", "c", "d"], "answer_index": 2, "open_only": False, "asked_p": "P6"}
     return empty(TR_ITEMS, **own | values)
 
 

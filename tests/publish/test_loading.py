@@ -120,7 +120,7 @@ def test_the_context_stands_before_the_question_and_the_right_letter_counts(
         assert metric == 0.5
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "stream", "corpus"])
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "tempripple", "stream", "corpus"])
 def test_the_audit_finds_no_fault_in_a_folder(name: str, published: Path) -> None:
     """It compares rows, schemas, checksums, numbers of the card and Croissant with the products."""
     assert {path.name for path in published.iterdir()} == SPLITS.keys()

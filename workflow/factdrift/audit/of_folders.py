@@ -135,7 +135,7 @@ def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, s
 
 
 def _splits(product: Path, schema: pa.Schema) -> pa.ChunkedArray | None:
-    """The split of each row of a product: its own column, or that of questions without options."""
+    """The splits of the rows of a product: its own column, or `open` for questions without options."""
     if "split" in schema.names:
         return pq.read_table(product, columns=["split"])["split"]
     if "open_only" in schema.names:

@@ -81,7 +81,7 @@ def text_body(chat: Form, text: str, stop: str = "") -> str:
 def likelihood_body(chat: Form, text: str) -> str:
     """The body of a request for the log-probabilities of a text's own tokens.
 
-    One token is written, because some servers refuse to write none.
+    The server writes a single token, because some refuse to write none.
     """
     return canonical({"prompt": text} | chat.extra | _ECHO)
 

@@ -170,7 +170,7 @@ def write_splits(
 
 
 def _splits(rows: pa.Table | pa.RecordBatch, config: Config) -> pa.Array | pa.ChunkedArray:
-    """The split of each row."""
+    """The splits of the rows."""
     return pc.if_else(rows[config.open], "open", "test") if config.open else rows["split"]
 
 

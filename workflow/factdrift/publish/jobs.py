@@ -48,7 +48,7 @@ class Folders(Job, command="publish folders", implied_inputs="words"):
 
 
 class Mismatches(Job, command="mismatches"):
-    """Write statements of a dump that contradict each other, for Wikidata's Mismatch Finder.
+    """Write statements of a dump that contradict themselves or others, for Wikidata's Mismatch Finder.
 
     For example: factdrift mismatches results/snapshots/2023-02-27 --relations P6 P35 -o mismatches.csv
     """

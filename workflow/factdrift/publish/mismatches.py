@@ -1,4 +1,4 @@
-"""Statements that contradict themselves or each other, in the form of Wikidata's Mismatch Finder.
+"""Statements that contradict themselves or others, in the form of Wikidata's Mismatch Finder.
 
 Only what the dates prove is a contradiction: a date without a day counts as any day that it may mean.
 """
@@ -57,7 +57,7 @@ SELECT * FROM (
 def write_mismatches(snapshot: Path, relations: Collection[int], output: Path) -> dict[str, int]:
     """Writes the contradictions of a snapshot as CSV; returns kind -> number.
 
-    `relations`: properties with one value at a time, besides those whose constraint says so. Values are items
+    `relations`: properties with a single value at a time, besides those whose constraint says so. Values are items
     only. Raises InputError if the folder is no snapshot.
     """
     statements, properties = snapshot / "statements", snapshot / "properties.parquet"

@@ -51,8 +51,8 @@ def likelihoods(session: Session, asked: Sequence[PlannedQuestion], changes: Cha
             yield answer_row(question, "loglik", reason=reasons[index])
             continue
         logprobs, counts, completed = zip(*(next(rows) for _ in question.targets), strict=True)
-        exact_ones = None if None in completed else completed
-        yield likelihood_row(question, logprobs, counts, exact_ones, session.settings.answer_normalise)
+        hits = None if None in completed else completed
+        yield likelihood_row(question, logprobs, counts, hits, session.settings.answer_normalise)
 
 
 def letters(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) -> Iterator[Row]:
