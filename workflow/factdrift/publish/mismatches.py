@@ -57,8 +57,8 @@ SELECT * FROM (
 def write_mismatches(snapshot: Path, relations: Collection[int], output: Path) -> dict[str, int]:
     """Writes the contradictions of a snapshot as CSV; returns kind -> number.
 
-    `relations`: properties with a single value at a time, besides those whose constraint says so. Values are items
-    only. Raises InputError if the folder is no snapshot.
+    `relations`: properties with a single value at a time, besides those whose constraint says so. Values are
+    items only. Raises InputError if the folder is no snapshot.
     """
     statements, properties = snapshot / "statements", snapshot / "properties.parquet"
     if not properties.is_file() or not any(statements.glob("*.parquet")):
