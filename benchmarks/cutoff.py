@@ -2,13 +2,16 @@
 
     .venv/bin/python benchmarks/cutoff.py coverage --draws 1000 --seed 1 --keep coverage.jsonl
     .venv/bin/python benchmarks/cutoff.py nothing --draws 1000 --seed 1 --keep nothing.jsonl
+    .venv/bin/python benchmarks/cutoff.py letters --draws 500 --seed 1 --keep letters.jsonl
     .venv/bin/python benchmarks/cutoff.py sizes --draws 100 --seed 1 --keep sizes.jsonl
     .venv/bin/python benchmarks/cutoff.py table coverage.jsonl
 
 Answers are drawn from the model of the estimate with the tenures of the bundled chains; results are in
 docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how often a date is
-told. `sizes`: errors by number of chains. A draw is added to the file as it is done, all cases in turns, and
-depends only on seed, case and its number: another call goes on where the file ends.
+told. `letters`: the same of models that give one letter in half or 90 % of their answers, and any letter in
+the others; an answer counts if both orders of the options agree. `sizes`: errors by number of chains. A draw
+is added to the file as it is done, all cases in turns, and depends only on seed, case and its number: another
+call goes on where the file ends.
 """
 
 from __future__ import annotations
@@ -50,16 +53,18 @@ SURE = 30.0
 
 
 class Case(NamedTuple):
-    """What is simulated; `chains`: drawn anew for each model, 0 for all."""
+    """What is simulated; `chains`: drawn anew for each model, 0 for all; `constant`: share of one letter."""
 
     tau: float
     eps: float
     chains: int = 0
+    constant: float = 0.0
 
 
 CASES = {
     "coverage": [Case(tau, eps) for tau, eps in product(TAU, EPS)],
     "nothing": [Case(30.0, 1.0)],
+    "letters": [Case(30.0, 1.0, constant=share) for share in (0.5, 0.9)],
     "sizes": [Case(tau, eps, size) for size, tau, eps in product(SIZES, TAU, (0.0, 0.6))],
 }
 
@@ -95,13 +100,24 @@ def simulated(chains: Chains, date: float, case: Case, rng: np.random.Generator)
     return Choices(tenures, chosen, neutral, chains.cluster)
 
 
+def lettered(chains: Chains, constant: float, rng: np.random.Generator) -> Choices:
+    """Answers by letters in two orders, of which the second is rotated by half; those on which both agree."""
+    size = chains.tenures.size
+    letter = np.minimum(rng.integers(0, 4), size - 1)
+    given = [np.where(rng.random(len(size)) < constant, letter, rng.integers(0, size)) for _ in range(2)]
+    agreed = np.flatnonzero(given[0] == (given[1] + size // 2) % size)
+    # The place of a letter in an order that is drawn is any holder.
+    chosen = chains.tenures.start + rng.integers(0, size)
+    return Choices(chains.tenures, chosen, np.full(len(size), -1), chains.cluster).only(agreed)
+
+
 def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str, Any]:
     """One model: its date, the estimate (ordinals), and whether a date is told."""
     rng = np.random.default_rng(seed)
     date = rng.uniform(span.first, span.last)
     if case.chains:
         chains = chains.some(case.chains, rng)
-    choices = simulated(chains, date, case, rng)
+    choices = lettered(chains, case.constant, rng) if case.constant else simulated(chains, date, case, rng)
     found: dict[str, Any] = {"date": date}
     sure = False
     if case.eps < 1:
@@ -151,7 +167,8 @@ def table(files: Sequence[Path]) -> Iterator[str]:
     for (what, place), rows in sorted(groups.items()):
         case = CASES[what][place]
         told = [row for row in rows if row["told"]]
-        head = f"| {case.chains or 'all'} | {case.tau:.0f} | {case.eps} | {len(rows):,} |"
+        spread = f"one letter {case.constant:.0%}" if case.constant else f"{case.tau:.0f}"
+        head = f"| {case.chains or 'all'} | {spread} | {case.eps} | {len(rows):,} |"
         if case.eps == 1:
             yield f"{head} - | {len(told)} | - | - | - |"
             continue

@@ -269,3 +269,5 @@ def test_dates_of_simulated_models(tmp_path: Path) -> None:
     said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
     assert "| all | 30 | 1.0 | 1 | - |" in said
     assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
+    said = run("cutoff.py", "letters", "--draws", 1, "--keep", tmp_path / "letters.jsonl")
+    assert "| all | one letter 50% | 1.0 | 1 | - | 0 |" in said

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 WAY: dict[str, Way] = {"likelihood": "loglik", "letter": "letter", "written": "written"}
 """How people say it -> way of a question."""
-ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
+ASKING = (
+    "device gpus dtype budget answer_tokens answer_chat_template "
+    "written_tokens written_instruction written_shots"
+)
 """The settings on which the answers depend."""
 SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
@@ -107,8 +110,9 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     """Estimate the date as of which a model answers, with an interval, from facts that change.
 
     Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
-    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
-    With `--way written` any model writes the name, and the first one that it gives as its answer counts.
+    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters, in
+    two orders of the options, as any model does with `--way letter`. With `--way written` any model writes
+    the name, and the first name that it asserts counts.
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
@@ -144,10 +148,6 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         check_format(self.output)
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
-        if self.way == "letter" and self.address is None:
-            raise InputError(
-                "--way letter: only a chat model behind an address (--address) chooses by letters"
-            )
         if self.way == "likelihood" and self.address is not None:
             raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
         try:

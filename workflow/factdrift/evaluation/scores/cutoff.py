@@ -58,6 +58,8 @@ that is expected of no knowledge, p of more by a binomial test, and whether it i
 correction."""
 
 READINGS = {"plain": "choice", "calibrated": "calibrated"}
+UNDECIDED = ("order", "no_letter", "unnamed")
+"""Why an answer counts for no holder: the model has spoken, and its words fit any date."""
 LEAST = 50
 """Informative chains of a subset below which it has no estimate."""
 MONTHLY = 30
@@ -97,6 +99,8 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
             head = {"model": answered[0]["model"], "way": answered[0]["way"], "reading": reading}
             dates += [{**head, **row} for row in rows]
             periods += [{**head, **row} for row in tested]
+        elif reading == "plain" and any(row["reason"] in UNDECIDED for row in chains):
+            dates.append(_undecided(chains, settings.span))
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
         choices = death_choices(deaths, subjects)
@@ -104,6 +108,13 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
         dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
     return dates, periods
+
+
+def _undecided(chains: Sequence[Row], span: Span) -> Row:
+    """The row of a model whose answers name no holder of any chain: the same letter in both orders, say."""
+    row = dict.fromkeys(TABLE.names) | {name: chains[0][name] for name in ("model", "way")}
+    row |= {"reading": "plain", "subset": "all", "value": "all", "chains": len(chains), "informative": 0}
+    return {**row, "verdict": "none", "p": 1.0, **_ends(span)}
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
@@ -200,7 +211,7 @@ def _row(
     rng = np.random.default_rng([settings.seed, 1])
     p = chance_of_no_date(choices, span, relabel, rng, settings.permutations)
     row: Row = {"informative": len(choices.chosen), "p": p}
-    row |= {"first_date": _iso(span.first), "last_date": _iso(span.last)}
+    row |= _ends(span)
     if p > LEVEL:
         return {**row, "verdict": "none"}, None
     best = estimate(choices, span, weights)
@@ -213,6 +224,10 @@ def _row(
     row["low"] = None if best.low <= span.first else _iso(best.low)
     row["high"] = None if best.high >= span.last else _iso(math.ceil(best.high))
     return row, best
+
+
+def _ends(span: Span) -> Row:
+    return {"first_date": _iso(span.first), "last_date": _iso(span.last)}
 
 
 def _iso(ordinal: float) -> str:
