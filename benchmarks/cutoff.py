@@ -29,8 +29,7 @@ import numpy as np
 
 from factdrift.core.intervals import wilson
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.cutoff import SAMPLE_DATES, read_chains
 from factdrift.evaluation.scores.cutoff import span_of
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,

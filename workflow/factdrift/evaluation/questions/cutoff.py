@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
+from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.letters import LETTERS, orders
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
@@ -45,6 +47,10 @@ Complete the sentence with one of the options.
 {options}
 Answer with the letter of the option only."""
 """How the letter of a holder is asked for."""
+SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
+"""The first and the last date of the bundled chains."""
+REFRESHED = Path("results", "fetched", "cutoff")
+"""The folder of the chains that `cutoff refresh` writes, with a manifest beside each file."""
 NEUTRAL = 8
 """Other subjects of the relation, after whose prompts a holder is scored for the calibration."""
 DATES = 4
@@ -166,6 +172,22 @@ def drawn(chains: Sequence[Row], number: int, seed: int) -> set[str]:
         start = random.Random(f"{seed}/{died}").random()
         names |= {rows[int((index + start) * len(rows) / count)]["chain"] for index in range(count)}
     return names
+
+
+def newest() -> Path:
+    """The chains of the latest day: refreshed ones if there are any, else those that are bundled."""
+    return max(REFRESHED.glob("chains-*.parquet"), default=CUTOFF_CHAINS)
+
+
+def dates_of(chains: Path) -> tuple[datetime.date, ...]:
+    """The first and the last date that an estimate from a file of chains may have.
+
+    They are in the manifest beside the file; without one they are those of the bundled chains.
+    """
+    manifest = chains.with_suffix(".json")
+    if not manifest.is_file():
+        return SAMPLE_DATES
+    return tuple(map(datetime.date.fromisoformat, read_manifest(manifest)["dates"]))
 
 
 def read_chains(path: Path) -> list[Row]:

@@ -313,11 +313,15 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
     return refused
 
 
-def maker_of(model: str) -> str:
-    """The maker's own date, by the longest beginning of the name in makers.tsv; "" if none is known."""
+def declared(model: str) -> tuple[str, str]:
+    """The maker's own date and its source, by the longest beginning of the name in makers.tsv; else ""."""
     makers = [fields for _, fields in rows_of(CUTOFF_MAKERS, ("name", "date", "source"))]
-    known = {name: date for name, date, _ in makers if model.startswith(name)}
-    return known[max(known, key=len)] if known else ""
+    known = {name: (date, source) for name, date, source in makers if model.startswith(name)}
+    return known[max(known, key=len)] if known else ("", "")
+
+
+def maker_of(model: str) -> str:
+    return declared(model)[0]
 
 
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:
