@@ -6,12 +6,12 @@
     .venv/bin/python benchmarks/cutoff.py sizes --draws 100 --seed 1 --keep sizes.jsonl
     .venv/bin/python benchmarks/cutoff.py table coverage.jsonl
 
-Answers are drawn from the model of the estimate with the tenures of the bundled chains; results are in
-docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how often a date is
-told. `letters`: the same of models that give one letter in half or 90 % of their answers, and any letter in
-the others; an answer counts if both orders of the options agree. `sizes`: errors by number of chains. A draw
-is added to the file as it is done, all cases in turns, and depends only on seed, case and its number: another
-call goes on where the file ends.
+Answers are drawn from the model of the estimate with the tenures of the bundled chains, or `--chains`;
+results are in docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how
+often a date is told. `letters`: the same of models that give one letter in half or 90 % of their answers,
+and any letter in the others; an answer counts if both orders of the options agree. `sizes`: errors by
+number of chains. A draw is added to the file as it is done, all cases in turns, and depends only on seed,
+case and its number: another call goes on where the file ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 
 from factdrift.core.intervals import wilson
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.questions.cutoff import SAMPLE_DATES, read_chains
+from factdrift.evaluation.questions.cutoff import dates_of, read_chains
 from factdrift.evaluation.scores.cutoff import span_of
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
@@ -75,8 +75,8 @@ class Chains(NamedTuple):
     cluster: Any
 
     @classmethod
-    def bundled(cls) -> Chains:
-        rows = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+    def read(cls, path: Path) -> Chains:
+        rows = [row for row in read_chains(path) if row["died"] is None]
         tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
         places: dict[str, int] = {}
         return cls(tenures, np.array([places.setdefault(row["subject"], len(places)) for row in rows]))
@@ -129,11 +129,11 @@ def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str
     return {**found, "told": bool(sure or p <= LEVEL)}
 
 
-def simulate(what: str, draws: int, seed: int, keep: Path) -> None:
+def simulate(what: str, draws: int, seed: int, keep: Path, path: Path) -> None:
     done = set()
     if keep.exists():
         done = {(row["seed"], row["place"], row["number"]) for row in read([keep])}
-    chains, span = Chains.bundled(), span_of(SAMPLE_DATES)
+    chains, span = Chains.read(path), span_of(dates_of(path))
     for number in range(draws):
         for place, case in enumerate(CASES[what]):
             if (seed, place, number) in done:
@@ -196,12 +196,13 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", help="for `table`: what --keep has written")
     parser.add_argument("--draws", type=int, default=100, help="of each case")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chains", type=Path, default=CUTOFF_CHAINS, help="such as `cutoff refresh` writes")
     parser.add_argument("--keep", type=Path, default=Path("cutoff.jsonl"), help="a line a draw is added")
     options = parser.parse_args()
     if options.what == "table":
         print("\n".join(table(options.files)))
     else:
-        simulate(options.what, options.draws, options.seed, options.keep)
+        simulate(options.what, options.draws, options.seed, options.keep, options.chains)
         print("\n".join(table([options.keep])))
 
 

@@ -13,8 +13,7 @@ from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import read_chains
 
 Row = dict[str, Any]
-CHAINS = {"file": "chains-2026-06-30.parquet", "digest": "abcdef" + 58 * "0"}
-CHAINS |= {"first": "2012-01-01", "last": "2026-06-30"}
+CHAINS = {"chains": "chains-2026-06-30.parquet", "digest": "abcdef" + 58 * "0"}
 
 
 def row(verdict: str, date: str | None = None, subset: str = "all", value: str = "all", **more: Any) -> Row:
@@ -25,7 +24,7 @@ def row(verdict: str, date: str | None = None, subset: str = "all", value: str =
 
 def result(folder: Path, model: str, *rows: Row, declared: str = "", way: str = "likelihood") -> None:
     content = {"model": model, "way": way, "declared": declared, "source": declared and f"card of {model}"}
-    content |= {"chains": CHAINS, "dates": rows}
+    content |= {**CHAINS, "dates": rows}
     (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
@@ -104,7 +103,7 @@ def test_the_command_writes_a_result_that_the_board_reads(
     assert not list(tmp_path.glob("*.svg"))
     kept = json.loads(Path("a.json").read_text("utf-8"))
     assert (kept["declared"], kept["source"]) == ("2024-06", "OpenAI, documentation of models")
-    assert kept["chains"]["first"] == "2012-01-01"
-    assert len(kept["chains"]["digest"]) == 64
+    assert kept["chains"] == "chains.parquet"
+    assert len(kept["digest"]) == 64
     assert main(["cutoff", "board", "."]) == 0
     assert re.search(r"gpt-4\.1\s+letter\s+2024-06\s+after 2024-12-31", capsys.readouterr().out)

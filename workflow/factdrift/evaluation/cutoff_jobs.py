@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from factdrift.chat.settings import Chat
+from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import PRICES
+from factdrift.core.paths import CUTOFF_CHAINS, PRICES
+from factdrift.core.settings import contact_of
 from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
@@ -189,7 +191,7 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         count = sum(row["died"] is None for row in chains)
         text = lines(rows, answers, self._declared()[0], count)
-        kept = self._keep(rows, quarters, path, dates)
+        kept = self._keep(rows, quarters, path)
         return "\n".join([*text, "", kept])
 
     def _declared(self) -> tuple[str, str]:
@@ -198,13 +200,11 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
 
         return (self.maker, "--maker") if self.maker else declared(self.model)
 
-    def _keep(
-        self, rows: list[Row], quarters: list[Row], path: Path, dates: tuple[datetime.date, ...]
-    ) -> str:
+    def _keep(self, rows: list[Row], quarters: list[Row], path: Path) -> str:
         """Writes the picture, or the result as JSON; returns a line that says so."""
         from factdrift.core.files import sha256, write_json
         from factdrift.evaluation.scores.cutoff import TABLE
-        from factdrift.evaluation.scores.cutoff_board import Chains, Result, as_json
+        from factdrift.evaluation.scores.cutoff_board import Result
         from factdrift.evaluation.scores.cutoff_figure import draw
 
         maker, source = self._declared()
@@ -212,9 +212,9 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         if self.output.suffix != ".json":
             draw(rows, quarters, [self.output], {model: maker} if maker else {})
             return f"picture: {self.output}"
-        about = Chains(path.name, sha256(path), *map(str, dates))
         columns = [{name: row.get(name) for name in TABLE.names} for row in rows]
-        write_json(as_json(Result(model, way, maker, source, about, columns)), self.output)
+        result = Result(model, way, maker, source, path.name, sha256(path), columns)
+        write_json(msgspec.to_builtins(result), self.output)
         return f"result: {self.output}"
 
     def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
@@ -247,6 +247,52 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         return answers
 
 
+class Refresh(Job, command="cutoff refresh"):
+    """Write chains up to yesterday, from the bundled chains and what Wikidata says now.
+
+    Every answer is kept, so that the same command goes on where it was stopped.
+    """
+
+    until: Annotated[datetime.date | None, "the last day of the chains (default: yesterday)"] = None
+    contact: Annotated[str, "your mail or web address, sent to the servers; else FACTDRIFT_CONTACT"] = ""
+    chains: Annotated[Path, "that are continued"] = CUTOFF_CHAINS
+    endpoint: Annotated[str, "the SPARQL server"] = QUERY_SERVICE
+    api: Annotated[str, "address of the API"] = WIKIDATA_API
+    folder: Annotated[Place, "for the answers, and for the chains"] = Path("results/fetched/cutoff")
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.cutoff import REASONS
+        from factdrift.evaluation.questions.refresh import Servers, write_refreshed
+        from factdrift.snapshots.api.client import LIMITS, POLICY, Api
+        from factdrift.snapshots.fetch import Client as ApiClient
+        from factdrift.sparql.client import Client
+
+        contact = contact_of(self.contact)
+        today = datetime.datetime.now(datetime.UTC).date()
+        until = self.until or today - datetime.timedelta(days=1)
+        if until >= today:
+            raise InputError(f"--until {until}: the day is not over (UTC); name an earlier one")
+        for option in ("endpoint", "api"):
+            check_address(f"--{option}", getattr(self, option))
+        if self.until is None:
+            print(f"--until {until}: to continue this run on another day, name the same day", flush=True)
+        folder = self.folder / str(until)
+        api = Api(self.api, ApiClient(contact, POLICY, LIMITS, token=access_token(self.api)))
+        servers = Servers(api, Client(self.endpoint, contact, folder), folder)
+        path, manifest = write_refreshed(self.chains, until, servers, self.folder)
+        lines = [f"{manifest['chains']:,} chains and {manifest['deaths']:,} dates of death: {path}"]
+        left_out = manifest["left_out"].items()
+        lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in left_out]
+        if changed := manifest["changed_since"]:
+            lines.append(f"{len(changed):,} changed since: {', '.join(changed)}")
+        year = manifest["former"]["until"][:4]  # from that year on; the manifest has all
+        new = ((quarter, count) for quarter, count in manifest["changes"].items() if quarter > year)
+        lines += [f"{quarter}: {count:,} changes" for quarter, count in new]
+        if manifest["marked_after"]:
+            lines.append(f"a date after {manifest['marked_after']} is `after`: too few changes are known")
+        return "\n".join(lines)
+
+
 class Board(Job, command="cutoff board"):
     """Print declared and measured dates of many results, and draw them."""
 
@@ -256,10 +302,10 @@ class Board(Job, command="cutoff board"):
 
     def run(self) -> str:
         from factdrift.core.files import write_json
-        from factdrift.evaluation.scores.cutoff_board import as_json, draw, lines, read_results
+        from factdrift.evaluation.scores.cutoff_board import draw, lines, read_results
 
         results = read_results(self.folder)
         if self.json:
-            write_json(as_json(results), self.json)
+            write_json(msgspec.to_builtins(results), self.json)
         draw(results, self.output)
         return "\n".join([*lines(results), "", f"picture: {self.output}"])

@@ -1,7 +1,5 @@
-"""Results of `factdrift cutoff -o RESULT.json`, and a board of many: declared dates against measured ones."""
+"""Results of `factdrift cutoff -o RESULT.json`, and a board of many: declared and measured dates."""
 
-import datetime
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,24 +16,19 @@ from factdrift.evaluation.scores.cutoff_figure import day_of
 from factdrift.evaluation.scores.cutoff_text import interval, short
 
 
-class Chains(msgspec.Struct, forbid_unknown_fields=True):
-    """The chains behind a result: name and SHA-256 of their file, and the dates that an estimate may have."""
-
-    file: str
-    digest: str
-    first: str
-    last: str
-
-
 class Result(msgspec.Struct, forbid_unknown_fields=True):
-    """The date of a model in one way. `dates`: rows of TABLE; `declared`: by its maker, empty if unknown."""
+    """The date of a model in one way."""
 
     model: str
     way: str
     declared: str
+    """By its maker; it and its source are empty if it is unknown."""
     source: str
-    chains: Chains
+    chains: str
+    """The name of their file, whose SHA-256 is `digest`."""
+    digest: str
     dates: list[dict[str, Any]]
+    """Rows of TABLE."""
 
     @property
     def whole(self) -> Row:
@@ -43,8 +36,10 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
         return next((row for row in self.dates if row["subset"] == "all"), self.dates[0])
 
     @property
-    def wordings(self) -> list[Row]:
-        return [row for row in self.dates if row["subset"] == "wording"]
+    def wordings(self) -> str:
+        """`2013-11-02 to 2014-11-20 (5)`: the earliest and the latest date by wording, and their number."""
+        dates = sorted(row["date"] for row in self.dates if row["subset"] == "wording" and row["date"])
+        return f"{dates[0]} to {dates[-1]} ({len(dates)})" if dates else ""
 
 
 def read_results(folder: Path) -> list[Result]:
@@ -73,15 +68,9 @@ COLUMNS = (
     Column("measured", lambda result: Cell(short(result.whole))),
     Column("95 % interval", lambda result: Cell(interval(result.whole))),
     Column("latest", lambda result: Cell(result.whole.get("latest") or "")),
-    Column("by wording", lambda result: Cell(between(result.wordings))),
-    Column("chains", lambda result: Cell(result.chains.digest[:8])),
+    Column("by wording", lambda result: Cell(result.wordings)),
+    Column("chains", lambda result: Cell(result.digest[:8])),
 )
-
-
-def between(rows: Sequence[Row]) -> str:
-    """`2013-11-02 to 2014-11-20 (5)`: the earliest and the latest date of some wordings, and their number."""
-    dates = sorted(row["date"] for row in rows if row["date"])
-    return f"{dates[0]} to {dates[-1]} ({len(dates)})" if dates else ""
 
 
 def lines(results: Sequence[Result]) -> Iterator[str]:
@@ -94,36 +83,31 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Draws measured dates over declared ones, with a diagonal on which both are equal."""
+    """Draws measured dates over declared dates, with a diagonal on which both are equal."""
     known = [result for result in results if result.declared and result.whole["verdict"] != "none"]
     marks = [mark for result in known for mark in _marks(result)]
-    if marks:
-        ends = [point.x for point in marks]
-        edges = min(ends), max(ends)
-        marks += [Mark("", "equal", end, end, color=SOFT, style={"marker": ""}) for end in edges]
+    ends = sorted(point.x for point in marks)
+    diagonal = dict.fromkeys((*ends[:1], *ends[-1:]))
+    marks += [Mark("", "equal", end, end, color=SOFT, style={"marker": ""}) for end in diagonal]
     axes = {"xlabel": "declared by its maker", "ylabel": "measured"}
     message = f"Declared and measured dates: {len(known)} of {len(results)} results have both"
     draw_parts(Figure(panels=[""], columns=1, size=(7, 5), axes=axes), {message: marks}, [path])
 
 
 def _marks(result: Result) -> Iterator[Mark]:
-    row = result.whole
-    x = _years(day_of(result.declared))
-    style = {"linestyle": "", "marker": {"before": "v", "after": "^"}.get(row["verdict"], "o")}
-    day, *ends = (row["date"], row["low"] or row["first_date"], row["high"] or row["last_date"])
-    if row["verdict"] != "date":
-        day, ends = row["first_date" if row["verdict"] == "before" else "last_date"], []
-    y, *spread = (_years(datetime.date.fromisoformat(text)) for text in (day, *ends))
-    low, high = spread or (None, None)
+    row, x = result.whole, _years(result.declared)
+    first, last = _years(row["first_date"]), _years(row["last_date"])
+    known = {"before": (first, "v"), "after": (last, "^")}
+    y, marker = known.get(row["verdict"]) or (_years(row["date"]), "o")
+    low, high = (_years(row[end]) if row[end] else None for end in ("low", "high"))
+    if row["verdict"] == "date":
+        low, high = low or first, high or last
+    style = {"linestyle": "", "marker": marker}
     yield Mark("", (result.model, result.way), x, y, low, high, color=INK, style=style)
     yield Mark("", "", x, y, text=result.model, kind="text")
 
 
-def _years(day: datetime.date) -> float:
-    """A day as a year with its part that has passed: 2023.5."""
-    begin, end = datetime.date(day.year, 1, 1), datetime.date(day.year + 1, 1, 1)
-    return day.year + (day - begin).days / (end - begin).days
-
-
-def as_json(results: Sequence[Result]) -> Any:
-    return json.loads(msgspec.json.encode(results))
+def _years(text: str) -> float:
+    """A date as a year with its part that has passed: 2023.5."""
+    day = day_of(text)
+    return day.year + (day.timetuple().tm_yday - 1) / 366
