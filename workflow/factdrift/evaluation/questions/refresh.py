@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -90,11 +90,8 @@ class Servers:
         return {"api": len(asked), "query_service": len([*queries.rglob("*.json.gz")]) if queries else 0}
 
 
-class Asked(NamedTuple):
-    """A row of CHAINS, and the item of its subject, empty if Wikidata has none of this name."""
-
-    row: Row
-    item: str
+Asked = tuple[Row, str]
+"""A row of CHAINS, and the item of its subject, empty if Wikidata has none of this name."""
 
 
 def write_refreshed(
@@ -108,8 +105,8 @@ def write_refreshed(
     snapshots = {"snapshots_old": str(end), "snapshots_new": str(until)}
     method = read_settings(json.dumps(snapshots), UpdateSettings, PART, "--until")
     asked = list(_asked(read_chains(former), servers))
-    records = servers.records("items", (own.item for own in asked if own.item), f"{_WHOLE}|sitelinks")
-    living = [own for own in asked if own.row["died"] is None]
+    records = servers.records("items", (item for _, item in asked if item), f"{_WHOLE}|sitelinks")
+    living = [(row, item) for row, item in asked if row["died"] is None]
     timelines = _timelines(living, records, servers, dates.last, method)
     holders = sorted({span.value for spans in timelines.values() for span in spans if span.value})
     called = servers.records("names", map(entity_id, holders), _NAMES)
@@ -142,7 +139,7 @@ def _asked(rows: Sequence[Row], servers: Servers) -> Iterator[Asked]:
     titles = (row["subject_label"] for row, by_id in zip(rows, known, strict=True) if not by_id)
     items = servers.records("titles", titles, "info|sitelinks", "titles")
     for row, by_id in zip(rows, known, strict=True):
-        yield Asked(row, row["subject"] if by_id else items.get(row["subject_label"], {}).get("id", ""))
+        yield row, row["subject"] if by_id else items.get(row["subject_label"], {}).get("id", "")
 
 
 def _timelines(

@@ -35,12 +35,6 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
         """The plain row of all chains; of a model that answers about deaths only, that of the deaths."""
         return next((row for row in self.dates if row["subset"] == "all"), self.dates[0])
 
-    @property
-    def wordings(self) -> str:
-        """`2013-11-02 to 2014-11-20 (5)`: the earliest and the latest date by wording, and their number."""
-        dates = sorted(row["date"] for row in self.dates if row["subset"] == "wording" and row["date"])
-        return f"{dates[0]} to {dates[-1]} ({len(dates)})" if dates else ""
-
 
 def read_results(folder: Path) -> list[Result]:
     """The results of a folder by measured date, models without a date last. Raises InputError."""
@@ -63,19 +57,24 @@ def _order(row: Row) -> tuple[int, str]:
 
 
 COLUMNS = (
-    Column("way", lambda result: Cell(result.way)),
-    Column("declared", lambda result: Cell(result.declared or "not declared")),
-    Column("measured", lambda result: Cell(short(result.whole))),
-    Column("95 % interval", lambda result: Cell(interval(result.whole))),
-    Column("latest", lambda result: Cell(result.whole.get("latest") or "")),
-    Column("by wording", lambda result: Cell(result.wordings)),
-    Column("chains", lambda result: Cell(result.digest[:8])),
+    Column("way", lambda row: Cell(row.get("way") or "")),
+    Column("declared", lambda row: Cell(row.get("declared", ""))),
+    Column("measured", lambda row: Cell(short(row))),
+    Column("95 % interval", lambda row: Cell(interval(row))),
+    Column("latest", lambda row: Cell(row.get("latest") or "")),
+    Column("chains", lambda row: Cell(row.get("digest", ""))),
 )
 
 
 def lines(results: Sequence[Result]) -> Iterator[str]:
-    """The board as a table, then the sources of the declared dates."""
-    yield from table("", COLUMNS, [Line(result.model, result) for result in results])
+    """The board as a table, in which wordings follow the whole, then the sources of the declared dates."""
+    board = []
+    for result in results:
+        about = {"declared": result.declared or "not declared", "digest": result.digest[:8]}
+        board.append(Line(result.model, {**result.whole, **about, "way": result.way}))
+        wordings = (row for row in result.dates if row["subset"] == "wording")
+        board += [Line(f"  wording {row['value']}", {**row, "way": ""}) for row in wordings]
+    yield from table("", COLUMNS, board)
     sources = {result.model: f"{result.declared}: {result.source}" for result in results if result.declared}
     yield ""
     for model, source in sorted(sources.items()):
