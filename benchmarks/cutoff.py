@@ -151,8 +151,8 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 def share(count: int, of: int) -> str:
     if not of:
         return "-"
-    found = wilson(count, of)
-    return f"{count / of:.1%} [{found.low:.1%}, {found.high:.1%}] of {of:,}"
+    low, high = wilson(count, of)
+    return f"{count / of:.1%} [{low:.1%}, {high:.1%}] of {of:,}"
 
 
 def table(files: Sequence[Path]) -> Iterator[str]:
