@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 def build_body(
-    chat: Form, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None = None, name: str = "answer"
+    chat: Form, messages: Sequence[dict[str, Any]], schema: dict[str, Any] | None = None, name: str = "answer"
 ) -> str:
     """The body of a request as canonical JSON, in the form that the settings name.
 
@@ -69,12 +69,12 @@ def build_body(
     return canonical({**body, **chat.extra})
 
 
-def write_texts(texts: Iterable[tuple[str, str]], chat: Form, output: Path) -> int:
-    """Writes REQUESTS of names and texts, each the only message of a user; returns their number."""
-    rows = [
-        {"request": name, "body": build_body(chat, [{"role": "user", "content": text}])}
-        for name, text in texts
-    ]
+def write_texts(texts: Iterable[tuple[str, str | Sequence[dict[str, Any]]]], chat: Form, output: Path) -> int:
+    """Writes REQUESTS of names and messages, or texts, the only message of a user; returns their number."""
+    rows = []
+    for name, text in texts:
+        messages = [{"role": "user", "content": text}] if isinstance(text, str) else text
+        rows.append({"request": name, "body": build_body(chat, messages)})
     return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -103,13 +104,8 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
         return "\n".join(text)
 
 
-class Cutoff(OfModel, command="cutoff", leading="way address maker answers output"):
-    """Estimate the date as of which a model answers, with an interval, from facts that change.
-
-    Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
-    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
-    With `--way written` any model writes the name, and the first one that it gives as its answer counts.
-    """
+class AsksChains(OfModel):
+    """A command that asks a model who holds, of all chains or some."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     chains: Annotated[int, "as many, drawn with the seed, for a quick look; 0 for all"] = 0
@@ -122,26 +118,19 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     address: Annotated[str | None, "of a server with the OpenAI chat API", Flag("URL")] = None
     chat: Annotated[dict[str, Any] | None, "keys of the part `chat` of a configuration"] = None
     store: Annotated[Place, "folder of the store of answers"] = Path("chat_store")
-    maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
     written: Annotated[str, Key("answer.prompts.written")]
     settings: Annotated[Settings, Key("edit", only=ASKING)]
     threads: Annotated[int | None, "of the CPU (default: all)"] = None
     seed: Annotated[int, Key("seed")]
-    answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff.svg")
 
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
         if self.address is None:
             super().check()
-        from factdrift.core.figures import check_format
-        from factdrift.evaluation.scores.cutoff_figure import day_of
-
         if self.chains < 0:
             raise InputError("--chains: give a number of chains, or 0 for all")
         if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
             raise InputError("--dates: give the first and the last date of the stream")
-        check_format(self.output)
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
         if self.way == "letter" and self.address is None:
@@ -150,6 +139,59 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
             )
         if self.way == "likelihood" and self.address is not None:
             raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
+
+    def asked(self, benchmark: Benchmark, way: Way, folder: Path, states: Sequence[str] = ("none",)) -> Path:
+        """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
+        if self.address:
+            return self._ask_chat(benchmark, way, folder)
+        from factdrift.evaluation.methods.hyperparameters import Hyper
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.run import Files, Run, evaluate
+        from factdrift.evaluation.session import Session
+        from factdrift.evaluation.states.edited import Condition
+
+        files = Files.under(folder, "none")
+        settings = fast(self.settings, self.model, self.revision)
+        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
+            prepared = [Prepared(Hyper(state, model.name, "", {})) for state in states]
+            conditions = [Condition(each, self.settings.regime) for each in prepared]
+            run = Run.of(Session(model, self.settings), benchmark, conditions, self.seed)
+            evaluate(replace(run, ways=[way]), files)
+        return files.answers
+
+    def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
+        """The same of the chat model behind the address, from its store where it was asked before."""
+        from factdrift.chat.ask import ask
+        from factdrift.evaluation.ways.chat import read_answers, write_requests
+
+        keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
+        chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
+        requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
+        write_requests(benchmark, {"written": self.written}, chat, requests)
+        ask(requests, self.store, chat, replies, PRICES)
+        read_answers(benchmark, {}, chat, replies, answers)
+        return answers
+
+
+class Cutoff(AsksChains, command="cutoff", leading="way address maker answers output"):
+    """Estimate the date as of which a model answers, with an interval, from facts that change.
+
+    Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
+    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
+    With `--way written` any model writes the name, and the first one that it gives as its answer counts.
+    """
+
+    maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
+    answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
+    output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff.svg")
+
+    def check(self) -> None:
+        """Raises InputError for what would end the command only after the model has answered."""
+        super().check()
+        from factdrift.core.figures import check_format
+        from factdrift.evaluation.scores.cutoff_figure import day_of
+
+        check_format(self.output)
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -173,8 +215,7 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
         asked = [question for question in own if WAY[way] in question.ways]
         with scratch() as folder:
-            ask = self._ask_chat if self.address else self._ask_model
-            path = ask(replace(benchmark, questions=asked), WAY[way], folder)
+            path = self.asked(replace(benchmark, questions=asked), WAY[way], folder)
             by_way = read_answers(path, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
@@ -188,31 +229,55 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         count = sum(row["died"] is None for row in chains)
         return "\n".join([*lines(rows, answers, maker, count), "", f"picture: {self.output}"])
 
-    def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
-        """The table of the answers of the model, loaded here, in a folder."""
-        from factdrift.evaluation.methods.hyperparameters import Hyper
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.run import Files, Run, evaluate
-        from factdrift.evaluation.session import Session
-        from factdrift.evaluation.states.edited import Condition
 
-        files = Files.under(folder, "none")
-        settings = fast(self.settings, self.model, self.revision)
-        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
-            condition = Condition(Prepared(Hyper("none", model.name, "", {})), self.settings.regime)
-            run = Run.of(Session(model, self.settings), benchmark, [condition], self.seed)
-            evaluate(replace(run, ways=[way]), files)
-        return files.answers
+class StatedDate(AsksChains, command="stated", leading="state date way address items output"):
+    """Measure what a stated date, or a dated result of a search, does to a model's answers.
 
-    def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
-        """The same of a chat model behind the address, from its store where it was asked before."""
-        from factdrift.chat.ask import ask
-        from factdrift.evaluation.ways.chat import read_answers, write_requests
+    Asks about the chains of `cutoff`, without a date and with it. In the state `today` the model reads which
+    day it is; in the state `tool` it reads what a search has found, newer than its own date or older, true or
+    planted. A chat model behind an address (--address) writes its answers.
+    """
 
-        keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
-        chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
-        requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
-        write_requests(benchmark, {"written": self.written}, chat, requests)
-        ask(requests, self.store, chat, replies, PRICES)
-        read_answers(benchmark, {}, chat, replies, answers)
-        return answers
+    state: Annotated[Literal["today", "tool"], "what stands before the question"] = "today"
+    date: Annotated[
+        datetime.date | None, "the model's own, as `cutoff` finds it; without it what needs it is left out"
+    ] = None
+    quoted: Annotated[bool, "put the text into the user's turn, for servers without other turns"] = False
+    items: Annotated[Place | None, "write the answers with their outcomes, too", Flag("PARQUET")] = None
+    output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.core.owned import scratch
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.questions.cutoff import drawn, read_chains
+        from factdrift.evaluation.scores import stated as scores
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
+        from factdrift.evaluation.scores.cutoff_answers import read_answers
+        from factdrift.evaluation.states.stated import today, tool
+
+        own, chains = self.date, [row for row in read_chains(self.table) if row["died"] is None]
+        only = drawn(chains, self.chains, self.seed)
+        chains = [row for row in chains if row["chain"] in only]
+        of_today = self.state == "today"
+        stated = today(chains, own, self.dates) if of_today else tool(chains, own, self.seed)
+        if self.quoted:
+            stated.turn = ""
+        way = WAY[self.way or ("written" if self.address else "likelihood")]
+        answers: dict[str, list[Row]] = {}
+        with scratch() as folder:
+            states = ("none", *stated.texts) if stated.rows else ()
+            path = self.asked(stated.benchmark(way, self.seed), way, folder, states) if states else folder
+            for state in states:
+                names = stated.texts.get(state, only)
+                (answers[state],) = read_answers(path, stated.rows, self.seed, names, state)
+        items = scores.items(stated, answers)
+        settings = CutoffSettings(span_of(self.dates), self.seed, permutations=199)
+        rows = [*scores.shares(items, len(chains)), *scores.trust(items, settings)]
+        rows += scores.shift(stated, answers, own, settings) if of_today and own else ()
+        write_parquet(pa.Table.from_pylist(rows, scores.STATED), self.output)
+        if self.items:
+            write_parquet(pa.Table.from_pylist(items, scores.ITEMS), self.items)
+        lacking = [] if own else [f"{len(chains):,} chains are left out of all that needs --date"]
+        return "\n".join([*scores.lines(rows), *lacking])

@@ -30,9 +30,13 @@ RETRIEVED = "retrieved-"
 """The beginning of the names of states with documents of a retriever before a question."""
 
 
+STATED = ("today=", "library=", "tool=")
+"""The beginnings of the names of states that say a day, or what a search has found."""
+
+
 def is_unedited(state: str) -> bool:
-    """Whether a state is one without any editing method."""
-    return state in UNEDITED or state.startswith(RETRIEVED)
+    """Whether a state is without any editing method."""
+    return state in UNEDITED or state.startswith((RETRIEVED, *STATED))
 
 
 DOWN = ("values", "states", "all", "named")

@@ -8,6 +8,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,6 +181,37 @@ def read_chains(path: Path) -> list[Row]:
         )
     rows: list[Row] = table.to_pylist()
     return rows
+
+
+class Change(NamedTuple):
+    """One holder after another: the day, and the index of both in the chain."""
+
+    day: int
+    before: int
+    after: int
+
+
+def changes(row: Row) -> list[Change]:
+    """The changes of holder in a chain, each on the first day on which the later one may have held."""
+    begun = sorted(
+        (tenure["first"] or 0, index, tenure["last"])
+        for index, holder in enumerate(row["holders"])
+        for tenure in holder["tenures"]
+        if tenure["share"] == 1
+    )
+    return [
+        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
+    ]
+
+
+def holder_on(row: Row, day: datetime.date) -> int | None:
+    """The index of the holder who certainly held on a day."""
+    packed = pack_date(day)
+    for index, holder in enumerate(row["holders"]):
+        for tenure in holder["tenures"]:
+            if tenure["share"] == 1 and (tenure["first"] or 0) <= packed <= (tenure["last"] or 99999999):
+                return index
+    return None
 
 
 class StreamTables(NamedTuple):

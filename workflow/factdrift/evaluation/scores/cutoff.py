@@ -9,7 +9,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.progress import watched
 from factdrift.core.tables import rows_of, write_parquet
+from factdrift.evaluation.questions.cutoff import changes
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
     Estimate,
@@ -217,27 +218,6 @@ def _row(
 
 def _iso(ordinal: float) -> str:
     return datetime.date.fromordinal(int(ordinal)).isoformat()
-
-
-class Change(NamedTuple):
-    """One holder after another: the day, and the index of both in the chain."""
-
-    day: int
-    before: int
-    after: int
-
-
-def changes(row: Row) -> list[Change]:
-    """The changes of holder in a chain, each on the first day on which the later one may have held."""
-    begun = sorted(
-        (tenure["first"] or 0, index, tenure["last"])
-        for index, holder in enumerate(row["holders"])
-        for tenure in holder["tenures"]
-        if tenure["share"] == 1
-    )
-    return [
-        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
-    ]
 
 
 class _Compared(NamedTuple):

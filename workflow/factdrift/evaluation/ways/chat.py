@@ -1,7 +1,9 @@
 """Asks a chat model: requests for letters and for objects in writing, and its answers to them."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.letters import chosen
-from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.prompts import conversation, filled
 from factdrift.evaluation.questions.question import Benchmark, Question, Way, record_of
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import answer_row, verdict
@@ -64,9 +66,10 @@ def write_requests(benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat,
     """
     texts = []
     for request, state, question, way in asked_of_chat(benchmark):
-        context = question.before(state).strip()
         form = question.form if way == "letter" and question.form else prompts[way]
-        texts.append((request, filled(form, question, context)))
+        query = json.dumps({"query": question.words or question.prompt})
+        before = question.before(state).strip()
+        texts.append((request, conversation(question.turn, before, partial(filled, form, question), query)))
     return write_texts(texts, chat, output)
 
 
