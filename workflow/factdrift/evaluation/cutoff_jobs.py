@@ -153,8 +153,8 @@ class AsksChains(OfModel):
         files = Files.under(folder, "none")
         settings = fast(self.settings, self.model, self.revision)
         with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
-            prepared = [Prepared(Hyper(state, model.name, "", {})) for state in states]
-            conditions = [Condition(each, self.settings.regime) for each in prepared]
+            hypers = [Hyper(state, model.name, "", {}) for state in states]
+            conditions = [Condition(Prepared(hyper), self.settings.regime) for hyper in hypers]
             run = Run.of(Session(model, self.settings), benchmark, conditions, self.seed)
             evaluate(replace(run, ways=[way]), files)
         return files.answers
@@ -234,7 +234,7 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
     """Measure what a stated date, or a dated result of a search, does to a model's answers.
 
     Asks about the chains of `cutoff`, without a date and with it. In the state `today` the model reads which
-    day it is; in the state `tool` it reads what a search has found, newer than its own date or older, true or
+    day it is; in the state `tool` it reads results of a search, newer than its own date or older, true or
     planted. A chat model behind an address (--address) writes its answers.
     """
 
@@ -242,7 +242,7 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
     date: Annotated[
         datetime.date | None, "the model's own, as `cutoff` finds it; without it what needs it is left out"
     ] = None
-    quoted: Annotated[bool, "put the text into the user's turn, for servers without other turns"] = False
+    quoted: Annotated[bool, "text in the user's turn, for servers without other turns"] = False
     items: Annotated[Place | None, "write the answers with their outcomes, too", Flag("PARQUET")] = None
     output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
 

@@ -31,7 +31,7 @@ RETRIEVED = "retrieved-"
 
 
 STATED = ("today=", "library=", "tool=")
-"""The beginnings of the names of states that say a day, or what a search has found."""
+"""The beginnings of the names of states with a day, or with results of a search, before a question."""
 
 
 def is_unedited(state: str) -> bool:

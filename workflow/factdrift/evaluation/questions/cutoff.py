@@ -205,7 +205,7 @@ def changes(row: Row) -> list[Change]:
 
 
 def holder_on(row: Row, day: datetime.date) -> int | None:
-    """The index of the holder who certainly held on a day."""
+    """The index of the certain holder on a day."""
     packed = pack_date(day)
     for index, holder in enumerate(row["holders"]):
         for tenure in holder["tenures"]:

@@ -22,12 +22,12 @@ from factdrift.words.reasoning import answer_of
 Answers = Mapping[str, Sequence[Row]]
 """State -> rows of `cutoff_answers.ANSWERS`; `none` is without any text."""
 Draws = NDArray[np.float64]
-"""A number, then its value in each draw of the bootstrap."""
+"""A number, then its value in every draw of the bootstrap."""
 
 OUTCOMES = ("taken", "kept", "both", "other", "refused")
 """What an answer is: as the text before it says, as without the text, both, or neither."""
 MARKS = ("changed", "doubted", "denied", "fictional", "unknown_future")
-"""That an answer is not the one without the text, and what it says of the text or of what it can know."""
+"""That an answer differs from that without the text, and what it says of the text or of what it can know."""
 
 _OF_ANSWER = "model way chain subject output"
 ITEMS = schema_of(f"state {_OF_ANSWER} outcome reason: string, counted: bool, marks parts: [string]")
@@ -48,13 +48,13 @@ def remarks(text: str, language: str = "en") -> list[str]:
 
 
 def items(stated: Stated, answers: Answers) -> list[Row]:
-    """Rows of ITEMS; those are counted that can tell a text that is taken from one that changes nothing."""
+    """Rows of ITEMS; those count in which taking a text can be told from leaving it."""
     of = {(state, row["chain"]): row for state, own in answers.items() for row in own}
     prompts = {row["chain"]: row["prompts"][0] for row in stated.rows}
     rows = []
     for item in stated.items:
         row, before = of[item.state, item.chain], of["none", item.chain]
-        reason = next((each["reason"] for each in (row, before) if each["reason"] not in _NAMELESS), None)
+        reason = next((why for why in (row["reason"], before["reason"]) if why not in _NAMELESS), None)
         made: Row = {name: row[name] for name in _OF_ANSWER.split()}
         made |= {"state": item.state, "parts": item.parts, "reason": reason, "marks": []}
         kept = before["choice"]
@@ -82,8 +82,8 @@ def _outcome(row: Row, prompt: str, taken: int | None, kept: int | None) -> tupl
         denied |= verdict == "denied" and name == "taken"
         outcome = {"correct": name, "both": "both", "refused": "refused"}.get(verdict, outcome)
     marks = ["changed"] if (outcome != "kept" if kept is not None else row["choice"] is not None) else []
-    said = {*remarks(row["output"] or ""), *(["denied"] if denied else [])}
-    return outcome, [*marks, *(mark for mark in MARKS if mark in said)]
+    spoken = {*remarks(row["output"] or ""), *(["denied"] if denied else [])}
+    return outcome, [*marks, *(mark for mark in MARKS if mark in spoken)]
 
 
 def _claim(text: str, names: Sequence[Sequence[str]]) -> str:
@@ -153,7 +153,7 @@ def trust(rows: Sequence[Row], settings: CutoffSettings) -> Iterator[Row]:
 
 
 def shift(stated: Stated, answers: Answers, own: datetime.date, settings: CutoffSettings) -> Iterator[Row]:
-    """Rows of STATED from answers of `today`: their date in each state, as years from the own date; slopes.
+    """Rows of STATED from answers of `today`: their date in all states, as years from the own date; slopes.
 
     A slope is of these dates by the stated days, no farther than the chains reach, on a side of the own date.
     States whose answers have no date are left out.

@@ -1,8 +1,8 @@
-"""The states `today` and `tool`: a day, or what a search has found, stands before questions about chains.
+"""The states `today` and `tool`: a day, or a result of a search, stands before questions about chains.
 
 What they say is in config/states. `today` has a sentence with a day, years from the model's own date
 (`offsets`) or `absurd`, and another sentence with the same day as a control. `tool` has results of a search
-in several conditions, each about the last of its facts: `new`, the holder after the first change behind the
+in several conditions, all about the last of their facts: `new`, the holder after the first change behind the
 own date; `undated`, the same without a day; `never`, a holder of another chain, on the same day; `former`,
 the holder before the last change by the own date, on the last day; `beside`, what is new of another subject.
 """
@@ -67,9 +67,10 @@ class Stated:
 
 
 def today(chains: Sequence[Row], own: datetime.date | None, dates: Sequence[datetime.date]) -> Stated:
-    """The chains on each day; without a date of the model's own on absurd days only.
+    """The chains on all days; without a date of the model on absurd days only.
 
-    `dates`: between which the chains prove who held. A chain that changes within a year of the day is `near`.
+    `dates`: between which the chains prove the holders. A chain with a change within a year of the day is
+    `near`.
     """
     record = read_yaml(CONFIG / "states" / "today.yaml")
     days = {f"{years:+d}": _later(own, years) for years in record["offsets"]} if own else {}
@@ -102,7 +103,7 @@ class _Fact(NamedTuple):
 
 
 def tool(chains: Sequence[Row], own: datetime.date | None, seed: int) -> Stated:
-    """The chains that change after the model's own date; without one there are none.
+    """The chains that change after the model's own date; none without such a date.
 
     Each has two more holders, of another chain and another subject, who hold on no day.
     """
