@@ -158,6 +158,10 @@ def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_
         counted = number(of_state, state, "counted", "taken")
         assert counted["n"] + counted["left_out"] == len(stated.rows)
         assert 0 < number(of_state, state, "near", "taken")["n"] <= counted["n"]
+    for state, day in ((state, day) for state, day in stated.days.items() if first <= day <= last):
+        moved = [holder_on(row, day) != holder_on(row, OWN) for row in stated.rows]
+        expected = sum(moved) / len(moved) * (listens and state.startswith("today"))
+        assert number(of_state, state, "answered", "changed")["mean"] == pytest.approx(expected)
     for row in (row for row in made if row["counted"] and row["state"] == "today=-3"):
         chain = next(each for each in stated.rows if each["chain"] == row["chain"])
         assert holder_on(chain, OWN) != holder_on(chain, stated.days["today=-3"])
@@ -374,7 +378,7 @@ def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(
 @pytest.mark.parametrize("state", ["today", "tool"])
 def test_the_bundled_model_end_to_end_keeps_what_it_was_taught(tmp_path: Path, state: str) -> None:
     pytest.importorskip("torch")
-    line = ["stated", "sample", f"--state={state}", "--date=2021-01-04", *table_of(tmp_path, some(120))]
+    line = ["stated", "sample", f"--state={state}", "--date=2021-01-04", *table_of(tmp_path, some(60))]
     for run in "ab":
         assert main([*line, f"--items={tmp_path / f'{run}.items'}", f"-o={tmp_path / f'{run}.table'}"]) == 0
     for name in ("items", "table"):

@@ -61,7 +61,8 @@ def items(stated: Stated, answers: Answers) -> list[Row]:
         made["counted"] = reason is None and kept != item.holder and item.known in (-1, kept)
         made["counted"] &= (kept, item.known) != (None, None)
         if reason is None:
-            made["outcome"], made["marks"] = _outcome(row, prompts[item.chain], item.holder, kept)
+            taken = item.holder if item.holder != kept else None
+            made["outcome"], made["marks"] = _outcome(row, prompts[item.chain], taken, kept)
         rows.append(made)
     return rows
 
