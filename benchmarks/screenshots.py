@@ -16,7 +16,7 @@ from pathlib import Path
 
 from browser import Browser
 
-SIZES = {"phone": (390, 844), "tablet": (820, 1180), "desk": (1280, 900)}
+SIZES = {"phone": (390, 844), "tablet": (820, 1180), "desk": (1440, 900)}
 PAPER = (794, 1123)
 
 

@@ -4,6 +4,8 @@
 
 gives DIR/<old>.json.gz, DIR/<new>.json.gz and DIR/truth.parquet. What is planted, and what each variant must
 make of it, stands in `events.tsv`, written by hand from the paper; nothing of the workflow's rules is used.
+`--between DATE ...` also writes dumps of these dates, in which more and more items have their new state: a
+sequence for `stream`.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from datetime import date
 from pathlib import Path
 
 from synthesis.days import check_window
-from synthesis.dumps import FORMATS, Plan, write_pair
+from synthesis.dumps import FORMATS, Plan, write_between, write_pair
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--entities", type=int, required=True, metavar="N", help="about as many lines a dump")
     parser.add_argument("--old", type=date.fromisoformat, default="2021-01-04", metavar="DATE")
     parser.add_argument("--new", type=date.fromisoformat, default="2023-02-27", metavar="DATE")
+    parser.add_argument("--between", type=date.fromisoformat, nargs="*", default=[], metavar="DATE")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", choices=sorted(FORMATS), default="gz")
     parser.add_argument("--jobs", type=int, default=1, help="processes; the files do not depend on it")
@@ -32,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         check_window(given.old, given.new)
         plan = Plan(given.entities, given.old, given.new, given.seed, given.format == "gz")
         made = write_pair(plan, given.output, given.format, given.jobs)
+        write_between(plan, sorted(given.between), given.output, given.format)
     except ValueError as error:
         parser.error(str(error))
     seconds = time.perf_counter() - started

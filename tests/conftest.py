@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Bytes in no name of a test: those of gzip hold the second, and each worker must collect the same names."""
+    """Bytes in no name of a test: those of gzip hold the second, and all workers must collect the same."""
     return "bytes" if isinstance(val, bytes) else None
 
 

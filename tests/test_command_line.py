@@ -43,6 +43,8 @@ def test_an_unknown_word_is_answered_with_the_most_similar_one(capsys: pytest.Ca
     ):
         assert ended(*words) == status
         assert said in "".join(capsys.readouterr())
+    assert ended("help", "half-life") == 0
+    assert "usage: factdrift half-life" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"factdrift {factdrift.__version__}\n"
 
@@ -125,6 +127,24 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
     else:
         with pytest.raises(kind):
             main(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("half-life P6", "half_life"), ("memory export m", "corpus_questions")]
+)
+def test_a_table_that_a_command_takes_by_itself_is_built_by_the_workflow(
+    words: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 1
+    said = capsys.readouterr().err
+    assert f"results/{name}.parquet: no such file" in said
+    assert f"build it with `snakemake --cores all results/{name}.parquet`" in said
+    assert not list(tmp_path.rglob("*"))
 
 
 def test_a_table_of_another_kind_is_named_with_its_column(

@@ -9,7 +9,7 @@ import json
 import multiprocessing
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from multiprocessing.pool import AsyncResult
 from pathlib import Path
@@ -90,8 +90,8 @@ class Maker:
             raise ValueError(f"{plan.entities} entities are too few for the events; take {made * 2} or more")
         self.blocks = max(-(-self.others // BLOCK), 1)
 
-    def make(self, block: int) -> Made:
-        """Block `block`; the one after the last holds what stands in both dumps."""
+    def lines(self, block: int) -> tuple[list[tuple[bytes | None, bytes | None]], list[tuple[Any, ...]]]:
+        """The items of a block in both dumps, and the truth; the one after the last is equal in both."""
         lines: list[tuple[bytes | None, bytes | None]] = []
         truth: list[tuple[Any, ...]] = []
         if block == self.blocks:
@@ -104,6 +104,10 @@ class Maker:
                 planted = plant(self.world, self.table[serial % len(self.table)], serial)
                 lines += planted.lines
                 truth += planted.truth
+        return lines, truth
+
+    def make(self, block: int) -> Made:
+        lines, truth = self.lines(block)
         olds = [old for old, _ in lines if old is not None]
         news = [new for _, new in lines if new is not None]
         old, new = b",\n".join(olds), b",\n".join(news)
@@ -178,6 +182,26 @@ def write_pair(plan: Plan, directory: Path, format_: str, jobs: int) -> Result:
     with atomic_path(directory / SUMMARY) as temporary:
         temporary.write_text(json.dumps({**settings, "dumps": summary}, indent=2) + "\n", "utf-8")
     return Result((lines[0], lines[1]), (sizes[0], sizes[1]), maker.events, rows)
+
+
+def write_between(plan: Plan, days: Sequence[date], directory: Path, format_: str) -> None:
+    """Writes dumps of days between the two: each item turns from its old into its new state at one of them.
+
+    Which one is drawn by seed and item, so that most changes come late into the dumps.
+    """
+    maker = Maker(plan)
+    progress = Progress("between", maker.blocks + 1, "blocks")
+    with contextlib.ExitStack() as files:
+        paths = [directory / f"{day}{FORMATS[format_]}" for day in days]
+        sinks = [files.enter_context(_sink(path, plan.gzip)) for path in paths]
+        for block in range(maker.blocks + 1):
+            rng = random.Random(f"between {plan.seed} {block}")
+            pairs = [(rng.randint(0, len(days)), *pair) for pair in maker.lines(block)[0]]
+            for step, sink in enumerate(sinks):
+                states = (new if turn <= step else old for turn, old, new in pairs)
+                part = b",\n".join(state for state in states if state is not None)
+                sink.write(_gzipped(part) if plan.gzip else part)
+            progress.advance()
 
 
 _maker: Maker

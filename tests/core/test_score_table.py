@@ -9,11 +9,13 @@ from factdrift.core.intervals import Interval
 from factdrift.core.score_table import (
     HIGHER,
     LOWER,
+    UNDERLINED,
     Cell,
     Column,
     Line,
     bounded,
     count,
+    explained,
     mean,
     rules,
     share,
@@ -104,3 +106,11 @@ def test_a_table_is_aligned() -> None:
         "first  _1.0_! ±0.5",
         "x      _1.0_! ±0.5",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "marked"),
+    [("ft  _5.0_! [1, 9]", True), ("ft  5.0 (a_b_c)", False), ("ft  file_name_ 5.0", False)],
+)
+def test_marks_are_explained_where_a_number_has_one(line: str, marked: bool) -> None:
+    assert list(explained(["a", line])) == ["a", line, *[UNDERLINED] * marked]

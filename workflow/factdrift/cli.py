@@ -231,15 +231,13 @@ def _import(command: str) -> None:
         importlib.import_module(f"factdrift.{module}")
 
 
-def _unusable(options: argparse.Namespace, error: Exception) -> str | None:
-    """Says which file of an option cannot be used as what it ought to be, if an error is about that."""
-    written = (
-        {field.name for field in fields(options.job) if field.part == "output"} if "job" in options else ()
-    )
+def _unusable(job: Job, error: Exception) -> str | None:
+    """Says which file of a flag cannot be used as what it ought to be, if an error is about that."""
+    written = {field.name for field in fields(type(job)) if field.part == "output"}
     paths = [
         (name, Input(f"--{name.rstrip('_').replace('_', '-')}", path))
-        for name, value in vars(options).items()
-        for path in (value if isinstance(value, list) else [value])
+        for name, value in vars(job).items()
+        for path in (value if isinstance(value, tuple) else [value])
         if isinstance(path, Path)
     ]
     inputs = [value for name, value in paths if name not in written]
@@ -264,13 +262,15 @@ def wait_asleep() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options, ended = argparse.Namespace(), False
+    job, ended = None, False
     try:
         exhausted.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
         if words == ["--version"]:
             print(f"factdrift {factdrift.__version__}")
             return 0
+        if words[:1] == ["help"]:
+            words = [*words[1:], "--help"]
         of_all = words[:1] in ([], ["-h"], ["--help"])
         options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
@@ -304,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif not os.environ.get(TRACEBACK) and (known := _unusable(options, error)):
+        elif not os.environ.get(TRACEBACK) and job and (known := _unusable(job, error)):
             message = known
         else:
             raise

@@ -19,10 +19,10 @@ from factdrift.cli import main
 from factdrift.core.keys import default_of, read_settings
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import CHAINS, changes, drawn, holder_on, read_chains
+from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, drawn, holder_on, read_chains
 from factdrift.evaluation.questions.prompts import conversation
 from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS
 from factdrift.evaluation.scores.stated import ITEMS, STATED, items, shares, shift, trust
@@ -215,7 +215,7 @@ SCRIPT = {
 
 def table_of(folder: Path, chains: list[Row]) -> list[str]:
     write_parquet(pa.Table.from_pylist(chains, CHAINS), folder / "chains.parquet")
-    return [f"--table={folder / 'chains.parquet'}", f"--store={folder / 'store'}"]
+    return [f"--chains={folder / 'chains.parquet'}", f"--store={folder / 'store'}"]
 
 
 def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(

@@ -153,6 +153,8 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     assert [section for _, section in found] == ["updates", "time", "funnel"]
     rows = pd.read_parquet(sample.dataset)
     assert plain[0].startswith(f"In {rows['is_replace'].sum():,} of {len(rows):,} updates one object")
+    kept = len(pd.read_parquet(sample.pair / "wfd_repl.parquet"))
+    assert f"; wfd_repl has {kept:,} of them to edit with." in plain[0]
     first = rows[rows["is_replace"]].iloc[0]
     old, new = (
         next(value["label"] for value in first["objects"] if value["decision"] == decision)
@@ -168,7 +170,8 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     assert f"{day:%B %Y}, with {sum(months[month])}." in plain[1]
     relations = rows["relation"].map(lambda relation: relation["label"]).value_counts()[:3]
     share = f"{100 * relations.sum() / len(rows):.0f} %"
-    assert f"The relations {', '.join(relations.index)} have {share} of all updates." in plain[1]
+    first, second, third = relations.index
+    assert f"Of all updates, {share} are about {first}, {second}, and {third}." in plain[1]
     funnel = pd.read_parquet(sample.pair / "funnel.parquet").groupby(["stage", "reason"])["triples"].sum()
     kept, whole = funnel["groups", "kept"], funnel["difference"].sum()
     assert plain[2].startswith(f"{kept:,} of the {whole:,} triples in either dump are in an update")

@@ -7,6 +7,7 @@ COLUMNS = (
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -116,6 +117,16 @@ def table(first: str, columns: Iterable[Column], lines: Sequence[Line]) -> Itera
     columns = list(columns)
     texts = [[line.name for line in lines], *(_texts(column, lines) for column in columns)]
     yield from grid([first, *(column.title for column in columns)], list(zip(*texts, strict=True)))
+
+
+def explained(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of tables; below them, what an underlined number means, if there is one."""
+    underlined = False
+    for line in lines:
+        underlined = underlined or re.search(r"(?<!\S)_\S+_(?!\w)", line) is not None
+        yield line
+    if underlined:
+        yield UNDERLINED
 
 
 def rules(*tables: Iterable[Column]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.paths import PACKAGE
+from factdrift.core.products import no_file
 
 _LARGEST = 100_000_000
 """Bytes of a JSON file up to which it is read to find its fault."""
@@ -65,9 +66,11 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
     text = str(error)
     named = [source for source in paths if source.named_in(text)]
     if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in text:
-        missing = next((f"{source}: no such file" for source in named if not source.path.exists()), None)
-        if missing or isinstance(error, FileNotFoundError | NotADirectoryError):
-            return missing
+        missing = next((source for source in named if not source.path.exists()), None)
+        if missing:
+            return f"{missing.option}: {no_file(missing.path)}"
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return None
     if isinstance(error, FileExistsError):
         return next((f"{source} is a file; give a folder" for source in named if source.path.is_file()), None)
     if _NO_MATCH in text or _IS_FOLDER.search(text):

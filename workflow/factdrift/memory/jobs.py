@@ -41,14 +41,6 @@ class OfBuild(Job):
     questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
     known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
 
-    def check(self) -> None:
-        super().check()
-        for name, path in vars(self).items():
-            if isinstance(path, Path) and name != "folder" and not path.is_file():
-                raise InputError(
-                    f"--{name}: {path}: no such file; build it with `snakemake --cores all {path}`"
-                )
-
 
 class Export(OfBuild, command="memory export"):
     """Write the events that a memory reads, in the order in which they became known, and its questions.

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import wilson
-from factdrift.core.score_table import UNDERLINED, Cell
+from factdrift.core.score_table import Cell, explained
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.evaluation.questions.clozes import NEIGHBORS
@@ -88,6 +89,14 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
         ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"
     )
     groups = by_columns(cells.to_pylist(), "model", "benchmark")
+    yield from explained(_tables(groups, skipped))
+    yield from skipped_methods(without)
+
+
+def _tables(
+    groups: dict[tuple[Any, ...], list[Row]], skipped: dict[tuple[Any, ...], list[Row]]
+) -> Iterator[str]:
+    """A table for each model and benchmark, with what was not answered, was trained on or was skipped."""
     for model, benchmark in groups | skipped:
         mine = groups.get((model, benchmark), [])
         yield from ("", f"{model}, {benchmark}", *by_state(mine, _title, right_cell))
@@ -99,8 +108,6 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
                 numbers = f"{row['trained']:,} of {row['asked']:,}"
                 yield f"{about}: {numbers} are about subjects on which the method was trained"
         yield from skipped_methods(skipped_among(skipped.get((model, benchmark), [])))
-    yield UNDERLINED
-    yield from skipped_methods(without)
 
 
 def _title(row: Row) -> str:

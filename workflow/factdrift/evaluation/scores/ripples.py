@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import bootstrap
-from factdrift.core.score_table import UNDERLINED, Cell
+from factdrift.core.score_table import Cell, explained
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.ripples import tables
@@ -120,6 +120,13 @@ def share_of(answers: Sequence[Judged], seed: int) -> tuple[float, float, float]
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """A table for each model and way: criteria against states, shares of all and of known probes."""
+    yield from explained(_tables(rows))
+    if any(row["must_change"] is None for row in rows):
+        yield "?: the old dump does not show that the answer was another; it may have been right before."
+    yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[str]:
     groups = by_columns(rows, "model", "way")
     for (model, way), own in sorted(groups.items(), key=lambda group: group[0][1] != "written"):
         own.sort(key=lambda row: COLUMNS.index(_key(row)))
@@ -128,10 +135,6 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"
         yield f"n (probes/known): {numbers}"
         yield from (*by_state(own, _title, _cell), "")
-    yield UNDERLINED
-    if any(row["must_change"] is None for row in rows):
-        yield "?: the old dump does not show that the answer was another; it may have been right before."
-    yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
 
 
 def _key(row: Row) -> Key:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 from factdrift.core.columns import Row
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
-from factdrift.evaluation.questions.cutoff import changes, holder_on, questions_of
+from factdrift.evaluation.questions.cutoff import holder_on, questions_of
 from factdrift.evaluation.questions.question import Benchmark, Turn, Way
+from factdrift.evaluation.questions.tenures import changes
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.phrases import normal
 from factdrift.words.dates import day_text

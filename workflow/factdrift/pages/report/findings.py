@@ -7,6 +7,7 @@ from typing import NamedTuple
 import duckdb
 import pandas as pd
 from babel.dates import format_date
+from babel.lists import format_list
 from markupsafe import Markup
 
 from factdrift.core.tables import sql
@@ -42,12 +43,13 @@ def _replaced(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
     ).fetchall()
     for *labels, number in examples:
         of, subject, old, new = (shown(label, 60) for label in labels)
-        whole = build.stats["wikifactdiff"]["updates"]
+        whole, kept = (build.stats[name]["updates"] for name in ("wikifactdiff", "wfd_repl"))
         yield Finding(
             Markup(
-                "<b>In {:,} of {:,} updates</b> one object took the place of another. An example is the "
-                "<bdi>{}</bdi> of <bdi>{}</bdi>: <bdi>{}</bdi>, then <bdi>{}</bdi>."
-            ).format(number, whole, of, subject, old, new),
+                "<b>In {:,} of {:,} updates</b> one object took the place of another; wfd_repl has {:,} of "
+                "them to edit with. An example is the <bdi>{}</bdi> of <bdi>{}</bdi>: <bdi>{}</bdi>, then "
+                "<bdi>{}</bdi>."
+            ).format(number, whole, kept, of, subject, old, new),
             "updates",
         )
 
@@ -82,10 +84,11 @@ def _dated(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
     name = month
     if unit == "month":
         name = format_date(datetime.date.fromisoformat(f"{month}-01"), "MMMM y", locale="en")
-    labels = Markup(", ").join(Markup("<bdi>{}</bdi>").format(shown(label, 60)) for label, *_ in relations)
+    labels = [Markup("<bdi>{}</bdi>").format(shown(label, 60)) for label, *_ in relations]
     share = 100 * sum(number for _, number, _ in relations) / float(relations[0][2])
-    text = "<b>The {} with most updates is {}</b>, with {:,}. The relations {} have {:.0f} % of all updates."
-    yield Finding(Markup(text).format(unit, name, sum(counts[month]), labels, share), "time")
+    text = "<b>The {} with most updates is {}</b>, with {:,}. Of all updates, {:.0f} % are about {}."
+    listed = Markup(format_list(labels, locale="en"))
+    yield Finding(Markup(text).format(unit, name, sum(counts[month]), share, listed), "time")
 
 
 def _decided(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
