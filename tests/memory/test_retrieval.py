@@ -1,6 +1,5 @@
 """Rankings of dated documents and their scores."""
 
-
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given

@@ -20,7 +20,7 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.core.settings import contact_of
-from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
@@ -139,8 +139,12 @@ class AsksChains(OfModel):
             raise InputError("--dates: give the first and the last date of the stream")
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
-        if self.way == "likelihood" and self.address is not None:
-            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
+        base = (self.chat or {}).get("api") == "completions"
+        if self.way == "likelihood" and self.address is not None and not base:
+            raise InputError(
+                "--way likelihood: a chat model gives none; leave it out, give `written`, or ask a base "
+                'model as such: --chat \'{"api": "completions"}\''
+            )
 
     def asked(self, benchmark: Benchmark, way: Way, folder: Path, states: Sequence[str] = ("none",)) -> Path:
         """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
@@ -164,14 +168,15 @@ class AsksChains(OfModel):
     def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
         """The same of the chat model behind the address, from its store where it was asked before."""
         from factdrift.chat.ask import ask
-        from factdrift.evaluation.ways.chat import read_answers, write_requests
+        from factdrift.evaluation.ways.chat import Form, read_answers, write_requests
 
         keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
         chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
         requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
-        write_requests(benchmark, {"written": self.written}, chat, requests)
+        form = Form(dict.fromkeys(WAYS, self.written), (way,))
+        write_requests(benchmark, form, chat, requests)
         ask(requests, self.store, chat, replies, PRICES)
-        read_answers(benchmark, {}, chat, replies, answers)
+        read_answers(benchmark, form, chat, replies, answers)
         return answers
 
 
