@@ -55,7 +55,11 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "verdict": (("verdict",), ("verdict",)),
     "questions": (
         ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
-        ("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
+        (
+            *("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
+            *(f"evaluation/test_{name}.py" for name in ("corpus_questions", "own_questions", "rippleedits")),
+            *("evaluation/test_taught.py",),
+        ),
     ),
     "methods": (
         ("evaluation/methods", "evaluation/states", "evaluation/locators"),
@@ -63,7 +67,11 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "scores": (
         ("evaluation/scores",),
-        ("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
+        (
+            *("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
+            *("evaluation/test_skipped.py", "evaluation/locators/test_against_edits.py"),
+            *("evaluation/test_ability.py", "evaluation/test_rippleedits.py"),
+        ),
     ),
     "audit": (("audit",), ("audit", "updates/test_against_oracle.py", DIGESTS)),
 }
