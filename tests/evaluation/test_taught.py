@@ -35,19 +35,39 @@ def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) ->
         }
         for place, day in enumerate(days, start=4)
     ]
+    paths = ((4, 1, "Q4"), (5, 1, "Q5"), (5, 2, "Q5"), (6, 1, "Q6"), (6, 1, "Q5"))
+    related = [
+        {"rel_id": f"r{place}", "fact_id": f"f{fact}", "hop": hop, "answer_label": f"Home {holder}"}
+        | {"path": [{"x": holder, "p": "P19"}]}
+        | {"question": f"What is the birthplace of the {fact}th mayor of Town?"}
+        for place, (fact, hop, holder) in enumerate(paths)
+    ]
+    changes = [
+        {"subject": {"id": holder}, "relation": {"id": "P19"}, "objects": [{"decision": decision}]}
+        for holder, decision in (("Q5", "static"), ("Q6", "new"))
+    ]
     tables = [
         written(tmp_path / f"{name}.parquet", schema, rows)
         for name, schema, rows in (
             ("facts", TR_FACTS, facts),
-            ("related", TR_RELATED, []),
-            ("wikifactdiff", CHANGES, []),
+            ("related", TR_RELATED, related),
+            ("wikifactdiff", CHANGES, changes),
         )
     ]
     taught = tempripple_wordings(*tables, OLD)
-    assert len({row["fact"] for row in taught}) == 2
-    assert [(row["object"], row["prompt"]) for row in taught[::3]] == [
-        ("Mayor 5", "The most recent mayor of Town is"),
-        ("Mayor 6", "The previous mayor of Town is"),
+    newest, before = "the most recent mayor of Town", "the previous mayor of Town"
+    due = [
+        ("tempripple", "f5", "Town", "P6 1", "Mayor 5", newest, 3),
+        ("tempripple", "f6", "Town", "P6 2", "Mayor 6", before, 3),
+        ("tempripple_edge", "Q5 P19", "Mayor 5", "P19", "Home Q5", "the birthplace of Mayor 5", 2),
+        ("tempripple_related", "r1", "Town", "P6 1>P19", "Home Q5", f"the birthplace of {newest}", 2),
+        ("tempripple_related", "r4", "Town", "P6 2>P19", "Home Q5", f"the birthplace of {before}", 2),
+    ]
+    date = "As of 4 January 2021,"
+    assert [tuple(row[name] for name in TAUGHT) for row in taught] == [
+        (*columns, wording)
+        for *columns, phrase, number in due
+        for wording in (f"T{phrase[1:]} is", f"{date} {phrase} is", f"{date} {phrase} was")[:number]
     ]
 
 
