@@ -193,7 +193,7 @@ class Maker:
         subject, added, gone = self._world.names.get(update.subject), number_of(new), number_of(old)
         if subject is None or added is None:
             return
-        for relation in sorted(self._world.about.get(added, {})):
+        for relation in self._world.about.get(added, {}):
             if relation not in self._words.phrases:
                 continue
             fact = self._world.unchanged(added, relation)
@@ -288,7 +288,7 @@ class Maker:
         subject = self._world.names.get(update.subject)
         if subject is None:
             return
-        for relation in sorted(self._world.about.get(update.subject, {})):
+        for relation in self._world.about.get(update.subject, {}):
             if relation == update.property or relation in CLASS_RELATIONS:
                 continue
             fact = self._world.unchanged(update.subject, relation)
