@@ -73,7 +73,10 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             *("evaluation/test_ability.py", "evaluation/test_rippleedits.py"),
         ),
     ),
-    "audit": (("audit",), ("audit", "updates/test_against_oracle.py", DIGESTS)),
+    "audit": (
+        ("audit",),
+        ("audit", *(f"{name}/test_against_oracle.py" for name in ("updates", "streams")), DIGESTS),
+    ),
 }
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
 NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py", "show.py", "sizes.py"}

@@ -141,6 +141,8 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
 ) -> None:
     """SQL and Python make the same cloze of every bundled template."""
     texts = [*bundled, "The {subject} lies in the {object}"]
+    for plural in (grammar.past(grammar.plural(text)) for text in texts):
+        assert grammar.plural(plural) == plural  # `ripples` words the past of plurals once more
     numbers, ranks = pa.array(range(len(texts)), pa.int32()), pa.array([1] * len(texts), pa.int32())
     columns = {"property": numbers, "rank": ranks, "template": texts, "source": ["bundled"] * len(texts)}
     pq.write_table(pa.table(columns), tmp_path / "templates.parquet")

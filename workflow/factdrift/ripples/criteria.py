@@ -328,14 +328,9 @@ class Maker:
     def _history(self, criterion: str, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
         stated = self._world.stated.get((update.subject, update.property), ())
-        keys = {
-            statement.object: statement.key
-            for statement in stated
-            if statement.object is not None and statement.key
-        }
-        added, gone = (keys.get(number_of(value) or 0) for value in (new, old))
-        if subject is None or added is None or gone is None:
+        if subject is None or number_of(new) is None or number_of(old) is None:
             return
+        added, gone = new["id"], old["id"]
         t_old, t_new = self._inputs.t_old, self._inputs.t_new
         if criterion == "history_old":
             holder, key, window = old, gone, Window(t_old, t_new, -(10**15), t_old - 1)
