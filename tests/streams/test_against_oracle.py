@@ -279,19 +279,26 @@ def audited(drawn: Drawn, links: list[Row], stream: list[Row], folder: Path) -> 
     rows = [row for row in rows if row["chain"] not in twice]
     assert list(of_streams.links(rows)) == []
 
+    intervals = {(row["chain"], row["link"]): row["interval"] for row in rows}
+
     def planted(name: str, row: Row) -> bool:
         """Whether a copy of a row with another value of one column is found."""
         more = copy.deepcopy(row)
         changed = more["changes"][0] if name.startswith("change ") else more
         column = name.removeprefix("change ")
-        changed[column] = not changed[column] if column == "reverts" else (changed[column] or 0) + 1
+        if column == "interval":
+            more["interval"] = intervals[row["chain"], row["link"] - 1]
+        else:
+            changed[column] = not changed[column] if column == "reverts" else (changed[column] or 0) + 1
         faults = of_streams.links([more if each is row else each for each in rows])
-        return of_streams.name_of(row) in {fault.row for fault in faults}
+        return of_streams.name_of(more) in {fault.row for fault in faults}
 
-    for row in rows[:20]:
+    for row in rows[-20:]:
         names = ["link", "links", "reverts", "superseded_by", "change reverts"]
         if row["objects"][0]["decision"] != "static":
             names.append("change superseded_by")
+        if row["link"] > 1:
+            names.append("interval")
         assert [name for name in names if not planted(name, row)] == []
 
     for days in {(row["old_date"], row["new_date"]) for row in rows}:
