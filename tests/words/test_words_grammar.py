@@ -86,6 +86,7 @@ def test_the_first_template_of_every_relation_has_a_past(grammar: Grammar) -> No
         ("The results of {subject} are {object}", "The results of {subject} were {object}"),
         ("A river that flows into {subject} is {object}", "A river that flowed into {subject} was {object}"),
         ("{subject} play for {object}", "{subject} played for {object}"),
+        ("The least that work is paid in {subject}", "The least that work was paid in {subject}"),
         ("{subject} frobnicates {object}", "{subject} frobnicates {object}"),
     ],
 )
