@@ -75,7 +75,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "audit": (
         ("audit",),
-        ("audit", *(f"{name}/test_against_oracle.py" for name in ("updates", "streams")), DIGESTS),
+        ("audit", *(f"{name}/test_against_oracle.py" for name in ("updates", "streams", "ripples")), DIGESTS),
     ),
 }
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
