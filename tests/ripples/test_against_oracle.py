@@ -122,6 +122,9 @@ class Drawn:
         ]
         self.rows = [row for group in groups if (row := self._update(*group)) is not None]
         self.groups = {(number(row["subject"]), number(row["relation"])) for row in self.rows}
+        self.chosen = {group for group in sorted(self.groups) if dice.random() < 0.9}
+        """Those whose replacements are in WFD_repl."""
+        self.bucket, self.buckets = ((0, 1), (0, 2), (1, 2))[seed // 2 % 3]
         for row in self.rows:
             subject, relation = number(row["subject"]), number(row["relation"])
             for second in sorted(second for first, second in PAIRS if first == relation):
@@ -216,7 +219,7 @@ class Drawn:
             name: folder / f"{name}.parquet" for name in ("dataset", "groups", "templates", "properties")
         }
         write_parquet(pa.Table.from_pylist(self.rows, DATASET), paths["dataset"])
-        whole = [{"subject": s, "property": p} for s, p in sorted(self.groups)]
+        whole = [{"subject": s, "property": p} for s, p in sorted(self.chosen)]
         write_parquet(pa.Table.from_pylist(whole, schema_of("subject property: int32")), paths["groups"])
         texts = [
             {"property": each, "rank": rank, "template": text.format(each), "source": source}
@@ -262,7 +265,8 @@ class Drawn:
             output=made["names"], out_shared=made["shared"])  # fmt: skip
         run(Probes, dataset=paths["dataset"], groups=paths["groups"], facts=(made["facts"],),
             stated=(made["stated"],), gone=(made["gone"],), names=made["names"], shared=made["shared"],
-            properties=paths["properties"], templates=paths["templates"], bucket="0-of-1", **days, seed=0,
+            properties=paths["properties"], templates=paths["templates"],
+            bucket=f"{self.bucket}-of-{self.buckets}", **days, seed=0,
             output=made["probes"], out_dropped=made["left"])  # fmt: skip
         return pq.read_table(made["probes"]).to_pylist()
 
@@ -360,9 +364,15 @@ class Oracle:
         """Those of some values that have a name."""
         return [self.called(item) for item in items if self.named(item)]
 
+    def is_chosen(self, row: Row) -> bool:
+        group = number(row["subject"]), number(row["relation"])
+        return row["scenario"] != "ReplaceObject" or group in self.drawn.chosen
+
     def probes(self) -> list[Row]:
         found = []
         for row in self.drawn.rows:
+            if number(row["subject"]) % self.drawn.buckets != self.drawn.bucket or not self.is_chosen(row):
+                continue
             prompts: set[str] = set()
             for probe in self.candidates(row):
                 words = {word.strip(",?") for text in probe["sentences"][:2] for word in text.split()}
@@ -400,7 +410,8 @@ class Oracle:
         new, old = number(by["new"][0]), number(by["obsolete"][0])
         gone = [self.called(old)]
         for alias in self.drawn.aliases[s]:
-            subjects = {number(each["subject"]) for each in self.drawn.rows} - self.drawn.absent["new"]
+            subjects = {number(each["subject"]) for each in self.drawn.rows if self.is_chosen(each)}
+            subjects -= self.drawn.absent["new"]
             once = f"{self.drawn.former.get(s)} ".startswith(f"{alias} ")
             if sum(alias in self.drawn.aliases[each] for each in subjects) < 2 and not once:
                 yield probe("alias", (s, r), cloze(r, alias), [new], stale=gone)
@@ -714,6 +725,7 @@ def plants(row: Row) -> Iterator[tuple[str, Row]]:
             yield f"answers {given}", row | {"conditions": [conditions[0] | {"answers": given}]}
     more: Row = {"prompt": row["prompt"], "answers": row["answers"], "step": path[0] | {"dump": "old"}}
     yield "a condition", row | {"conditions": [] if conditions else [more]}
+    yield "conditions twice", row | {"conditions": 2 * (conditions or [more])}
     yield "probe_id", row | {"probe_id": "0"}
     yield "scenario", row | {"scenario": "none"}
     yield "named answer", row | {"prompt": f"{first['label']} {row['prompt']}"}

@@ -284,6 +284,7 @@ def test_aliases_that_are_names():
     others = {"DE": "Germany", "cl": "Chile", "🇩🇪": "Germany", "the United States": "United States"}
     others |= {"germany": "Germany", "amazon.com": "Amazon", "F C B": "Bayern", "FCBayern": "Bayern"}
     others |= {"Unit 73": "Unit", "Die Welt": "World", "Prof.": "Professor", "Jr 1": "John", "-Amy": "Amélie"}
+    others |= {"AcDc/Live": "Band", "Foo (band)": "Foo", "Foo_Bar": "Foo", "Amy@Home": "Amélie"}
     names |= {"Unit 7": "Seven", "Fcb": "Bayern"}
     for alias, label in (names | others).items():
         assert usable_alias(alias, label) is (alias in names), alias

@@ -144,7 +144,7 @@ def _holding(which: str, path: Path, day: int) -> str:
 
 def _create_gone(db: duckdb.DuckDBPyConnection, new: Path, ends: Sequence[str]) -> None:
     """TEMP TABLE gone: the subjects that are dead or dissolved at T_new."""
-    numbers = sorted(int(relation[1:]) for relation in ends)
+    numbers = [int(relation[1:]) for relation in ends]
     db.execute(
         f"""CREATE TEMP TABLE gone AS
         SELECT DISTINCT subject FROM read_parquet({sql(new)})

@@ -187,15 +187,18 @@ DATES = ("time", "start", "end", "pit")
 
 KEPT = pa.schema(
     [
-        pa.field("row", pa.int32(), nullable=False),
-        pa.field("subject", pa.int32(), nullable=False),
-        pa.field("property", pa.int32(), nullable=False),
-        pa.field("position", pa.int32(), nullable=False),
-        pa.field("revision", pa.int64(), nullable=False),
-        pa.field("identity", pa.uint64(), nullable=False),
-        pa.field("repeated", pa.bool_(), nullable=False),
-        pa.field("id", pa.uint64(), nullable=False),
-        pa.field("dated", pa.bool_(), nullable=False),
+        *(
+            pa.field(name, kind, nullable=False)
+            for kind, names in (
+                (pa.int32(), ("row", "subject", "property", "position")),
+                (pa.int64(), ("revision",)),
+                (pa.uint64(), ("identity",)),
+                (pa.bool_(), ("repeated",)),
+                (pa.uint64(), ("id",)),
+                (pa.bool_(), ("dated",)),
+            )
+            for name in names
+        ),
         *(pa.field(name, pa.binary(_DATE.itemsize)) for name in DATES),
     ]
 )
