@@ -220,7 +220,7 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
             yield reason
             continue
         holding = statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
-        if step["dump"] != "old" or claim not in holding:
+        if claim not in holding:
             yield f"{step['statement']} does not hold at T_old"
         answers = [step["object"]]
         if criterion == "preserve":
@@ -259,13 +259,15 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"{step['statement']} does not say that it began by {row['date']}"
     if ends and min(packed(end.first) for end in ends) < last:
         yield f"{step['statement']} ended before the end of {row['date']}"
-    for lines in (dumps.new, dumps.old):
+    # What the new dump says of a statement counts, not what the old one said.
+    stated = {}
+    for lines in (dumps.old, dumps.new):
         line = lines.get(row["subject"])
-        for other in line.of(row["relation"]) if line else ():
-            if other.rank == "deprecated" or identity(other.mainsnak) == identity(claim.mainsnak):
-                continue
-            if surely_held(other, first, last):
-                yield f"{other.claim_id} held on a day of {row['date']}, too"
+        claims = line.of(row["relation"]) if line else ()
+        stated |= {other.claim_id.upper(): other for other in claims if other.rank != "deprecated"}
+    for other in stated.values():
+        if identity(other.mainsnak) != identity(claim.mainsnak) and surely_held(other, first, last):
+            yield f"{other.claim_id} held on a day of {row['date']}, too"
 
 
 def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
