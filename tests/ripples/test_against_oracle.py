@@ -129,9 +129,8 @@ class Drawn:
         self.bucket, self.buckets = ((0, 1), (0, 2), (1, 2))[seed // 2 % 3]
         for row in self.rows:
             subject, relation = number(row["subject"]), number(row["relation"])
-            if relation == 54 and dice.random() < 0.7:  # nothing else is stated of what follows
-                for facts in (self.old, self.new):
-                    facts[:] = [fact for fact in facts if (fact.s, fact.p) != (subject, 118)]
+            if (relation, row["scenario"]) == (54, "ReplaceObject"):
+                self._leagues(subject, *map(number, row["objects"]))
             for second in sorted(second for first, second in PAIRS if first == relation):
                 item = number(row["objects"][0])
                 if dice.random() < 0.4:  # beside what is stated of it
@@ -154,6 +153,17 @@ class Drawn:
             self.old.append(fact)
         if both > 0.1:
             self.new.append(Fact(**{**vars(fact), "end": end if dice.random() < 0.4 else ended}))
+
+    def _leagues(self, player: int, *clubs: int) -> None:
+        """One league of each club, of which some are in one dump only, and none of the player."""
+        for facts in (self.old, self.new):
+            facts[:] = [fact for fact in facts if fact.p != 118 or fact.s not in (player, *clubs)]
+        for club in clubs:
+            league = Fact(club, 118, self.dice.choice(ITEMS), id=f"Q{club}$P118-0")
+            for facts in self.dice.choice(
+                ((self.old, self.new), (self.old, self.new), (self.old,), (self.new,))
+            ):
+                facts.append(league)
 
     def _update(self, subject: int, relation: int) -> Row | None:
         dice = self.dice
