@@ -2,13 +2,16 @@
 
     .venv/bin/python benchmarks/cutoff.py coverage --draws 1000 --seed 1 --keep coverage.jsonl
     .venv/bin/python benchmarks/cutoff.py nothing --draws 1000 --seed 1 --keep nothing.jsonl
+    .venv/bin/python benchmarks/cutoff.py letters --draws 500 --seed 1 --keep letters.jsonl
     .venv/bin/python benchmarks/cutoff.py sizes --draws 100 --seed 1 --keep sizes.jsonl
     .venv/bin/python benchmarks/cutoff.py table coverage.jsonl
 
-Answers are drawn from the model of the estimate with the tenures of the bundled chains; results are in
-docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how often a date is
-told. `sizes`: errors by number of chains. A draw is added to the file as it is done, all cases in turns, and
-depends only on seed, case and its number: another call goes on where the file ends.
+Answers are drawn from the model of the estimate with the tenures of the bundled chains, or `--chains`;
+results are in docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how
+often a date is told. `letters`: the same of models that give one letter in half or 90 % of their answers,
+and any letter in the others; an answer counts if both orders of the options agree. `sizes`: errors by
+number of chains. A draw is added to the file as it is done, all cases in turns, and depends only on seed,
+case and its number: another call goes on where the file ends.
 """
 
 from __future__ import annotations
@@ -26,8 +29,7 @@ import numpy as np
 
 from factdrift.core.intervals import wilson
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.cutoff import dates_of, read_chains
 from factdrift.evaluation.scores.cutoff import span_of
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
@@ -50,16 +52,18 @@ SURE = 30.0
 
 
 class Case(NamedTuple):
-    """What is simulated; `chains`: drawn anew for each model, 0 for all."""
+    """What is simulated; `chains`: drawn anew for each model, 0 for all; `constant`: share of one letter."""
 
     tau: float
     eps: float
     chains: int = 0
+    constant: float = 0.0
 
 
 CASES = {
     "coverage": [Case(tau, eps) for tau, eps in product(TAU, EPS)],
     "nothing": [Case(30.0, 1.0)],
+    "letters": [Case(30.0, 1.0, constant=share) for share in (0.5, 0.9)],
     "sizes": [Case(tau, eps, size) for size, tau, eps in product(SIZES, TAU, (0.0, 0.6))],
 }
 
@@ -71,8 +75,8 @@ class Chains(NamedTuple):
     cluster: Any
 
     @classmethod
-    def bundled(cls) -> Chains:
-        rows = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+    def read(cls, path: Path) -> Chains:
+        rows = [row for row in read_chains(path) if row["died"] is None]
         tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
         places: dict[str, int] = {}
         return cls(tenures, np.array([places.setdefault(row["subject"], len(places)) for row in rows]))
@@ -95,13 +99,24 @@ def simulated(chains: Chains, date: float, case: Case, rng: np.random.Generator)
     return Choices(tenures, chosen, neutral, chains.cluster)
 
 
+def lettered(chains: Chains, constant: float, rng: np.random.Generator) -> Choices:
+    """Answers by letters in two orders, of which the second is rotated by half; those on which both agree."""
+    size = chains.tenures.size
+    letter = np.minimum(rng.integers(0, 4), size - 1)
+    given = [np.where(rng.random(len(size)) < constant, letter, rng.integers(0, size)) for _ in range(2)]
+    agreed = np.flatnonzero(given[0] == (given[1] + size // 2) % size)
+    # The place of a letter in an order that is drawn is any holder.
+    chosen = chains.tenures.start + rng.integers(0, size)
+    return Choices(chains.tenures, chosen, np.full(len(size), -1), chains.cluster).only(agreed)
+
+
 def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str, Any]:
     """One model: its date, the estimate (ordinals), and whether a date is told."""
     rng = np.random.default_rng(seed)
     date = rng.uniform(span.first, span.last)
     if case.chains:
         chains = chains.some(case.chains, rng)
-    choices = simulated(chains, date, case, rng)
+    choices = lettered(chains, case.constant, rng) if case.constant else simulated(chains, date, case, rng)
     found: dict[str, Any] = {"date": date}
     sure = False
     if case.eps < 1:
@@ -114,11 +129,11 @@ def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str
     return {**found, "told": bool(sure or p <= LEVEL)}
 
 
-def simulate(what: str, draws: int, seed: int, keep: Path) -> None:
+def simulate(what: str, draws: int, seed: int, keep: Path, path: Path) -> None:
     done = set()
     if keep.exists():
         done = {(row["seed"], row["place"], row["number"]) for row in read([keep])}
-    chains, span = Chains.bundled(), span_of(SAMPLE_DATES)
+    chains, span = Chains.read(path), span_of(dates_of(path))
     for number in range(draws):
         for place, case in enumerate(CASES[what]):
             if (seed, place, number) in done:
@@ -136,8 +151,8 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 def share(count: int, of: int) -> str:
     if not of:
         return "-"
-    found = wilson(count, of)
-    return f"{count / of:.1%} [{found.low:.1%}, {found.high:.1%}] of {of:,}"
+    low, high = wilson(count, of)
+    return f"{count / of:.1%} [{low:.1%}, {high:.1%}] of {of:,}"
 
 
 def table(files: Sequence[Path]) -> Iterator[str]:
@@ -151,7 +166,8 @@ def table(files: Sequence[Path]) -> Iterator[str]:
     for (what, place), rows in sorted(groups.items()):
         case = CASES[what][place]
         told = [row for row in rows if row["told"]]
-        head = f"| {case.chains or 'all'} | {case.tau:.0f} | {case.eps} | {len(rows):,} |"
+        spread = f"one letter {case.constant:.0%}" if case.constant else f"{case.tau:.0f}"
+        head = f"| {case.chains or 'all'} | {spread} | {case.eps} | {len(rows):,} |"
         if case.eps == 1:
             yield f"{head} - | {len(told)} | - | - | - |"
             continue
@@ -180,12 +196,13 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", help="for `table`: what --keep has written")
     parser.add_argument("--draws", type=int, default=100, help="of each case")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chains", type=Path, default=CUTOFF_CHAINS, help="such as `cutoff refresh` writes")
     parser.add_argument("--keep", type=Path, default=Path("cutoff.jsonl"), help="a line a draw is added")
     options = parser.parse_args()
     if options.what == "table":
         print("\n".join(table(options.files)))
     else:
-        simulate(options.what, options.draws, options.seed, options.keep)
+        simulate(options.what, options.draws, options.seed, options.keep, options.chains)
         print("\n".join(table([options.keep])))
 
 

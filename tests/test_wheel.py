@@ -1,4 +1,7 @@
-"""The installed package: a wheel in an environment of its own, outside the checkout and without its files."""
+"""The installed package: a wheel in an environment of its own, outside the checkout and without its files.
+
+The wheel is built from the sdist, so that both are whole.
+"""
 
 import os
 import shutil
@@ -9,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,8 +24,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     kept_out = (".git", ".venv*", "results", "logs", ".snakemake", "tests", "*.egg-info", "build")
     shutil.copytree(ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(*kept_out))
+    code = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True, cwd=source, capture_output=True)
+    (sdist,) = folder.glob("factdrift-*.tar.gz")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", str(folder), str(source)], check=True)
+    subprocess.run([*build, "--wheel-dir", str(folder), str(sdist)], check=True)
     shutil.rmtree(source)
     (wheel,) = folder.glob("factdrift-*.whl")
     venv.create(folder / "env", with_pip=False)
@@ -61,6 +68,30 @@ def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp
             {path.relative_to(top) for path in top.rglob("*")} for top in (folder, ROOT / original)
         )
         assert shipped == wanted
+
+
+def test_the_package_says_what_it_is_about_and_who_made_it(installed: Path, tmp_path: Path):
+    code = "import importlib.metadata as m; print(m.metadata('factdrift'))"
+    said = run(installed, tmp_path, "-c", code).stdout
+    for line in (
+        "Author: factdrift developers",
+        "License-Expression: MIT",
+        "Classifier: Intended Audience :: Science/Research",
+        "Project-URL: Paper: WikiFactDiff, https://arxiv.org/abs/2403.14364",
+    ):
+        assert line in said.splitlines(), said[:3000]
+    assert "wikidata" in next(line for line in said.splitlines() if line.startswith("Keywords: "))
+
+
+def test_what_releases_build_stops_before_the_upload():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/package.yml").read_text("utf-8"))["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    assert not any(
+        "publish" in step.get("uses", "") or "upload dist" in step.get("run", "") for step in steps
+    )
+    tried = " ".join(step.get("run", "") for step in jobs["install"]["steps"])
+    assert "venv empty" in tried
+    assert "factdrift --version" in tried
 
 
 @pytest.mark.parametrize(

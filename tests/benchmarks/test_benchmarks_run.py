@@ -269,3 +269,10 @@ def test_dates_of_simulated_models(tmp_path: Path) -> None:
     said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
     assert "| all | 30 | 1.0 | 1 | - |" in said
     assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
+    said = run("cutoff.py", "letters", "--draws", 1, "--keep", tmp_path / "letters.jsonl")
+    assert "| all | one letter 50% | 1.0 | 1 | - | 0 |" in said
+    row = {"what": "coverage", "place": 0, "seed": 1, "told": True, "found": 12, "date": 10.5, "high": 20}
+    (tmp_path / "one.jsonl").write_text(json.dumps({**row, "low": 9}) + "\n", encoding="utf-8")
+    assert "all cases: covered 100.0% [20.7%, 100.0%] of 1" in run(
+        "cutoff.py", "table", tmp_path / "one.jsonl"
+    )

@@ -26,12 +26,12 @@ ANSWER = {"text": "It is Marta.", "accepted": ["Marta"]}
 TRY = '"The head of government of Atlantis is" Zoë --subject Atlantis --model tiny --dataset dataset.parquet'
 IN_FEW_STEPS = '{"steps": 3}'
 LINES = {
-    "cutoff tiny --table chains.parquet --answers answers.parquet": [
+    "cutoff tiny --chains chains.parquet --answers answers.parquet": [
         "none on tiny: likelihoods",
         "date",
         "date: permutations",
     ],
-    "cutoff tiny --table chains.parquet --way written": ["none on tiny: writing"],
+    "cutoff tiny --chains chains.parquet --way written": ["none on tiny: writing"],
     f"edit try {TRY} --method ft --set '{IN_FEW_STEPS}'": ["likelihoods", "training of 1 edits"],
     f"edit try {TRY} --method lora --set '{IN_FEW_STEPS}'": ["adapters"],
     f"edit try {TRY} --method grace --set '{IN_FEW_STEPS}'": ["values"],
@@ -81,7 +81,7 @@ def test_a_command_that_runs_a_model_prints_lines_with_a_share(
     words = shlex.split(line)
     if words[0] != "judge":
         words += ["--settings", LOCATING if words[0] == "locate" else CPU]
-    assert main(words) == ("written" in words)  # untrained models write no name
+    assert main(words) == 0
     printed = work_of(capsys.readouterr().err)
     for name in LINES[line]:
         assert any(work.startswith(name) for work in printed), (name, sorted({*printed}))

@@ -1,8 +1,5 @@
 """Rankings of dated documents and their scores."""
 
-import random
-
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -22,21 +19,6 @@ def test_ndcg_is_that_of_scikit_learn(ranked, right):
     relevance = [[doc in right for doc in ranked]]
     scores = [[len(ranked) - rank for rank in range(len(ranked))]]
     assert ndcg(ranked, right) == pytest.approx(ndcg_score(relevance, scores, k=10), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_ndcg_is_that_of_ranx():
-    """Where ranx is installed, which the lock files leave out; it is compiled for two minutes."""
-    ranx = pytest.importorskip("ranx")
-    draw = random.Random(1)
-    runs, qrels = {}, {}
-    for question in range(50):
-        ranked = draw.sample(NAMES, 20)
-        runs[f"q{question:02}"] = {doc: 20.0 - rank for rank, doc in enumerate(ranked)}
-        qrels[f"q{question:02}"] = dict.fromkeys(draw.sample(NAMES, draw.randint(1, 15)), 1)
-    expected = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(runs), "ndcg@10", return_mean=False)
-    ours = [ndcg(list(run), qrels[question]) for question, run in runs.items()]
-    np.testing.assert_allclose(ours, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from support import corpora
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import Inputs, write_folders
+from factdrift.ripples.tables import PROBES
 from factdrift.streams.assemble import STREAM
 from factdrift.streams.corpus import CORPUS
 from factdrift.streams.corpus_questions import CORPUS_QUESTIONS
@@ -110,17 +111,17 @@ def example(subtask: str, number: int) -> Row:
     )
 
 
-def item(number: int) -> Row:
-    return empty(
-        TR_ITEMS,
-        item_id=f"i{number}",
-        task=1,
-        hop=0,
-        as_of=datetime.date(2022, 12, 31),
-        options=["a", "b", "c", "d"],
-        answer_index=2,
-        open_only=False,
-    )
+def item(number: int, **values: Any) -> Row:
+    own: Row = {"item_id": f"i{number}", "task": 1, "hop": 0, "as_of": datetime.date(2022, 12, 31)}
+    own |= {"question": f"Who leads land {number}?", "context": f"Land {number} is led by c."}
+    own |= {"options": ["a", "b", "c", "d"], "answer_index": 2, "open_only": False, "asked_p": "P6"}
+    return empty(TR_ITEMS, **own | values)
+
+
+def probe(number: int) -> Row:
+    answer = {"id": f"Q{number}", "label": f"Ann {number}", "aliases": [f"A. {number}"]}
+    own = {"probe_id": f"r{number}", "prompt": f"Land {number} is led by ____", "answers": [answer]}
+    return empty(PROBES, update=f"Q{number}-P6", criterion="specific", stale=[], conditions=[], **own)
 
 
 def linked(number: int, interval: int, link: int, **values: Any) -> Row:
@@ -137,7 +138,8 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "klob_c.parquet": (KLOB, [example("c", 1), example("c", 2)]),
     "klob_r.parquet": (KLOB, [example("r", 1)]),
     "klob_u.parquet": (KLOB, [example("u", 1)]),
-    "tempripple.parquet": (TR_ITEMS, [item(1), item(2)]),
+    "ripples.parquet": (PROBES, [probe(1), probe(2)]),
+    "tempripple.parquet": (TR_ITEMS, [item(1), item(2, open_only=True, options=None), item(3)]),
     "stream.parquet": (LINKED, [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)]),
     "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
     "corpus_questions.parquet": (CORPUS_QUESTIONS, corpora.questions()),

@@ -6,7 +6,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from .conftest import Bench, update
+from .conftest import MANIFEST, Bench, update
+
+ACCOUNT = {"longer": {}, "incomplete": [], "complete_until": {}, "facts": 9, "items": 5, "made_up_ids": 2}
+SAMPLE = {"2021-01-04": ACCOUNT}
 
 
 def metadata(folder: Path) -> Any:
@@ -20,6 +23,8 @@ def test_no_fault_is_found_and_records_are_read(published: Path) -> None:
     for name, dataset in described.items():
         issues = dataset.metadata.ctx.issues
         assert not issues.errors, name
+        assert dataset.metadata.ctx.is_v1_1(), name
+        assert not any("differ" in warning for warning in issues.warnings), issues.warnings
         # Only who publishes knows the day.
         assert all("datePublished" in warning for warning in issues.warnings), issues.warnings
     rows = {row["data/subject"]["data/subject/id"]: row for row in described["wikifactdiff"].records("data")}
@@ -34,7 +39,7 @@ def test_no_fault_is_found_and_records_are_read(published: Path) -> None:
     assert [row["updates/new"] for row in described["wikifactdiff"].records("updates")] == [b"Bob"] * 3
     (first, *_) = described["klob"].records("data")
     assert [each["data/sentences/place"] for each in first["data/sentences"]] == [1, 2]
-    assert len(list(described["tempripple"].records("data"))) == 2
+    assert len(list(described["tempripple"].records("data"))) == 3
 
 
 def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, tmp_path: Path) -> None:
@@ -51,7 +56,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     card = (published / "tempripple/README.md").read_text("utf-8")
     assert "what changed from 2021-01-05 to 2022-12-31" in card
     given = {"date": "2026-11-23", "url": "https://example.org/wfd"}
-    bench.write(tmp_path / "dated", "wfd_repl.parquet", **given)
+    bench.write(tmp_path / "dated", "wfd_repl.parquet", "ripples.parquet", **given)
     dated = metadata(tmp_path / "dated/wfd_repl")
     assert [dated["datePublished"], dated["url"]] == [*given.values()]
     text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")
@@ -59,10 +64,29 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     # The version is that of the tables, whatever is said of them.
     assert dated["version"] == found["wfd_repl"]["version"]
     bench.put("wfd_repl.parquet", [update(2)])
-    bench.write(tmp_path / "other", "wfd_repl.parquet")
+    bench.write(tmp_path / "other", "wfd_repl.parquet", "ripples.parquet")
     other = metadata(tmp_path / "other/wfd_repl")
     assert other["name"] == dated["name"]
     assert other["version"] != dated["version"]
+
+
+def test_responsible_use_is_what_the_card_says(bench: Bench, published: Path, tmp_path: Path) -> None:
+    required = {"dataCollection", "dataLimitations", "dataBiases", "dataUseCases", "dataSocialImpact"}
+    required |= {"personalSensitiveInformation", "dataReleaseMaintenancePlan", "hasSyntheticData"}
+    for folder in published.iterdir():
+        found = metadata(folder)
+        assert all(found[f"rai:{name}"] or name == "hasSyntheticData" for name in required)
+        limits = found["rai:dataLimitations"]
+        assert f"## How far to trust it\n\n{limits}\n" in (folder / "README.md").read_text("utf-8")
+        assert [dump["name"] for dump in found["prov:wasDerivedFrom"]] == [
+            "Wikidata of 2021-01-04",
+            "Wikidata of 2023-02-27",
+        ]
+        assert found["rai:hasSyntheticData"] is False
+    # A sample has made-up subjects.
+    bench.manifest.write_text(json.dumps(MANIFEST | {"sample": SAMPLE}), encoding="utf-8")
+    bench.write(tmp_path / "sample", "wfd_repl.parquet")
+    assert metadata(tmp_path / "sample/wfd_repl")["rai:hasSyntheticData"] is True
 
 
 def test_every_column_and_field_is_described(published: Path) -> None:

@@ -22,6 +22,7 @@ from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
 from factdrift.publish.folders import write_splits
+from factdrift.tempripple.schemas import TR_ITEMS
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
 
@@ -322,3 +323,24 @@ def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path)
     with pytest.raises(InputError, match="chat: lacks 1 of 2 answers"):
         bench.write(tmp_path / "out", answers=given, store=store)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_second_revision_keeps_the_names_of_the_files(bench: Bench, tmp_path: Path) -> None:
+    """Whoever loads a file by its name finds the revised one there; its version tells them apart."""
+
+    def names(folder: Path) -> list[str]:
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+    bench.write(tmp_path / "first")
+    rows = [update(number, split) for number, split in enumerate(("train", "test", "train", "test"), 5)]
+    bench.put("wikifactdiff.parquet", rows)
+    bench.put("tempripple.parquet", [item(7), item(8, open_only=True, options=None)], TR_ITEMS)
+    bench.write(tmp_path / "second")
+    assert names(tmp_path / "first") == names(tmp_path / "second")
+    for name in ("wikifactdiff", "tempripple"):
+        first, second = (
+            json.loads((tmp_path / part / name / "croissant.json").read_text("utf-8"))
+            for part in ("first", "second")
+        )
+        assert first["name"] == second["name"]
+        assert first["version"] != second["version"]

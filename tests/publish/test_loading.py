@@ -8,7 +8,6 @@ import duckdb
 import pandas
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from support import corpora
 
 from factdrift.audit import of_folders
@@ -17,7 +16,7 @@ SPLITS = {
     "wikifactdiff": {"train": 2, "test": 1},
     "wfd_repl": {"train": 1},
     "klob": {"c": 2, "r": 1, "u": 1},
-    "tempripple": {"test": 2},
+    "tempripple": {"open": 1, "test": 2},
     "stream": {"train": 3},
     "corpus": {"test": 14},
 }
@@ -52,18 +51,76 @@ def test_the_corpus_has_documents_timelines_and_half_lives(published: Path, load
     folder = published / "corpus"
     sizes = {name: load(folder, name)["test"].num_rows for name in ("documents", "known", "half_life")}
     assert sizes == {"documents": len(corpora.documents()), "known": 1, "half_life": 1}
-    # Inspect's own class reads what it is told; its grader sees all names.
+
+
+def tasks_of(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The tasks that Inspect makes of a folder on the hub."""
+    import huggingface_hub
+
     hf = pytest.importorskip("inspect_ai._eval.task.hf")
-    (task,) = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
-    spec = hf.HFTask.model_validate(task)
-    rows = load(folder, spec.config)[spec.split].to_list()
-    samples = [hf._record_to_sample_hf(row, spec.field_spec) for row in rows]
-    assert [each.input for each in samples] == [row["question"] for row in rows]
-    for row, sample in zip(rows, samples, strict=True):
+    read = hf.hf_dataset
+
+    def local(path: str, revision: str, **given: Any) -> Any:
+        return read(str(folder), cached=False, cache_dir=str(cache), **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(huggingface_hub, "hf_hub_download", lambda **_: folder / "eval.yaml")
+        patch.setattr(hf, "hf_dataset", local)
+        tasks: list[Any] = hf.task_create_from_hf("hf/someone/folder")
+    return tasks
+
+
+def test_inspect_asks_the_questions_of_a_folder(
+    published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = {
+        name: {
+            task.name.rpartition("/")[2]: task for task in tasks_of(published / name, tmp_path, monkeypatch)
+        }
+        for name in ("wfd_repl", "tempripple", "stream", "corpus")
+    }
+    (ripples,) = found["wfd_repl"].values()
+    assert [sample.input for sample in ripples.dataset] == [
+        "Land 1 is led by ____",
+        "Land 2 is led by ____",
+    ]
+    assert "Ann 1" in ripples.dataset[0].target
+    assert "A. 1" in ripples.dataset[0].target
+    (corpus,) = found["corpus"].values()
+    rows = pq.read_table(published / "corpus/data").to_pylist()
+    assert [each.input for each in corpus.dataset] == [row["question"] for row in rows]
+    for row, sample in zip(rows, corpus.dataset, strict=True):
         assert all(name in sample.target for name in row["answers"])
+    assert list(found["stream"]) == ["asof_without", "asof_with"]
+    assert list(found["tempripple"]) == ["tempripple_without", "tempripple_with"]
+    # Items without options are in a split of their own.
+    assert {len(task.dataset) for task in found["tempripple"].values()} == {2}
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "stream", "corpus"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_context_stands_before_the_question_and_the_right_letter_counts(
+    published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai")
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    monkeypatch.chdir(tmp_path)
+    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch):
+        answers = [ModelOutput.from_content("mock", f"ANSWER: {letter}") for letter in "CA"]
+        for answer in answers:
+            answer.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them
+        model = get_model("mockllm/model", custom_outputs=answers)
+        (log,) = inspect_ai.eval(task, model=model, display="none", max_connections=1, max_samples=1)
+        assert log.status == "success", log.error
+        asked = [sample.messages[0].text for sample in log.samples]
+        for number, text in zip((1, 3), asked, strict=True):
+            assert f"Who leads land {number}?" in text
+            assert (f"Land {number} is led by c." in text) == task.name.endswith("_with")
+        (metric,) = [score.metrics["accuracy"].value for score in log.results.scores]
+        assert metric == 0.5
+
+
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "tempripple", "stream", "corpus"])
 def test_the_audit_finds_no_fault_in_a_folder(name: str, published: Path) -> None:
     """It compares rows, schemas, checksums, numbers of the card and Croissant with the products."""
     assert {path.name for path in published.iterdir()} == SPLITS.keys()

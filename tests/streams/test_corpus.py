@@ -275,7 +275,7 @@ def test_pairs_are_those_of_the_changes_that_were_entered_late() -> None:
         if office.wrong or office.removed:
             continue
         names = {item: Name(f"Holder {item}", (), Usage()) for item in (*range(1, 7), 100)}
-        asker = Asker([day.isoformat() for day in PLANTED], names, Nothing(), {}, {}, 0)
+        asker = Asker([day.isoformat() for day in PLANTED], names, Nothing(), {}, 0)
         chain = asker.worlds(100, known_rows(stated(office)), 6, read_noun_phrases()[6], "the head")
         rows = list(known(asker, chain))
         pairs = {(a["answer_id"], b["answer_id"]) for a, b in zip(rows[::2], rows[1::2], strict=True)}

@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 
 Json = dict[str, Any]
 CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ FAULTS = {
     "404": _error(404, "model_not_found", "The model does not exist"),
     "unsupported": _error(400, "unsupported_parameter", "Unsupported parameter: 'max_tokens'"),
     "too-long": _error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens"),
+    "no-echo": _error(400, None, "Only no echo is supported"),
     "late": Fault(delay=0.2),
     "drop": Fault(cut=-1.0),
     "cut": Fault(cut=0.5),
@@ -126,6 +128,8 @@ class ChatServer:
     """Seconds before each chat request is answered."""
     together: int = 0
     """Number of chat requests that must be in flight at the same time before the first one is answered."""
+    complete: Callable[[Json], Json] | None = None
+    """The choice and `usage` of a request to continue a text; without it there is no such path."""
     key: str | None = None
     """The API key that requests must carry; None accepts any."""
 
@@ -179,7 +183,7 @@ class ChatServer:
         if (method, path) == ("GET", "/v1/models"):
             models = [{"id": "loopback", "object": "model", "owned_by": "test"}]
             return {"object": "list", "data": models}, Fault()
-        if (method, path) != ("POST", CHAT):
+        if method != "POST" or path not in (CHAT, COMPLETIONS if self.complete else CHAT):
             return None, FAULTS["404"]
         body = json.loads(data)
         self.asked[canonical(body)] += 1
@@ -190,6 +194,8 @@ class ChatServer:
         await asyncio.sleep(self.delay + fault.delay)
         wanted = fault.raw is None and fault.error is None
         self.answered += wanted and fault.cut is None
+        if wanted and path == COMPLETIONS and self.complete:
+            return {"object": "text_completion", "model": body["model"], **self.complete(body)}, fault
         return self.completion(body, fault) if wanted else None, fault
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

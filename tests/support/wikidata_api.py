@@ -51,7 +51,8 @@ def labels() -> dict[str, str]:
 class Wiki:
     """The content of the wiki, and its failures.
 
-    `history`: the revisions of each entity, the oldest first; an empty list is a deleted page. `fail`: the
+    `history`: the revisions of each entity, the oldest first; an empty list is a deleted page. `titles`:
+    titles of English articles -> items, for those who ask by title. `fail`: the
     failures of the next requests, in order: `maxlag`, `429`, `503`, `cut`, `garbage`, `ratelimited`, `login`
     and `403` (which repeat what the client logged in with), or "" for none. `retry_after`: the header that is
     sent with them. `fits`: entities that fit into one answer.
@@ -59,6 +60,7 @@ class Wiki:
 
     def __init__(self) -> None:
         self.history: dict[str, list[Revision]] = {}
+        self.titles: dict[str, str] = {}
         self.fail: list[str] = []
         self.retry_after: str | None = "0"
         self.fits = LIMIT
@@ -118,7 +120,7 @@ class Wiki:
         if len(titles) > 1:
             return _error("invalidparammix", "rvstart may only be used on a single page")
         name = titles[0].removeprefix("Property:")
-        number = 10 * sum(map(ord, name)) + int(name[1:]) * 100
+        number = _number(name)
         page: Json = {"pageid": number, "ns": 0 if name[0] == "Q" else 120, "title": titles[0]}
         revisions = self.revisions(name)
         if not revisions or (name[0] == "P") != titles[0].startswith("Property:"):
@@ -142,20 +144,26 @@ class Wiki:
         return {**answer, "query": {"pages": [page]}}
 
     def _get_entities(self, query: dict[str, str]) -> Json:
-        names = query["ids"].split("|")
+        titles = query["titles"].split("|") if query.get("sites") == "enwiki" else []
+        names = [self.titles.get(title, "") for title in titles] or query["ids"].split("|")
         if len(names) > LIMIT:
             return _error(
                 "toomanyvalues", f'Too many values supplied for parameter "ids". The limit is {LIMIT}.'
             )
         props, languages = query["props"].split("|"), query["languages"].split("|")
         records = {}
-        for name in names[: self.fits]:
+        for number, name in enumerate(names[: self.fits]):
+            if not name:
+                records[f"-{number + 1}"] = {"site": "enwiki", "title": titles[number], "missing": ""}
+                continue
             record = self._current(name)
+            if "info" in props and "missing" not in record:
+                record["lastrevid"] = _number(record["id"]) + len(self.revisions(record["id"]))
             for key in ("labels", "descriptions", "aliases"):
                 terms = record.get(key)
                 if isinstance(terms, dict):
                     record[key] = {code: term for code, term in terms.items() if code in languages}
-            basic = ("id", "type", "redirects", "missing")
+            basic = ("id", "type", "redirects", "missing", "lastrevid")
             records[name] = {key: value for key, value in record.items() if key in props or key in basic}
         return {"entities": records, "success": 1}
 
@@ -259,6 +267,11 @@ def _datatypes(entities: Any) -> Iterator[tuple[str, str]]:
         for snak in _snaks(entity):
             if "datatype" in snak:
                 yield snak["property"], snak["datatype"]
+
+
+def _number(name: str) -> int:
+    """Of the first revision of an entity."""
+    return 10 * sum(map(ord, name)) + int(name[1:]) * 100
 
 
 def _error(code: str, info: str) -> Json:

@@ -68,6 +68,7 @@ COMMANDS = {
     "audit": ("audit.jobs", ""),
     "diff-builds": ("pages.jobs", ""),
     "report": ("pages.jobs", ""),
+    "mismatches": ("publish.jobs", ""),
     "refresh": ("publish.jobs", ""),
     "release": ("publish.jobs", ""),
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
@@ -80,7 +81,7 @@ COMMANDS = {
 """Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
-    "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life"),
+    "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life", "mismatches"),
     "Score retrievers and memories": ("memory export", "memory score", "memory layouts"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
@@ -90,6 +91,7 @@ PEOPLE = {
         "edit tune",
         "models describe",
         "locate scores",
+        "publish results",
     ),
 }
 """What people use, as `--help` lists it first; the other commands are those of the workflow."""

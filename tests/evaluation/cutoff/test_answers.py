@@ -1,6 +1,7 @@
 """What models answer about who holds: read from replies of each way, and the commands."""
 
 import datetime
+import hashlib
 import random
 import re
 from collections.abc import Callable
@@ -18,8 +19,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
+from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, questions_of, read_chains
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS, holder_named, read_answers
@@ -191,6 +191,43 @@ def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
     assert (whole["latest"], whole["eps"]) == ("2019-Q2", 0)
 
 
+@pytest.mark.parametrize("letter", [0, 1, 2])
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowledge(
+    letter: int, share: float, tmp_path: Path
+) -> None:
+    """A model that gives the letter in that share of its answers, and any letter in the others."""
+    draw = random.Random(f"{letter}/{share}")
+
+    def reply(question: Question) -> Row:
+        count = len(question.targets)
+        return {"parsed": min(letter, count - 1) if draw.random() < share else draw.randrange(count)}
+
+    rows = replied(tmp_path, some(1), "letter", reply)
+    answered = [row for row in rows if row["choice"] is not None]
+    assert (not answered) if share == 1 else len(answered) > 300
+    dates, _ = tables(rows, CutoffSettings(span_of(SAMPLE_DATES), 5, draws=100, permutations=200))
+    assert {(row["verdict"], row.get("latest")) for row in dates} == {("none", None)}
+    assert dates[0]["subset"] == "all"
+    assert dates[0]["informative"] == sum(row["died"] is None for row in answered)
+
+
+def test_a_chat_model_that_always_gives_the_same_letter_ends_without_a_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    line = ["cutoff", "loopback", "--limit=20", f"--store={tmp_path / 'store'}"]
+    with chat_serving(answer=lambda body: "B") as server:
+        assert main([*line, f"--address={server.url}", f"--output={tmp_path / 'date.svg'}"]) == 0
+    out = capsys.readouterr().out
+    digest = hashlib.sha256(CUTOFF_CHAINS.read_bytes()).hexdigest()
+    first = f"chains of 2012-01-01 to 2024-12-31: chains.parquet (digest {digest[:8]})"
+    assert out.splitlines()[0] == first
+    assert "loopback (letter): no date can be told (p 1.000)\n" in out
+    assert "0 answered; 20 changed with the order of the options" in out
+    assert "latest" not in out
+
+
 def test_a_model_that_names_no_holder_is_said_to_have_no_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,10 +242,13 @@ def test_a_model_that_names_no_holder_is_said_to_have_no_date(
         assert main(["cutoff", "dates", *options, *dates]) == 0
         return capsys.readouterr().out
 
-    replied(tmp_path, some(80), "letter", lambda _: {"parsed": None})
+    replied(tmp_path, some(80), "letter", lambda _: {"reason": "failed"})
     said = f"replies.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
     assert said in run(some(80))
     assert pq.read_table(tmp_path / "dates").num_rows == 0
+    replied(tmp_path, some(80), "letter", lambda _: {"parsed": None})
+    assert "m (letter): no date can be told (p 1.000)\n" in run(some(80))
+    assert pq.read_table(tmp_path / "dates")["verdict"].to_pylist() == ["none"]
     # One that only dates of death are known of.
     replied(tmp_path, deaths, "letter", lambda asked: {"parsed": asked.targets.index(min(asked.targets))})
     assert "m (letter): no chain was answered\n  by 60 dates of death: no date" in run(deaths)
@@ -221,8 +261,8 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
 ) -> None:
     pytest.importorskip("torch")
     living = [row for row in some(4) if row["died"] is None]
-    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "table.parquet")
-    options = [f"--{name}={tmp_path / name}.parquet" for name in ("table", "answers")]
+    write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "chains.parquet")
+    options = [f"--{name}={tmp_path / name}.parquet" for name in ("chains", "answers")]
     assert main(["cutoff", "sample", *options, "-o", str(tmp_path / "date.svg")]) == 0
     lived = pq.read_table(tmp_path / "answers.parquet").to_pylist()
 
@@ -234,6 +274,10 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
 
     for row in whole_of(lived).values():
         assert row["low"] <= maker_of("sample") <= row["high"]
+    assert main(["cutoff", "sample", "--way=letter", *options, "-o", str(tmp_path / "letters.svg")]) == 0
+    lettered = pq.read_table(tmp_path / "answers.parquet").to_pylist()
+    assert [(row["chain"], row["way"]) for row in lettered] == [(row["chain"], "letter") for row in living]
+    assert {row["verdict"] for row in whole_of(lettered).values()} == {"none"}
     draw = np.random.default_rng(1)
     shuffled = []
     for row in lived:
@@ -265,7 +309,7 @@ def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(
         return "A" if prompt in lazy else next(named, "None")
 
     write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-    line = ["cutoff", "loopback", f"--table={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
+    line = ["cutoff", "loopback", f"--chains={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
     line.append(f"--output={tmp_path / 'date.svg'}")
     kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
     with chat_serving(answer=living) as server:
@@ -295,7 +339,6 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
     Path("text").write_text("chains")
     write_parquet(pa.table({"x": [1]}), Path("other"))
     for given, message in (
-        ("--way letter", "only a chat model behind an address"),
         ("--dates 2012-01-01", "--dates: give the first and the last date"),
         ("--dates 2020-01-01 2012-01-01", "--dates: give the first and the last date"),
         ("--dates 2020-01-01 2020-01-01", "--dates: give the first and the last date"),
@@ -303,8 +346,9 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--address http://127.0.0.1:9 --way likelihood", "--way likelihood: a chat model gives none"),
         ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
         ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
-        ("--table text", "text: it is no Parquet file; make it with `cutoff chains`"),
-        ("--table other", "make it with `cutoff chains`"),
+        ("--chains 200", "--chains 200: there is no such file; for a number of chains write --limit 200"),
+        ("--chains text", "text: it is no Parquet file; make it with `cutoff chains`"),
+        ("--chains other", "make it with `cutoff chains`"),
     ):
         assert main(["cutoff", "sample", *given.split()]) == 1
         assert message in capsys.readouterr().err

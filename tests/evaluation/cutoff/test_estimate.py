@@ -17,8 +17,7 @@ from scipy.optimize import differential_evolution
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
-from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.cutoff import SAMPLE_DATES, read_chains
 from factdrift.evaluation.scores.cutoff import (
     TABLE,
     CutoffSettings,

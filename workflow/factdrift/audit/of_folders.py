@@ -21,15 +21,15 @@ TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "wikifactdiff": (("data", "", "wikifactdiff.parquet"),),
     "wfd_repl": (("data", "", "wfd_repl.parquet"), ("ripples", "test", "ripples.parquet")),
     "klob": tuple(("data", part, f"klob_{part}.parquet") for part in "cru"),
-    "tempripple": (("data", "test", "tempripple.parquet"),),
-    "stream": (("data", "", "stream.parquet"), ("asof", "test", "asof.parquet")),
+    "tempripple": (("data", "", "tempripple.parquet"),),
+    "stream": (("data", "", "stream.parquet"), ("asof", "", "asof.parquet")),
     "corpus": (
         ("data", "test", "corpus_questions.parquet"),
         ("documents", "test", "corpus.parquet"),
         *((name, "test", f"{name}.parquet") for name in ("known", "half_life")),
     ),
 }
-"""Folder -> the tables in it: their folder, their split (empty: the column `split` says it), the product."""
+"""Folder -> the tables in it: their folder, their split (empty: a column says it), the product."""
 
 SUMS = "SHA256SUMS"
 
@@ -119,7 +119,7 @@ def _copies(path: Path, results: Path) -> Iterator[str]:
 def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, str], int]) -> Iterator[str]:
     """The files of a table, split by split, have the rows, the order and the columns of the product."""
     schema = pq.read_schema(product).remove_metadata()
-    column = pq.read_table(product, columns=["split"])["split"] if "split" in schema.names else None
+    column = _splits(product, schema)
     for part in [split] if split or column is None else sorted(set(column.to_pylist())):
         files = sorted(directory.glob(f"{part}-*.parquet"))
         chosen = None if split or column is None else pc.equal(column, part)
@@ -132,6 +132,15 @@ def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, s
             yield f"{part} has {number_of_rows} rows, the product {number}"
         elif files and not other and (name := _different(files, product, schema, chosen)):
             yield f"the rows of {part} are not those of {product.name}, in its order (column {name})"
+
+
+def _splits(product: Path, schema: pa.Schema) -> pa.ChunkedArray | None:
+    """The splits of the rows of a product: its own column, or `open` for questions without options."""
+    if "split" in schema.names:
+        return pq.read_table(product, columns=["split"])["split"]
+    if "open_only" in schema.names:
+        return pc.if_else(pq.read_table(product, columns=["open_only"])["open_only"], "open", "test")
+    return None
 
 
 def _different(

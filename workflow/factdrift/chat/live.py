@@ -14,7 +14,7 @@ import httpx2
 import openai
 
 from factdrift.chat.prices import UNCLEAR, Run, believed, say, worst_tokens
-from factdrift.chat.replies import Failure, Reply, judge, read_reply
+from factdrift.chat.replies import Failure, Reply, judge, likelihoods_of, read_reply
 from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
@@ -25,6 +25,11 @@ _GRACE = 20.0
 _LONG_WAIT = 10.0
 """Seconds; longer waits that the server asks for are reported."""
 _MINUTE = 60.0
+NO_LIKELIHOODS = (
+    "it returns no log-probabilities of the prompt's own tokens (`echo` with `logprobs`), or no "
+    "`usage.prompt_tokens`; serve the model with vLLM, SGLang or llama-cpp-python (`logits_all`), or leave "
+    "`loglik` out of answer.scoring"
+)
 _ROUNDING = 1e-9
 """An amount that is missing by rounding only."""
 
@@ -142,14 +147,21 @@ class _Live:
             async with asyncio.timeout(self._chat.timeout):
                 # The raw response, because it is stored; the client's own method for chat would also
                 # refuse fields of the body that it does not know.
+                body = request.body
                 came = await self._post(
-                    "/chat/completions",
-                    body={"model": self._chat.model, **request.body},
+                    "/completions" if "prompt" in body else "/chat/completions",
+                    body={"model": self._chat.model, **body},
                     cast_to=httpx2.Response,
                 )
-                return believed(read_reply(self._run.redactor.body(came.content)), request)
+                reply = believed(read_reply(self._run.redactor.body(came.content)), request)
+                if body.get("echo") and likelihoods_of(reply.content, reply.prompt_tokens) is None:
+                    return Failure("stop", NO_LIKELIHOODS, billed=True)
+                return reply
         except (openai.OpenAIError, ValueError, TimeoutError) as error:
-            return judge(error)
+            failure = judge(error)
+            # llama-server answers with status 400 that it supports no echo.
+            refused = request.body.get("echo") and failure.kind == "unclear" and "echo" in failure.error
+            return failure._replace(kind="stop", error=NO_LIKELIHOODS) if refused else failure
 
     async def _reserve(self, worst: float) -> bool:
         """Reserves `worst`, the cost of a try in USD, when the budget has room for it.

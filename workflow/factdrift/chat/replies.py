@@ -49,7 +49,10 @@ _TEXTS = (None, "text", "output_text")
 
 
 class Reply(NamedTuple):
-    """The first choice of an answer; `response` is the whole body as the server sent it."""
+    """The first choice of an answer; `response` is the whole body as the server sent it.
+
+    The content of a text with log-probabilities of its tokens is JSON of these.
+    """
 
     content: str | None
     refusal: str | None
@@ -91,8 +94,16 @@ class _Message(msgspec.Struct):
 
 class _Choice(msgspec.Struct):
     message: _Message | None = None
+    text: str | None = None
+    logprobs: dict[str, Any] | None = None
     finish_reason: str | None = None
     error: Any = None
+
+
+class _Logprobs(msgspec.Struct):
+    tokens: list[str]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None] | None = None
 
 
 class _Completion(msgspec.Struct):
@@ -113,12 +124,16 @@ def read_reply(data: bytes) -> Reply:
     choice = next(iter(completion.choices), _Choice())
     if failure := completion.error or choice.error:
         raise Malformed(f"an error inside a response of status 200: {failure}")
-    if choice.message is None:
+    message = choice.message
+    if message is None and choice.text is not None:
+        logprobs = None if choice.logprobs is None else msgspec.json.encode(choice.logprobs).decode()
+        message = _Message(logprobs or choice.text)
+    if message is None:
         raise Malformed("an answer without choices" if not completion.choices else "a choice without message")
     if end_of(choice.finish_reason) is None:
         raise Malformed(f"an answer that ended with {choice.finish_reason!r}, which may be a failure")
     return Reply(
-        *_texts(choice.message),
+        *_texts(message),
         choice.finish_reason,
         completion.model,
         completion.system_fingerprint,
@@ -126,6 +141,38 @@ def read_reply(data: bytes) -> Reply:
         _tokens(completion.usage, "completion_tokens"),
         text,
     )
+
+
+class Likelihoods(NamedTuple):
+    """The tokens of a text that a server has read, in their order."""
+
+    tokens: list[str]
+    logprobs: list[float | None]
+    """None for a token that nothing precedes."""
+    exact: list[bool] | None
+    """Whether a token is the most probable after those before it; None if the server does not say."""
+
+
+def likelihoods_of(content: str | None, prompt_tokens: int | None) -> Likelihoods | None:
+    """The log-probabilities of a request for those of its text; None if the server has sent none.
+
+    `content`, `prompt_tokens`: of the answer, whose tokens those that the server has written follow.
+    """
+    try:
+        scored = msgspec.json.decode(content or "", type=_Logprobs)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    read = prompt_tokens or 0
+    logprobs, top = scored.token_logprobs[:read], scored.top_logprobs
+    if not read or min(len(scored.tokens), len(logprobs)) < read or None in logprobs[1:]:
+        return None
+    exact = None
+    if top is not None and len(top) >= read:
+        exact = [
+            own is not None and own >= max((others or {}).values(), default=own)
+            for own, others in zip(logprobs, top, strict=False)
+        ]
+    return Likelihoods(scored.tokens[:read], logprobs, exact)
 
 
 def end_of(finish_reason: str | None) -> Literal["complete", "cut", "filtered"] | None:

@@ -23,12 +23,13 @@ from factdrift.core.tables import write_parquet
 
 REQUESTS = schema_of("request body: string")
 """One row per request, in the order in which they are asked: `request` is the caller's name of the row,
-unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
+unique; `body` is JSON: messages or a prompt, temperature, limits, response format, but not the model."""
 
 _SCHEMA_VERSION = 1
 _AT_ONCE = 512
 _EXACT = 2**53
 _NOT_IN_A_BODY = ("model", "stream", "n")
+_ECHO = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
@@ -69,13 +70,32 @@ def build_body(
     return canonical({**body, **chat.extra})
 
 
+def text_body(chat: Form, text: str, stop: str = "") -> str:
+    """The body of a request to continue a text, up to `stop` unless it is empty."""
+    body: dict[str, Any] = {"prompt": text, "max_tokens": chat.answer_tokens}
+    if chat.temperature != "server":
+        body["temperature"] = chat.temperature
+    return canonical(body | ({"stop": [stop]} if stop else {}) | chat.extra)
+
+
+def likelihood_body(chat: Form, text: str) -> str:
+    """The body of a request for the log-probabilities of a text's own tokens.
+
+    The server writes a single token, because some refuse to write none.
+    """
+    return canonical({"prompt": text} | chat.extra | _ECHO)
+
+
+def write_bodies(bodies: Iterable[tuple[str, str]], output: Path) -> int:
+    """Writes REQUESTS of names and bodies; returns their number."""
+    rows = [{"request": name, "body": body} for name, body in bodies]
+    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+
+
 def write_texts(texts: Iterable[tuple[str, str]], chat: Form, output: Path) -> int:
     """Writes REQUESTS of names and texts, each the only message of a user; returns their number."""
-    rows = [
-        {"request": name, "body": build_body(chat, [{"role": "user", "content": text}])}
-        for name, text in texts
-    ]
-    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+    bodies = ((name, build_body(chat, [{"role": "user", "content": text}])) for name, text in texts)
+    return write_bodies(bodies, output)
 
 
 def canonical(value: Any) -> str:
@@ -154,8 +174,9 @@ def _opened(path: Path) -> pq.ParquetFile:
 def _request(path: Path, name: str, text: str | None, model: str) -> Request:
     try:
         body = json.loads(text or "")
-        if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not body["messages"]:
-            raise ValueError("it is not an object with `messages`")
+        turns, prompt = (body.get("messages"), body.get("prompt")) if isinstance(body, dict) else (None, None)
+        if not (isinstance(turns, list) and turns) and not (isinstance(prompt, str) and prompt):
+            raise ValueError("it is not an object with `messages`, or a text as `prompt`")
         if foreign := [field for field in _NOT_IN_A_BODY if field in body]:
             raise ValueError(f"`{foreign[0]}` is not allowed in it")
         text = canonical(body)

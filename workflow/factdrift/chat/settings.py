@@ -25,6 +25,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """What shapes a request: another limit of its price or another server changes none."""
 
     model: str
+    api: Literal["chat", "completions"]
     temperature: float | Literal["server"]
     answer_tokens: int
     limit_param: Literal["max_completion_tokens", "max_tokens"]

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from factdrift.chat.settings import Chat
+from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
-from factdrift.evaluation.questions.question import Way
+from factdrift.core.settings import contact_of
+from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
 
 WAY: dict[str, Way] = {"likelihood": "loglik", "letter": "letter", "written": "written"}
 """How people say it -> way of a question."""
-ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
+ASKING = (
+    "device gpus dtype budget answer_tokens answer_chat_template "
+    "written_tokens written_instruction written_shots"
+)
 """The settings on which the answers depend."""
-SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
-"""The first and the last date of the stream behind the chains that ship with the package."""
 
 
 def fast(settings: Settings, model: str, revision: str) -> Settings:
@@ -107,14 +110,15 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     """Estimate the date as of which a model answers, with an interval, from facts that change.
 
     Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
-    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
-    With `--way written` any model writes the name, and the first one that it gives as its answer counts.
+    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters, in
+    two orders of the options, as any model does with `--way letter`. With `--way written` any model writes
+    the name, and the first name that it asserts counts.
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
-    chains: Annotated[int, "as many, drawn with the seed, for a quick look; 0 for all"] = 0
-    table: Annotated[Path, "of `cutoff chains`"] = CUTOFF_CHAINS
-    dates: Annotated[tuple[datetime.date, ...], "the first and the last date of their stream"] = SAMPLE_DATES
+    chains: Annotated[Path | None, "of `cutoff refresh` or `cutoff chains` [default: the newest]"] = None
+    limit: Annotated[int, "chains, drawn with the seed, for a quick look; 0 for all"] = 0
+    dates: Annotated[tuple[datetime.date, ...], "the first and the last date [default: of the chains]"] = ()
     way: Annotated[
         Literal["likelihood", "letter", "written"] | None,
         "how it is asked [default: as the kind of model allows]",
@@ -128,7 +132,9 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     threads: Annotated[int | None, "of the CPU (default: all)"] = None
     seed: Annotated[int, Key("seed")]
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff.svg")
+    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = Path(
+        "cutoff.svg"
+    )
 
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
@@ -137,19 +143,23 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         from factdrift.core.figures import check_format
         from factdrift.evaluation.scores.cutoff_figure import day_of
 
-        if self.chains < 0:
-            raise InputError("--chains: give a number of chains, or 0 for all")
-        if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
+        if self.limit < 0:
+            raise InputError("--limit: give a number of chains, or 0 for all")
+        if self.chains and not self.chains.is_file():
+            hint = f"; for a number of chains write --limit {self.chains}" * self.chains.name.isdigit()
+            raise InputError(f"--chains {self.chains}: there is no such file{hint}")
+        if self.dates and (len(self.dates) != 2 or self.dates[0] >= self.dates[1]):
             raise InputError("--dates: give the first and the last date of the stream")
-        check_format(self.output)
+        if self.output.suffix != ".json":
+            check_format(self.output)
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
-        if self.way == "letter" and self.address is None:
+        base = (self.chat or {}).get("api") == "completions"
+        if self.way == "likelihood" and self.address is not None and not base:
             raise InputError(
-                "--way letter: only a chat model behind an address (--address) chooses by letters"
+                "--way likelihood: a chat model gives none; leave it out, give `written`, or ask a base "
+                'model as such: --chat \'{"api": "completions"}\''
             )
-        if self.way == "likelihood" and self.address is not None:
-            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -159,34 +169,57 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
 
     def run(self) -> str:
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.cutoff import drawn, read_chains
+        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
         from factdrift.evaluation.questions.question import Tables, read
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
-        from factdrift.evaluation.scores.cutoff_figure import draw
-        from factdrift.evaluation.scores.cutoff_text import lines
+        from factdrift.evaluation.scores.cutoff_text import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
-        chains = read_chains(self.table)
-        only = drawn(chains, self.chains, self.seed)
-        benchmark = read("cutoff", Tables([self.table], seed=self.seed, open_=True))
+        path = self.chains or newest()
+        chains, dates = read_chains(path), self.dates or dates_of(path)
+        print(about_chains(path, dates), flush=True)
+        only = drawn(chains, self.limit, self.seed)
+        benchmark = read("cutoff", Tables([path], seed=self.seed, open_=True))
         own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
         asked = [question for question in own if WAY[way] in question.ways]
         with scratch() as folder:
             ask = self._ask_chat if self.address else self._ask_model
-            path = ask(replace(benchmark, questions=asked), WAY[way], folder)
-            by_way = read_answers(path, chains, self.seed, only)
+            replies = ask(replace(benchmark, questions=asked), WAY[way], folder)
+            by_way = read_answers(replies, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
             write_answers(answers, self.answers)
-        settings = CutoffSettings(span_of(self.dates), self.seed)
-        rows, quarters = tables(answers, settings) if answers else ([], [])
+        rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
-        maker = self.maker or maker_of(self.model)
-        draw(rows, quarters, [self.output], {answers[0]["model"]: maker} if maker else {})
         count = sum(row["died"] is None for row in chains)
-        return "\n".join([*lines(rows, answers, maker, count), "", f"picture: {self.output}"])
+        text = lines(rows, answers, self._declared()[0], count)
+        kept = self._keep(rows, quarters, path)
+        return "\n".join([*text, "", kept])
+
+    def _declared(self) -> tuple[str, str]:
+        """The maker's own date, and where it is stated."""
+        from factdrift.evaluation.scores.cutoff import declared
+
+        return (self.maker, "--maker") if self.maker else declared(self.model)
+
+    def _keep(self, rows: list[Row], quarters: list[Row], path: Path) -> str:
+        """Writes the picture, or the result as JSON; returns a line that says so."""
+        from factdrift.core.files import sha256, write_json
+        from factdrift.evaluation.scores.cutoff import TABLE
+        from factdrift.evaluation.scores.cutoff_board import Result
+        from factdrift.evaluation.scores.cutoff_figure import draw
+
+        maker, source = self._declared()
+        model, way = rows[0]["model"], rows[0]["way"]
+        if self.output.suffix != ".json":
+            draw(rows, quarters, [self.output], {model: maker} if maker else {})
+            return f"picture: {self.output}"
+        columns = [{name: row.get(name) for name in TABLE.names} for row in rows]
+        result = Result(model, way, maker, source, path.name, sha256(path), columns)
+        write_json(msgspec.to_builtins(result), self.output)
+        return f"result: {self.output}"
 
     def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
         """The table of the answers of the model, loaded here, in a folder."""
@@ -207,12 +240,77 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
         """The same of a chat model behind the address, from its store where it was asked before."""
         from factdrift.chat.ask import ask
-        from factdrift.evaluation.ways.chat import read_answers, write_requests
+        from factdrift.evaluation.ways.chat import Form, read_answers, write_requests
 
         keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
         chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
         requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
-        write_requests(benchmark, {"written": self.written}, chat, requests)
+        form = Form(dict.fromkeys(WAYS, self.written), (way,))
+        write_requests(benchmark, form, chat, requests)
         ask(requests, self.store, chat, replies, PRICES)
-        read_answers(benchmark, {}, chat, replies, answers)
+        read_answers(benchmark, form, chat, replies, answers)
         return answers
+
+
+class Refresh(Job, command="cutoff refresh"):
+    """Write chains up to yesterday, from the bundled chains and what Wikidata says now.
+
+    Every answer is kept, so that the same command goes on where it was stopped.
+    """
+
+    until: Annotated[datetime.date | None, "the last day of the chains (default: yesterday)"] = None
+    contact: Annotated[str, "your mail or web address, sent to the servers; else FACTDRIFT_CONTACT"] = ""
+    chains: Annotated[Path, "that are continued"] = CUTOFF_CHAINS
+    endpoint: Annotated[str, "the SPARQL server"] = QUERY_SERVICE
+    api: Annotated[str, "address of the API"] = WIKIDATA_API
+    folder: Annotated[Place, "for the answers, and for the chains"] = Path("results/fetched/cutoff")
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.cutoff import REASONS
+        from factdrift.evaluation.questions.refresh import Servers, write_refreshed
+        from factdrift.snapshots.api.client import LIMITS, POLICY, Api
+        from factdrift.snapshots.fetch import Client as ApiClient
+        from factdrift.sparql.client import Client
+
+        contact = contact_of(self.contact)
+        today = datetime.datetime.now(datetime.UTC).date()
+        until = self.until or today - datetime.timedelta(days=1)
+        if until >= today:
+            raise InputError(f"--until {until}: the day is not over (UTC); name an earlier one")
+        for option in ("endpoint", "api"):
+            check_address(f"--{option}", getattr(self, option))
+        if self.until is None:
+            print(f"--until {until}: to continue this run on another day, name the same day", flush=True)
+        folder = self.folder / str(until)
+        api = Api(self.api, ApiClient(contact, POLICY, LIMITS, token=access_token(self.api)))
+        servers = Servers(api, Client(self.endpoint, contact, folder), folder)
+        path, manifest = write_refreshed(self.chains, until, servers, self.folder)
+        lines = [f"{manifest['chains']:,} chains and {manifest['deaths']:,} dates of death: {path}"]
+        left_out = manifest["left_out"].items()
+        lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in left_out]
+        if changed := manifest["changed_since"]:
+            lines.append(f"{len(changed):,} changed since: {', '.join(changed)}")
+        year = manifest["former"]["until"][:4]  # from that year on; the manifest has all
+        new = ((quarter, count) for quarter, count in manifest["changes"].items() if quarter > year)
+        lines += [f"{quarter}: {count:,} changes" for quarter, count in new]
+        if manifest["marked_after"]:
+            lines.append(f"a date after {manifest['marked_after']} is `after`: too few changes are known")
+        return "\n".join(lines)
+
+
+class Board(Job, command="cutoff board"):
+    """Print declared and measured dates of many results, and draw them."""
+
+    folder: Annotated[Path, "with results of `cutoff MODEL -o RESULT.json`", Flag(positional=True)]
+    json: Annotated[Output | None, "the results as JSON, in the order of the table", Flag("JSON")] = None
+    output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff-board.svg")
+
+    def run(self) -> str:
+        from factdrift.core.files import write_json
+        from factdrift.evaluation.scores.cutoff_board import draw, lines, read_results
+
+        results = read_results(self.folder)
+        if self.json:
+            write_json(msgspec.to_builtins(results), self.json)
+        draw(results, self.output)
+        return "\n".join([*lines(results), "", f"picture: {self.output}"])

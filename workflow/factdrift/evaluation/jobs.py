@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from factdrift.chat.settings import Chat, Form
+from factdrift.chat.settings import Chat
+from factdrift.chat.settings import Form as Request
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
 from factdrift.evaluation.ability.record import Ability as Measured
@@ -28,12 +29,14 @@ from factdrift.evaluation.probing import (
     Strict,
     read_shard,
 )
+from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark, Way
+    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.states.edited import Condition
+    from factdrift.evaluation.ways.chat import Form
     from factdrift.models.loaded import Loaded
 
 
@@ -255,13 +258,22 @@ class AsksChat(OfQuestions, implied_inputs="reads"):
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
     written: Annotated[str, Key("answer.prompts.written")]
-    scoring: Annotated[tuple[str, ...], Key("answer.scoring")]
+    loglik: Annotated[str, Key("answer.prompts.loglik")]
+    scoring: Annotated[tuple[Way, ...], Key("answer.scoring")]
+    normalise: Annotated[str, Key("answer.normalise")]
+    shots: Annotated[bool, Key("written.shots")]
     # Another limit of the price or another server makes no request again.
-    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+    settings: Annotated[Chat, Key("chat", only=" ".join(Request.__struct_fields__))]
 
-    def asked(self) -> tuple[Benchmark, dict[Way, str]]:
-        """The questions, without options only if answered in writing, and the prompts by way."""
-        return self.read(open_="written" in self.scoring), {"letter": self.prompt, "written": self.written}
+    def asked(self) -> tuple[Benchmark, Form]:
+        """The questions, without options only if answered in writing, and how they are asked."""
+        from factdrift.evaluation.ways.chat import Form
+
+        prompts: dict[Way, str] = {"letter": self.prompt, "written": self.written}
+        if self.settings.api == "completions":
+            prompts |= {"written": self.loglik, "loglik": self.loglik}
+        form = Form(prompts, self.scoring, self.shots, self.normalise)
+        return self.read(open_="written" in self.scoring), form
 
 
 class Requests(AsksChat, command="answer requests"):

@@ -78,8 +78,7 @@ class Edition:
     @property
     def covers(self) -> str:
         """The day, or the first and the last one with a slash between, that the rows are about."""
-        template = _environment().from_string(self.dataset.covers)
-        return template.render(facts=self.facts, build=self.build)
+        return _environment().from_string(self.dataset.covers).render(facts=self.facts, build=self.build)
 
     @property
     def name(self) -> str:
@@ -104,7 +103,7 @@ def count(dataset: Dataset, folder: Path) -> tuple[list[dict[str, Any]], dict[st
         )
         for statistic in dataset.statistics:
             rows = db.sql(statistic.query).fetchall()
-            figure = _draw(statistic, rows, folder) if statistic.figure and len(rows) > 1 else ""
+            figure = _draw(statistic, rows, folder) if statistic.figure and rows else ""
             shown = {"title": statistic.title, "headings": statistic.headings}
             counts.append(shown | {"rows": rows, "figure": figure})
         facts = {name: db.sql(query).fetchall()[0][0] or 0 for name, query in dataset.facts.items()}
@@ -165,6 +164,11 @@ def write_card(this: Edition) -> None:
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def filled(template: str, this: Edition, **values: Any) -> str:
+    """A template over an edition."""
+    return _environment().from_string(template).render(vars(this), edition=this, **values)
 
 
 def _shown(value: Any) -> Any:

@@ -1,20 +1,25 @@
-"""Croissant metadata (MLCommons, version 1.0): files with checksums, and every field with its description."""
+"""Croissant metadata (MLCommons, version 1.1): files with checksums, and every field with its description.
 
+With the fields for responsible use (RAI), which say what the card says.
+"""
+
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.files import sha256, write_json
-from factdrift.publish.card import Edition, Table, bibtex
+from factdrift.core.files import read_yaml, sha256, write_json
+from factdrift.core.paths import CARDS
+from factdrift.publish.card import Edition, Table, bibtex, filled
 
 Node = dict[str, Any]
 
 _VOCABULARY = (
-    *("citeAs", "column", "conformsTo", "equivalentProperty", "extract", "field", "fileProperty"),
-    *("fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5"),
-    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-    *("separator", "source", "subField", "transform"),
+    *("arrayShape", "citeAs", "column", "conformsTo", "containedIn", "equivalentProperty", "extract"),
+    *("field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
+    *("jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
+    *("replace", "samplingRate", "separator", "source", "subField", "transform"),
 )
 _CONTEXT: Node = {
     "@language": "en",
@@ -25,11 +30,14 @@ _CONTEXT: Node = {
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    "prov": "http://www.w3.org/ns/prov#",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "sc": "https://schema.org/",
 }
-"""The context that the specification of version 1.0 gives."""
+"""The context that the specification of version 1.1 gives, with the vocabulary of origins."""
 
 LICENCES = ["https://creativecommons.org/publicdomain/zero/1.0/", "https://spdx.org/licenses/MIT.html"]
 """Of the facts, and of sentences and selection."""
@@ -59,7 +67,7 @@ def write_croissant(this: Edition) -> None:
     metadata = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": this.name,
         "alternateName": f"{dataset.title}, {this.covers}",
         "description": dataset.summary,
@@ -68,14 +76,35 @@ def write_croissant(this: Edition) -> None:
         **({"datePublished": this.date} if this.date else {}),
         **({"url": this.url} if this.url else {}),
         "citeAs": " ".join(bibtex(this).split()),
-        "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
+        "creator": {"@type": "sc:Organization", "name": "factdrift developers"},
         "temporalCoverage": this.covers,
         "inLanguage": "en",
         "keywords": dataset.tags,
+        **_responsible(this),
         "distribution": files,
         "recordSet": sets,
     }
     write_json(metadata, folder / "croissant.json", indent=2)
+
+
+def _responsible(this: Edition) -> Node:
+    """The fields of RAI, and of what the data are made: the dumps, and the program."""
+    text = (this.folder / "README.md").read_text("utf-8")
+    section = re.search(r"^## How far to trust it\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
+    limits = section[1].strip() if section else ""
+    templates = read_yaml(CARDS / "rai.yaml")
+    texts = {f"rai:{name}": filled(template, this, limits=limits) for name, template in templates.items()}
+    dumps = [
+        {"@type": "prov:Entity", "name": f"Wikidata of {day}", "url": "https://www.wikidata.org/"}
+        for day in sorted({*this.build["dates"].values()})
+    ]
+    version = this.build["versions"]["factdrift"]
+    made_up = bool(this.build["sample"]) or this.build["configuration"].get("verbalizer") == "chat"
+    return texts | {
+        "rai:hasSyntheticData": made_up,
+        "prov:wasDerivedFrom": dumps,
+        "prov:wasGeneratedBy": {"@type": "prov:Activity", "name": f"factdrift {version}"},
+    }
 
 
 def _field(table: Table, field: pa.Field) -> Node:
@@ -91,7 +120,7 @@ def _field(table: Table, field: pa.Field) -> Node:
     meanings = table.nested.get(field.name, {})
     node["subField"] = [
         {"@type": "cr:Field", "@id": f"{own}/{path.replace('[*]', '')}", "name": path.replace("[*]", "")}
-        | {"description": meanings.get(path.split(".")[0].removesuffix("[*]"), "")}
+        | {"description": meanings.get(path.split(".")[0].removesuffix("[*]"), node["description"])}
         | {"dataType": _kind(kind), "source": source | {"transform": {"jsonPath": path}}}
         for path, kind in _leaves(inner)
     ]

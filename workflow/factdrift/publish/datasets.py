@@ -26,10 +26,12 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     splits: list[str] = []
     """The splits of a table with `*`, all of which are written, with or without rows."""
+    open: str = ""
+    """The boolean column of a table with `*` that puts a row into the split `open`, not `test`."""
     pages: list[str] = []
     """The pages of docs/tables that describe the columns; as `files`, from the products."""
     files: dict[str, str] = {}
-    """Split -> product; with the key `*` the table's own column `split` divides its rows."""
+    """Split -> product; with the key `*` the table's own column `split`, or `open`, divides its rows."""
     nested: dict[str, str] = {}
     """Column -> page that describes the fields of what it holds."""
 
@@ -54,9 +56,15 @@ class Dataset(msgspec.Struct, forbid_unknown_fields=True):
     audited: str = ""
     """The data set of the audit (`audit.json`) whose checks concern these rows."""
     evaluation: dict[str, Any] = {}
-    """What `eval.yaml` says besides name and description; no such file without it."""
+    """What `eval.yaml` says besides name and description; no such file if no task's table has rows."""
     updates: bool = False
     """Whether the rows are updates: the folder has a flat table of them too, and a chat model's answers."""
+
+    @property
+    def tasks_of_hub(self) -> list[dict[str, Any]]:
+        """The tasks of `eval.yaml`, under the names by which the hub lists results."""
+        tasks: list[dict[str, Any]] = self.evaluation.get("tasks", [])
+        return tasks
 
     @property
     def needed(self) -> list[str]:

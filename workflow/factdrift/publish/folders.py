@@ -120,8 +120,9 @@ def _write(
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
-    if dataset.evaluation:
-        header = {"name": dataset.title, "description": dataset.summary} | dataset.evaluation
+    written = {(table.name, split) for table in tables for split in table.filled}
+    if tasks := [task for task in dataset.tasks_of_hub if (task["config"], task["split"]) in written]:
+        header = {"name": dataset.title, "description": dataset.summary, **dataset.evaluation, "tasks": tasks}
         (folder / "eval.yaml").write_text(yaml.safe_dump(header, sort_keys=False), "utf-8")
     statistics, facts = count(dataset, folder)
     write_json(public(build), folder / "manifest.json", indent=2)
@@ -153,7 +154,7 @@ def write_splits(
             schema, whole = file.schema_arrow, file.metadata.num_rows
             rows = {split: whole}
             if split == "*":
-                by_split = Counter(file.read(["split"])["split"].to_pylist())
+                by_split = Counter(_splits(file.read([config.open or "split"]), config).to_pylist())
                 rows = {name: by_split[name] for name in config.splits}
             if sum(rows.values()) != whole:
                 raise InputError(
@@ -162,10 +163,15 @@ def write_splits(
             for name, number in rows.items():
                 batches = file.iter_batches(8192)
                 if split == "*":
-                    batches = (batch.filter(pc.equal(batch["split"], name)) for batch in batches)
+                    batches = (batch.filter(pc.equal(_splits(batch, config), name)) for batch in batches)
                 _write_shards(batches, schema, number, folder / name, shard)
         counts |= rows
     return counts
+
+
+def _splits(rows: pa.Table | pa.RecordBatch, config: Config) -> pa.Array | pa.ChunkedArray:
+    """The splits of the rows."""
+    return pc.if_else(rows[config.open], "open", "test") if config.open else rows["split"]
 
 
 def _write_shards(

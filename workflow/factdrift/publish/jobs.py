@@ -47,6 +47,48 @@ class Folders(Job, command="publish folders", implied_inputs="words"):
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
+class Mismatches(Job, command="mismatches"):
+    """Write statements of a dump that contradict themselves or others, for Wikidata's Mismatch Finder.
+
+    For example: factdrift mismatches results/snapshots/2023-02-27 --relations P6 P35 -o mismatches.csv
+    """
+
+    snapshot: Annotated[Place, "folder of a dump's tables", Flag("FOLDER", positional=True)]
+    relations: Annotated[
+        tuple[str, ...], "with one value at a time, besides those whose constraint says so", Flag("P6")
+    ] = ()
+    output: Annotated[Output, Flag("CSV")]
+
+    def run(self) -> str:
+        from factdrift.publish.mismatches import write_mismatches
+        from factdrift.wikidata.ids import listed_property
+
+        relations = [listed_property(relation, "--relations") for relation in self.relations]
+        counts = write_mismatches(self.snapshot, relations, self.output)
+        listed = ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
+        return f"{self.output}: {sum(counts.values()):,} statements ({listed or 'none'})"
+
+
+class Results(Job, command="publish results"):
+    """Write the scores of `answer grid` for the hub (.eval_results) and for Every Eval Ever (JSON).
+
+    For example: factdrift publish results results/answer_grid.parquet --hub NAME --date 2026-11-29
+    --runs results/*/evaluation/*/*/*/*.json -o build/scores
+    """
+
+    grid: Annotated[Path, "answer_grid.parquet", Flag(positional=True)]
+    runs: Annotated[Paths, "descriptions of the jobs", Flag("JSON")]
+    hub: Annotated[str, "the account that has the published folders"]
+    date: Annotated[str, "day of the results, YYYY-MM-DD"]
+    output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.publish.results import Results, write_results
+
+        entries, records = write_results(Results(self.grid, self.runs, self.hub, self.date), self.output)
+        return f"{self.output}: {entries} scores for the hub, {records} records for Every Eval Ever"
+
+
 class Release(Job, command="release"):
     """Copy the products of a sequence of dates into a folder of their own."""
 

@@ -114,7 +114,7 @@ class Client:
         answers of all servers; None to keep none. `limit`: seconds that an answer may take in all.
         """
         self.url, self.requests = url, 0
-        self._answers = answers / urlsplit(url).netloc.replace(":", "_") if answers else None
+        self.answers = answers / urlsplit(url).netloc.replace(":", "_") if answers else None
         self._sleep, self._uniform, self._clock, self._limit = sleep, uniform, clock, limit
         self._reached = False
         who = f" ({contact})" if contact else ""
@@ -130,7 +130,7 @@ class Client:
         Transient failures are repeated. Raises TooMuch if the query is `divisible` and the server fails to
         finish it; InputError if the server refuses for good, or has failed as often as POLICY allows.
         """
-        answers = self._answers
+        answers = self.answers
         rows = self._kept(answers, query, divisible) if answers else self._repeated(query, divisible)
         if rows is None:
             raise TooMuch

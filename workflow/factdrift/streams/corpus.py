@@ -76,9 +76,11 @@ NAMED = "SELECT id FROM subjects UNION SELECT value FROM facts WHERE value IS NO
 """SQL: the items that documents and questions name."""
 
 
-def by_subject(db: duckdb.DuckDBPyConnection, condition: str = "true") -> Iterator[tuple[int, Claims]]:
-    """Yields the subjects of `facts` in ascending order, with the rows of their relations."""
-    db.execute(f"SELECT * FROM facts WHERE {condition} ORDER BY ALL")
+def by_subject(
+    db: duckdb.DuckDBPyConnection, condition: str = "true", table: str = "facts"
+) -> Iterator[tuple[int, Claims]]:
+    """Yields the subjects of a table of KNOWN in ascending order, with the rows of their relations."""
+    db.execute(f"SELECT * FROM {table} WHERE {condition} ORDER BY ALL")
     rows = (dict(zip(KNOWN.names, row, strict=True)) for row in fetched(db))
     for subject, group in itertools.groupby(rows, key=lambda row: row["subject"]):
         relations: dict[int, list[Row]] = defaultdict(list)

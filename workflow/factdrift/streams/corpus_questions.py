@@ -6,13 +6,15 @@ Only what these dumps prove is asked: a value that is right on all days of the d
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
-from factdrift.core.tables import database, growing, records, sql
+from factdrift.core.tables import database, growing, sql
 from factdrift.streams.corpus import NAMED, Tables, by_subject, open_facts
 from factdrift.streams.documents import Claims, known_at
 from factdrift.streams.subjects import Name, read_item_names
@@ -46,24 +48,51 @@ CORPUS_QUESTIONS = schema_of(
 )
 """A row is a question (docs/tables/corpus_questions.md)."""
 
+_SUBJECTS = 1_000
+"""Subjects of which the documents and facts are kept in memory."""
+
 _PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
 
 
-class Docs:
-    """Which documents state a fact: (subject, relation, value) -> known_from, document, tense."""
+class Lookup:
+    """Documents that state facts, and facts about holders: of few subjects at a time in memory."""
 
-    def __init__(self, corpus: Path) -> None:
-        self._stating: dict[tuple[str, str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
-        for row in records(corpus, ["doc", "known_from", "facts"]):
-            for fact in row["facts"]:
-                key = fact["subject"], fact["relation"], fact["object"]
-                self._stating[key].setdefault(row["doc"], (row["known_from"], fact["tense"]))
+    def __init__(
+        self, db: duckdb.DuckDBPyConnection, tables: Tables, corpus: Path, relations: Sequence[int]
+    ) -> None:
+        self._db = db
+        open_facts(db, tables)
+        db.execute(
+            f"""CREATE TEMP TABLE held AS SELECT * FROM facts
+                WHERE list_contains({sql(relations)}, property) ORDER BY subject;
+            CREATE TEMP TABLE stating AS
+            SELECT fact.subject, fact.relation, fact.object, doc, known_from, fact.tense FROM (
+                SELECT doc, known_from, file_row_number AS row, unnest(facts) AS fact,
+                    generate_subscripts(facts, 1) AS position
+                FROM read_parquet({sql(corpus)}, file_row_number = true)
+            ) ORDER BY fact.subject, row, position"""
+        )
+        self.held = lru_cache(_SUBJECTS)(self._held)
+        self._stating = lru_cache(_SUBJECTS)(self._read)
+
+    def _held(self, subject: int) -> Claims:
+        """The rows of KNOWN about a subject in the relations of hops."""
+        return dict(by_subject(self._db, f"subject = {subject}", "held")).get(subject, {})
+
+    def _read(self, subject: str) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
+        """(relation, value) -> document -> its dump, and the tense of its first sentence."""
+        stating: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
+        query = "SELECT * EXCLUDE subject FROM stating WHERE subject = ? ORDER BY rowid"
+        for relation, value, doc, since, tense in self._db.execute(query, [subject]).fetchall():
+            stating[relation, value].setdefault(doc, (since, tense))
+        return stating
 
     def stating(self, subject: int, relation: int, value: int, dump: str, *tenses: str) -> list[str]:
         """The documents up to a dump that state a fact, in any tense or in some."""
-        key = entity_id(subject), property_id(relation), entity_id(value)
-        docs = self._stating.get(key, {}).items()
-        return [doc for doc, (since, tense) in docs if since <= dump and (not tenses or tense in tenses)]
+        docs = self._stating(entity_id(subject)).get((property_id(relation), entity_id(value)), {})
+        return [
+            doc for doc, (since, tense) in docs.items() if since <= dump and (not tenses or tense in tenses)
+        ]
 
 
 class Chain(NamedTuple):
@@ -83,9 +112,8 @@ class Asker(NamedTuple):
 
     dumps: Sequence[str]
     names: Mapping[int, Name]
-    docs: Docs
+    lookup: Lookup
     hops: Mapping[int, NounPhrase]
-    holders: Mapping[int, Claims]
     seed: int
 
     @property
@@ -138,8 +166,8 @@ class Asker(NamedTuple):
         later = list(dict.fromkeys(t.value for t in others if t.certain and t.certain[0] > last))
         key = chain.subject, chain.relation
         tenses = ("now",) if date is None and kind != "next" else ()
-        right = self.docs.stating(*key, value, known, *tenses)
-        wrong = (doc for other in stale for doc in self.docs.stating(*key, other, known, "now", "cited"))
+        right = self.lookup.stating(*key, value, known, *tenses)
+        wrong = (doc for other in stale for doc in self.lookup.stating(*key, other, known, "now", "cited"))
         return {
             "kind": kind,
             "asked_on": known,
@@ -300,7 +328,7 @@ def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
     day = asker.days[dump]
     asked = []
     for relation, noun in asker.hops.items():
-        rows = [asker.holders.get(holder, {}).get(relation, ()) for holder in holders]
+        rows = [asker.lookup.held(holder).get(relation, ()) for holder in holders]
         called = nested([noun.phrase], chain.called)
         chains = [asker.worlds(*of, relation, noun, called) for of in zip(holders, rows, strict=True)]
         right, stale = (asker.proven(of_holder, dump, day, day) for of_holder in chains)
@@ -309,7 +337,7 @@ def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
     if asked:
         through, (right, stale) = asked[asker.draw("hop", *chain[:2], dump) % len(asked)]
         relation, noun = through.relation, through.noun
-        hops = asker.docs.stating(through.subject, relation, right, row["known_at"], "now")
+        hops = asker.lookup.stating(through.subject, relation, right, row["known_at"], "now")
         yield row | {
             "kind": "hop",
             "hop_relation": property_id(relation),
@@ -345,11 +373,10 @@ def write_corpus_questions(
         if relation.datatype == "wikibase-item"
     }
     counts: dict[str, int] = defaultdict(int)
-    with database(3000) as db, growing(output, CORPUS_QUESTIONS) as add:
+    with database() as db, database() as other, growing(output, CORPUS_QUESTIONS) as add:
         open_facts(db, tables)
         names = read_item_names(db, NAMED, tables.entities, tables.labels)
-        holders = dict(by_subject(db, f"list_contains({sql(sorted(hops))}, property)"))
-        asker = Asker(dumps, names, Docs(corpus), hops, holders, seed)
+        asker = Asker(dumps, names, Lookup(other, tables, corpus, sorted(hops)), hops, seed)
         for subject, claims in by_subject(db, "linked_from IS NOT NULL"):
             rows = []
             for relation, stated in claims.items() if subject in names else ():

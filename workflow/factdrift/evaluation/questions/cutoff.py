@@ -17,11 +17,13 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
+from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.letters import LETTERS, orders
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
 from factdrift.evaluation.questions.successions import Chain, Name, read_successions
 from factdrift.evaluation.questions.tenures import Several, tenures
+from factdrift.evaluation.questions.tenures import Tenure as HolderTenure
 from factdrift.streams.timelines import UNNAMED, read_tenure
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
@@ -45,6 +47,12 @@ Complete the sentence with one of the options.
 {options}
 Answer with the letter of the option only."""
 """How the letter of a holder is asked for."""
+SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
+"""The first and the last date of the bundled chains."""
+REFRESHED = Path("results", "fetched", "cutoff")
+"""The folder of the chains that `cutoff refresh` writes, with their manifests."""
+DATES_OF_FILE = b"factdrift.dates"
+"""The key of a file's metadata with its dates."""
 NEUTRAL = 8
 """Other subjects of the relation, after whose prompts a holder is scored for the calibration."""
 DATES = 4
@@ -58,6 +66,9 @@ REASONS = {
     "in_prompt": "a holder is named in the prompt",
     "no_label": "a holder has no label",
     "known": "a succession is written down that the stream has, too",
+    "absent": "Wikidata has no such item, or no English article of this name",
+    "strange": "Wikidata names none of the holders that the chain has",
+    "unsaid": "Wikidata proves nobody after the end of the chain",
 }
 """Why a chain is left out."""
 
@@ -168,6 +179,20 @@ def drawn(chains: Sequence[Row], number: int, seed: int) -> set[str]:
     return names
 
 
+def newest() -> Path:
+    """The chains of the latest day: of `cutoff refresh` if it has written any, else the bundled chains."""
+    return max(REFRESHED.glob("chains-*.parquet"), default=CUTOFF_CHAINS)
+
+
+def dates_of(chains: Path) -> tuple[datetime.date, ...]:
+    """The first and the last date that an estimate from a file of chains may have.
+
+    A file of `cutoff refresh` names them; those of others are the dates of the bundled chains.
+    """
+    named = (pq.read_schema(chains).metadata or {}).get(DATES_OF_FILE)
+    return tuple(map(datetime.date.fromisoformat, named.decode().split())) if named else SAMPLE_DATES
+
+
 def read_chains(path: Path) -> list[Row]:
     """Rows of CHAINS. Raises InputError if it is no such table."""
     try:
@@ -235,10 +260,16 @@ def row_of(chain: Chain, first: int, last: int) -> Row | Left:
         found = tenures(chain.timeline, first, last)
     except Several:
         return Left("several")
-    found.pop(UNNAMED, None)
+    return row_with(chain, found)
+
+
+def row_with(chain: Chain, days: Mapping[int, Sequence[HolderTenure]]) -> Row | Left:
+    """The same from the tenures of the values."""
     reason = "one_holder"
     holders: list[Row] = []
-    for value, own in found.items():
+    for value, own in days.items():
+        if value == UNNAMED:
+            continue
         name = chain.names.get(value, Name(None, None))
         if name.label is None:
             reason = "no_label"

@@ -15,6 +15,9 @@ SHOTS = (
 )
 """Facts that do not change, with their relations; three of others than the question's are examples."""
 
+SHOT = "{context}\nQuestion: {question}\nAnswer:"
+"""What a base model reads behind the solved examples."""
+
 SLOTS = ("context", "question", "cloze", "options")
 
 _SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
@@ -65,6 +68,19 @@ def shots_before(question: Question) -> str:
     """Three solved examples of other relations, with blank lines behind them."""
     chosen = [shot for shot in SHOTS if shot[0] != question.relation][:3]
     return "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for _, asked, answer in chosen)
+
+
+def continued(question: Question, before: str, form: str, shots: bool = False) -> tuple[str, str]:
+    """The text that a base model continues, and the text before it, which is used unchanged.
+
+    `form`: the prompt of questions without a cloze of their own; `shots`: whether questions in words follow
+    solved examples.
+    """
+    if shots and question.words:
+        return shots_before(question) + filled(SHOT, question, before.strip()), ""
+    if question.prompt:
+        return question.prompt, before
+    return filled(form, question, before.strip()), ""
 
 
 def turn_of(question: Question, context: str, instruction: str) -> str:

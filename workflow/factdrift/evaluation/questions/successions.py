@@ -53,9 +53,7 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
     Raises InputError that names the line if a date is wrong or not later than the one before, a source is
     missing, a property has no template, or a subject occurs in two places.
     """
-    templates: dict[str, tuple[str, list[str]]] = {}
-    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
-        templates.setdefault(relation, (label, []))[1].append(template)
+    templates = read_wordings()
     known: set[tuple[str, str]] = set()
     for (relation, subject), group in itertools.groupby(
         rows_of(path, COLUMNS), lambda row: tuple(row[1][:2])
@@ -89,10 +87,23 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
             )
             if start[0] <= last
         ]
-        prompts = [_prompt(template, subject) for template in wordings]
+        prompts = prompts_of(wordings, subject)
         names = {value: Name(None, holder) for holder, value in values.items()}
         chain = f"{subject}-{relation}"
         yield Chain(chain, subject, relation, subject, label, None, prompts, timeline, names)
+
+
+def read_wordings() -> dict[str, tuple[str, list[str]]]:
+    """Relation -> its label and its templates."""
+    templates: dict[str, tuple[str, list[str]]] = {}
+    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
+        templates.setdefault(relation, (label, []))[1].append(template)
+    return templates
+
+
+def prompts_of(wordings: Sequence[str], subject: str) -> list[str]:
+    """What templates say about a subject before their object."""
+    return [_prompt(template, subject) for template in wordings]
 
 
 def _days(where: str, start: str, opening: bool) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from factdrift.core.columns import Row
 from factdrift.streams.timelines import EVER, NEVER_ENDS, day_number
 from factdrift.streams.timelines import Tenure as StatementTenure
 from factdrift.wikidata.time import pack_date
@@ -121,3 +122,24 @@ def _between(before: _Span, after: _Span) -> list[_Days]:
 
 def _packed(ordinal: int | None) -> int | None:
     return None if ordinal is None else pack_date(datetime.date.fromordinal(ordinal))
+
+
+class Change(NamedTuple):
+    """A holder after another: the day, and the index of both in the chain."""
+
+    day: int
+    before: int
+    after: int
+
+
+def changes(row: Row) -> list[Change]:
+    """The changes of holder in a chain, on the first day on which the later holder counts alone."""
+    begun = sorted(
+        (tenure["first"] or 0, index, tenure["last"])
+        for index, holder in enumerate(row["holders"])
+        for tenure in holder["tenures"]
+        if tenure["share"] == 1
+    )
+    return [
+        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
+    ]

@@ -9,7 +9,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.progress import watched
 from factdrift.core.tables import rows_of, write_parquet
+from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
     Estimate,
@@ -58,6 +59,8 @@ that is expected of no knowledge, p of more by a binomial test, and whether it i
 correction."""
 
 READINGS = {"plain": "choice", "calibrated": "calibrated"}
+UNDECIDED = ("order", "no_letter", "unnamed")
+"""Why an answer counts for no holder: the model has spoken, and its words fit any date."""
 LEAST = 50
 """Informative chains of a subset below which it has no estimate."""
 MONTHLY = 30
@@ -97,6 +100,8 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
             head = {"model": answered[0]["model"], "way": answered[0]["way"], "reading": reading}
             dates += [{**head, **row} for row in rows]
             periods += [{**head, **row} for row in tested]
+        elif reading == "plain" and any(row["reason"] in UNDECIDED for row in chains):
+            dates.append(_undecided(chains, settings.span))
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
         choices = death_choices(deaths, subjects)
@@ -104,6 +109,13 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
         dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
     return dates, periods
+
+
+def _undecided(chains: Sequence[Row], span: Span) -> Row:
+    """The row of a model whose answers name no holder of any chain: the same letter in both orders, say."""
+    row = dict.fromkeys(TABLE.names) | {name: chains[0][name] for name in ("model", "way")}
+    row |= {"reading": "plain", "subset": "all", "value": "all", "chains": len(chains), "informative": 0}
+    return {**row, "verdict": "none", "p": 1.0, **_ends(span)}
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
@@ -200,7 +212,7 @@ def _row(
     rng = np.random.default_rng([settings.seed, 1])
     p = chance_of_no_date(choices, span, relabel, rng, settings.permutations)
     row: Row = {"informative": len(choices.chosen), "p": p}
-    row |= {"first_date": _iso(span.first), "last_date": _iso(span.last)}
+    row |= _ends(span)
     if p > LEVEL:
         return {**row, "verdict": "none"}, None
     best = estimate(choices, span, weights)
@@ -215,29 +227,12 @@ def _row(
     return row, best
 
 
+def _ends(span: Span) -> Row:
+    return {"first_date": _iso(span.first), "last_date": _iso(span.last)}
+
+
 def _iso(ordinal: float) -> str:
     return datetime.date.fromordinal(int(ordinal)).isoformat()
-
-
-class Change(NamedTuple):
-    """One holder after another: the day, and the index of both in the chain."""
-
-    day: int
-    before: int
-    after: int
-
-
-def changes(row: Row) -> list[Change]:
-    """The changes of holder in a chain, each on the first day on which the later one may have held."""
-    begun = sorted(
-        (tenure["first"] or 0, index, tenure["last"])
-        for index, holder in enumerate(row["holders"])
-        for tenure in holder["tenures"]
-        if tenure["share"] == 1
-    )
-    return [
-        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
-    ]
 
 
 class _Compared(NamedTuple):
@@ -298,11 +293,15 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
     return refused
 
 
-def maker_of(model: str) -> str:
-    """The maker's own date, by the longest beginning of the name in makers.tsv; "" if none is known."""
+def declared(model: str) -> tuple[str, str]:
+    """The maker's own date and its source, by the longest beginning of the name in makers.tsv; else ""."""
     makers = [fields for _, fields in rows_of(CUTOFF_MAKERS, ("name", "date", "source"))]
-    known = {name: date for name, date, _ in makers if model.startswith(name)}
-    return known[max(known, key=len)] if known else ""
+    known = {name: (date, source) for name, date, source in makers if model.startswith(name)}
+    return known[max(known, key=len)] if known else ("", "")
+
+
+def maker_of(model: str) -> str:
+    return declared(model)[0]
 
 
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:

@@ -1,9 +1,12 @@
 """The date of a model as a screen of text."""
 
+import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from factdrift.core.columns import Row
+from factdrift.core.files import sha256
 from factdrift.core.progress import counted
 from factdrift.core.score_table import Cell, Column, Line, count, table
 from factdrift.evaluation.scores.cutoff import disagree
@@ -18,6 +21,11 @@ UNANSWERED = {
     "not_finite": "the output is not finite",
 }
 """Why a chain has no answer, in words."""
+
+
+def about_chains(path: Path, dates: Sequence[datetime.date]) -> str:
+    """The first line of a result: the dates that it may have, and the file of the chains with its digest."""
+    return f"chains of {dates[0]} to {dates[1]}: {path.name} (digest {sha256(path)[:8]})"
 
 
 def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: int = 0) -> Iterator[str]:

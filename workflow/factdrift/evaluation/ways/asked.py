@@ -1,6 +1,10 @@
 """The rows of answers. Imports torch."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from factdrift.core.columns import Row
 from factdrift.evaluation.questions.question import Question, Way
@@ -21,6 +25,30 @@ def answer_row(question: Question, way: Way, **answer: Any) -> Row:
     if has_right and row.get("reason") in (None, NOT_FINITE):
         row["correct"] = row.get("parsed") == question.answer
     return row
+
+
+def likelihood_row(
+    question: Question,
+    logprobs: Sequence[float],
+    tokens: Sequence[int],
+    exact: Sequence[bool] | None,
+    normalise: str,
+) -> Row:
+    """A row of ANSWERS with the mean log-probabilities of all targets, of which the likeliest is the answer.
+
+    Of equally likely targets it is the first. `tokens`: numbers of tokens of the targets;
+    `exact`: whether the model itself would write a target; `normalise`: `sum` compares totals.
+    """
+    row: Row = {"logprobs": logprobs, "tokens": tokens, "exact": exact}
+    if not all(map(math.isfinite, logprobs)):
+        # Such a model gives the objects no probability, and writes none of them.
+        row |= {"logprobs": None, "exact": [False] * len(tokens)}
+        return answer_row(question, "loglik", **row, reason=NOT_FINITE)
+    whole = np.array(logprobs)
+    if normalise == "sum":
+        whole = whole * tokens
+    likeliest = int(whole.argmax()) if question.answer is not None else None
+    return answer_row(question, "loglik", **row, parsed=likeliest)
 
 
 def verdict(question: Question, output: str, prompt: str) -> Row:

@@ -1,18 +1,15 @@
 """The likelihoods of a question's targets, and the letter of the one that a model chooses. Imports torch."""
 
-import math
 from collections.abc import Iterator, Sequence
-
-import numpy as np
 
 from factdrift.core.columns import Row
 from factdrift.evaluation.plan import PlannedQuestion
 from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.ways.asked import answer_row
+from factdrift.evaluation.ways.asked import answer_row, likelihood_row
 from factdrift.evaluation.ways.written import cloze
-from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
+from factdrift.models.alignment import AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.options import score_options
 from factdrift.models.scoring import score
@@ -54,17 +51,8 @@ def likelihoods(session: Session, asked: Sequence[PlannedQuestion], changes: Cha
             yield answer_row(question, "loglik", reason=reasons[index])
             continue
         logprobs, counts, completed = zip(*(next(rows) for _ in question.targets), strict=True)
-        row: Row = {"tokens": counts, "exact": None if None in completed else completed}
-        if not all(map(math.isfinite, logprobs)):
-            # Such a model gives the objects no probability, and writes none of them.
-            row["exact"] = [False] * len(counts)
-            yield answer_row(question, "loglik", **row, reason=NOT_FINITE)
-            continue
-        whole = np.array(logprobs)
-        if session.settings.answer_normalise == "sum":
-            whole = whole * counts
-        likeliest = int(whole.argmax()) if question.answer is not None else None
-        yield answer_row(question, "loglik", logprobs=logprobs, **row, parsed=likeliest)
+        hits = None if None in completed else completed
+        yield likelihood_row(question, logprobs, counts, hits, session.settings.answer_normalise)
 
 
 def letters(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) -> Iterator[Row]:

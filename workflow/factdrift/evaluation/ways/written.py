@@ -10,16 +10,13 @@ from nltk.util import ngrams
 
 from factdrift.core.columns import Row
 from factdrift.evaluation.plan import PlannedQuestion
-from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
+from factdrift.evaluation.questions.prompts import continued, turn_of
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import answer_row, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
 from factdrift.models.writing import Generation
-
-SHOT = "{context}\nQuestion: {question}\nAnswer:"
-"""What a base model reads behind the solved examples."""
 
 
 class _Prompt(NamedTuple):
@@ -92,19 +89,15 @@ def _prompt(session: Session, planned: PlannedQuestion) -> _Prompt:
     question, settings, before = planned.question, session.settings, planned.before.strip()
     if turn := session.turn(turn_of(question, before, settings.written_instruction)):
         return _Prompt(turn, question.asked, False)
-    if settings.written_shots and question.words:
-        text = shots_before(question) + filled(SHOT, question, before)
-        return _Prompt(list(session.sentence(text).ids), question.words, True)
-    text, context = cloze(session, planned)
-    return _Prompt(list(session.sentence(text, context=context).ids), text, True)
+    form, shots = settings.answer_prompts_loglik, settings.written_shots
+    text, context = continued(question, planned.before, form, shots)
+    asked = question.words if shots and question.words else text
+    return _Prompt(list(session.sentence(text, context=context).ids), asked, True)
 
 
 def cloze(session: Session, planned: PlannedQuestion) -> tuple[str, str]:
     """The text that the model continues, and what stands before it as it is."""
-    question = planned.question
-    if question.prompt:
-        return question.prompt, planned.before
-    return filled(session.settings.answer_prompts_loglik, question, planned.before.strip()), ""
+    return continued(planned.question, planned.before, session.settings.answer_prompts_loglik)
 
 
 def _long(session: Session, asked: Sequence[PlannedQuestion]) -> dict[int, Generation]:

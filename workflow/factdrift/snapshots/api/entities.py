@@ -16,15 +16,14 @@ import datetime
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.files import keep_answer, kept_answer
+from factdrift.core.files import keep_answer
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of, write_parquet
 from factdrift.snapshots.api.client import (
@@ -38,15 +37,13 @@ from factdrift.snapshots.api.client import (
     snaks,
     statements,
 )
+from factdrift.snapshots.api.current import answer_of, fetch_current
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
 from factdrift.wikidata.entity import NAMED_PROPERTIES
 from factdrift.wikidata.ids import entity_number
 
 CURRENT = "current"
-BATCH = 50
-"""Entities in a request of `wbgetentities`."""
-
 _OBJECT_CLAIMS = ("P31", *NAMED_PROPERTIES, *CREATION)
 
 FETCHED = schema_of("id: int32, role as_of: string, revision: int64, modified note: string")
@@ -61,12 +58,6 @@ class Fetched:
     written: int
     skipped: int
     requests: int
-
-
-class _Kept(msgspec.Struct):
-    """The content of a kept answer."""
-
-    answer: Any
 
 
 def store_of(folder: Path, url: str) -> Path:
@@ -188,11 +179,8 @@ class _Fetching:
     def _of_now(self, ids: Iterable[str]) -> None:
         """Adds items that are only values, with their current terms and site links."""
         wanted = [name for name in ids if name not in self._pages]
-        missing = [name for name in wanted if not self._path(CURRENT, name).is_file()]
-        batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
-        self._expect(len(batches))
-        for batch in batches:
-            self._ask_now(batch)
+        path_of = partial(self._path, CURRENT)
+        fetch_current(self._api, wanted, "labels|descriptions|sitelinks", path_of, self._progress)
         merged = []
         for name in wanted:
             page = read_current(self._answer(CURRENT, name), name)
@@ -202,33 +190,11 @@ class _Fetching:
                 self._pages[name] = page._replace(role="object", as_of=CURRENT)
         self._of_the_day(merged, "object", _OBJECT_CLAIMS)
 
-    def _ask_now(self, batch: Sequence[str]) -> None:
-        """Requests some items; those that are missing in an answer that grew too long are requested again."""
-        while batch:
-            request: dict[str, str | int] = {
-                "action": "wbgetentities",
-                "ids": "|".join(batch),
-                "props": "labels|descriptions|sitelinks",
-                "languages": "en|mul",
-            }
-            records = self._api.get(request).get("entities")
-            records = records if isinstance(records, dict) else {}
-            answered = [name for name in batch if _is_complete(records.get(name))]
-            if not answered:
-                raise InputError(
-                    f"{self._api.url}: no entity in the answer about {batch[0]}; is it Wikidata's API?"
-                )
-            for name in answered:
-                keep_answer(self._path(CURRENT, name), request=request, answer=records[name])
-            batch = [name for name in batch if name not in answered]
-            self._expect(1 if batch else 0)
-            self._progress.advance()
-
     def _path(self, kind: str, name: str) -> Path:
         return self._store / kind / f"{name}.json.gz"
 
     def _answer(self, kind: str, name: str) -> Any:
-        return kept_answer(self._path(kind, name), _Kept).answer
+        return answer_of(self._path(kind, name))
 
     def _expect(self, requests: int) -> None:
         self._progress.total = (self._progress.total or 0) + requests
@@ -237,11 +203,6 @@ class _Fetching:
         """The entities of one role that existed."""
         entities = [page.entity for page in self._pages.values() if page.role == role]
         return [entity for entity in entities if entity is not None]
-
-
-def _is_complete(record: Any) -> bool:
-    """Whether a record has all parts: the API leaves some out of an answer that grows too large."""
-    return isinstance(record, dict) and ("missing" in record or {"labels", "sitelinks"} <= set(record))
 
 
 def _ids_in(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:

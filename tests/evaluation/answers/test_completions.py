@@ -1,0 +1,225 @@
+"""A base model behind a server of completions is asked what the same model is asked here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("torch", reason="language models are installed with `make models`")
+import torch
+from support.asking import CPU, command
+from support.benchmarks import Given, write_benchmarks
+from support.chat_server import ChatServer, chat_serving
+
+from factdrift.chat.live import NO_LIKELIHOODS
+from factdrift.cli import main
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import load
+
+LENGTH = 192
+BENCHMARKS = ("updates", "tempripple", "asof")
+
+
+@pytest.fixture(scope="module")
+def model() -> Loaded:
+    return load("sample", device="cpu", dtype="float32")
+
+
+class Served:
+    """The bundled model as vLLM serves it: log-probabilities of the text and of what is written behind it."""
+
+    def __init__(self, model: Loaded) -> None:
+        self.model, self.tokenizer = model.model, model.tokenizer
+        self.asked: list[dict[str, Any]] = []
+
+    @torch.inference_mode()
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(body)
+        ids = self.tokenizer(body["prompt"])["input_ids"]
+        written: list[int] = []
+        text, finish = "", "length"
+        while len(written) < body["max_tokens"]:
+            token = int(self.model(torch.tensor([ids + written])).logits[0, -1].argmax())
+            if token == self.tokenizer.eos_token_id:
+                finish = "stop"
+                break
+            written.append(token)
+            text = self.tokenizer.decode(written)
+            if any(stop in text for stop in body.get("stop", [])):
+                text, finish = text.partition(body["stop"][0])[0], "stop"
+                break
+        choice = {"index": 0, "text": text, "finish_reason": finish, "logprobs": None}
+        if body.get("echo"):
+            choice |= {"text": body["prompt"] + text, "logprobs": self.logprobs(ids + written)}
+        used = {"prompt_tokens": len(ids), "completion_tokens": len(written)}
+        return {"choices": [choice], "usage": used}
+
+    def logprobs(self, ids: list[int]) -> dict[str, Any]:
+        chances = self.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        best = chances.max(-1)
+        tops = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        names = self.tokenizer.convert_ids_to_tokens(ids)
+        return {
+            "tokens": names,
+            "token_logprobs": [None, *(float(chances[at, token]) for at, token in enumerate(ids[1:]))],
+            "top_logprobs": [None, *({str(token): value} for token, value in tops)][: len(ids)],
+        }
+
+
+@pytest.fixture
+def served(model: Loaded, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ChatServer, Served]]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    complete = Served(model)
+    with chat_serving(complete=complete) as server:
+        yield server, complete
+
+
+def asked(
+    folder: Path, url: str, benchmark: str, given: Given, *options: str, **chat: Any
+) -> tuple[int, list[dict[str, Any]]]:
+    """The answers of the served model, by the three commands; or none and the status of the asking."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {"model": "base", "api": "completions", "base_url": url, "answer_tokens": 8, "backoff": 0.01}
+    named = ["--settings", json.dumps({**settings, "concurrency": 1, **chat})]
+    of = ["--benchmark", benchmark, *given.options(), *options, *named]
+    of = [word for word in of if word != "--edits" or benchmark not in ("updates", "tempripple")]
+    files = {name: folder / f"{name}.parquet" for name in ("requests", "answers", "read")}
+    assert main(["answer", "requests", *of, "-o", str(files["requests"])]) == 0
+    ask = ["chat", "ask", "--requests", str(files["requests"]), "--store", str(folder / "store"), *named]
+    if status := main([*ask, "-o", str(files["answers"])]):
+        return status, []
+    read = ["answer", "read", *of, "--answers", str(files["answers"]), f"--out-run={folder / 'run.json'}"]
+    assert main([*read, "-o", str(files["read"])]) == 0
+    return 0, pq.read_table(files["read"]).to_pylist()
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_likelihoods_and_words_are_those_of_the_model_here(
+    tmp_path: Path, served: tuple[ChatServer, Served], benchmark: str
+) -> None:
+    server, _ = served
+    given = write_benchmarks(tmp_path)[benchmark]
+    ways = ("loglik", "letter", "written")
+    _, rows = asked(tmp_path / "far", server.url, benchmark, given, "--scoring", *ways)
+    far = {(row["method"], row["question"], row["way"]): row for row in rows}
+    compared = 0
+    for method in ("none", "context"):
+        edits = [
+            f"--{name}={path}" for name, path in (("edits", given.edits), ("facts", given.facts)) if path
+        ]
+        settings = {**CPU, "length": LENGTH, "answer_scoring": ways, "written_tokens": 8, "answer_tokens": 8}
+        job = command(
+            Path("sample"), tmp_path / method, benchmark, given.questions, method, *edits, **settings
+        )
+        for row in job.rows():
+            other = far.pop((method, row["question"], row["way"]))
+            assert other["reason"] == row["reason"]
+            if row["way"] == "loglik" and row["reason"] is None:
+                assert other["logprobs"] == pytest.approx(row["logprobs"], abs=1e-4)
+                assert other["tokens"] == row["tokens"]
+                assert other["exact"] == row["exact"] or row["exact"] is None
+            for name in ("parsed", "correct", "output", "verdict"):
+                assert other[name] == row[name], (row["way"], name)
+            compared += 1
+    assert compared
+    assert not far
+
+
+def test_equal_texts_are_sent_once(tmp_path: Path, served: tuple[ChatServer, Served]) -> None:
+    server, complete = served
+    given = write_benchmarks(tmp_path)["tempripple"]
+    _, first = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    sent = [json.dumps(body) for body in complete.asked]
+    assert len(sent) == len(set(sent)) > len(first)
+    assert all(body["echo"] and body["max_tokens"] == 1 for body in complete.asked)
+    _, again = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik", mode="replay")
+    assert again == first
+    assert len(complete.asked) == len(sent)
+
+
+@pytest.mark.parametrize("lacks", ["logprobs", "of the prompt", "a value", "usage", "echo"])
+def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(
+    tmp_path: Path, served: tuple[ChatServer, Served], lacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, complete = served
+
+    def poor(body: dict[str, Any]) -> dict[str, Any]:
+        answer = complete(body)
+        (choice,) = answer["choices"]
+        if lacks == "logprobs":
+            choice["logprobs"] = None
+        elif lacks == "a value":
+            choice["logprobs"]["token_logprobs"][1] = None
+        elif lacks == "usage":
+            answer["usage"] = None
+        else:
+            written = answer["usage"]["completion_tokens"]
+            choice["logprobs"] = {name: values[-written:] for name, values in choice["logprobs"].items()}
+        return answer
+
+    server.complete = poor
+    server.fault = lambda *_: "no-echo" if lacks == "echo" else None
+    given = write_benchmarks(tmp_path)["tempripple"]
+    status, _ = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    assert status == 1
+    assert len(server.arrivals) == 1
+    said = capsys.readouterr().err
+    assert f"{server.url} refuses: {NO_LIKELIHOODS}" in said
+
+
+def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
+    tmp_path: Path, served: tuple[ChatServer, Served]
+) -> None:
+    server, complete = served
+    given = write_benchmarks(tmp_path)["tempripple"]
+    questions = {question.id: question for question in given.read("tempripple").questions}
+    chosen = next(question for question in questions.values() if question.targets)
+    text, merged = chosen.context.strip(), chosen.targets[0]
+
+    def merging(body: dict[str, Any]) -> dict[str, Any]:
+        answer = complete(body)
+        if body["prompt"].startswith(text) and body["prompt"].endswith(f" {merged}"):
+            answer["choices"][0]["logprobs"]["tokens"][2] += "x"
+        return answer
+
+    server.complete = merging
+    _, rows = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    for row in rows:
+        question = questions[row["question"]]
+        lost = row["method"] == "context" and question.context.strip() == text and merged in question.targets
+        assert row["reason"] == ("target_merged" if lost else None)
+        assert (row["correct"] is None) == lost
+    assert {row["reason"] for row in rows} == {"target_merged", None}
+
+
+def alike(value: Any, other: Any) -> None:
+    """Whether two values are equal, numbers in them to 1e-4."""
+    if isinstance(value, dict):
+        for name in value:
+            alike(value[name], other[name])
+    elif isinstance(value, list):
+        assert len(value) == len(other)
+        for one, its in zip(value, other, strict=True):
+            alike(one, its)
+    else:
+        assert other == (pytest.approx(value, abs=1e-4) if isinstance(value, float) else value)
+
+
+def test_the_date_of_a_base_model_is_that_of_the_model_here(
+    tmp_path: Path, served: tuple[ChatServer, Served]
+) -> None:
+    server, _ = served
+    line = ["cutoff", "sample", "--way", "likelihood", "--limit", "12", f"--store={tmp_path / 'store'}"]
+    chat = json.dumps({"api": "completions", "backoff": 0.01})
+    for name, more in (("here", []), ("far", [f"--address={server.url}", f"--chat={chat}"])):
+        files = [f"--answers={tmp_path / name}.parquet", f"--output={tmp_path / name}.svg"]
+        assert main([*line, *files, *more]) == 0
+    here, far = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("here", "far"))
+    assert len(here) == len(far) > 0
+    for row, other in zip(here, far, strict=True):
+        alike({name: row[name] for name in row if name not in ("model", "run_id")}, other)

@@ -1,0 +1,116 @@
+"""The board of results: the order, both dates, wordings, and files that are no results."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.chat_server import chat_serving
+
+from factdrift.cli import main
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.evaluation.questions.cutoff import read_chains
+
+Row = dict[str, Any]
+CHAINS = {"chains": "chains-2026-06-30.parquet", "digest": "abcdef" + 58 * "0"}
+
+
+def row(verdict: str, date: str | None = None, subset: str = "all", value: str = "all", **more: Any) -> Row:
+    span = {"first_date": "2012-01-01", "last_date": "2026-06-30", "latest": None, "p": 0.001}
+    bounds = {"low": None, "high": None}
+    return {"subset": subset, "value": value, "verdict": verdict, "date": date, **span, **bounds, **more}
+
+
+def result(folder: Path, model: str, *rows: Row, declared: str = "", way: str = "likelihood") -> None:
+    content = {"model": model, "way": way, "declared": declared, "source": declared and f"card of {model}"}
+    content |= {**CHAINS, "dates": rows}
+    (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_results_are_listed_by_measured_date_with_what_makers_declare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    wordings = [row("date", f"2023-0{month}-01", "wording", str(month)) for month in (1, 3, 2)]
+    wordings.append(row("none", None, "wording", "4"))
+    known = row("date", "2023-03-05", low="2023-02-01", high="2023-04-10", latest="2024-Q1")
+    result(folder, "late", row("after"), declared="2025-01")
+    result(folder, "dull", row("none"), declared="2024-01")
+    result(folder, "mid", known, *wordings, declared="2023-12")
+    result(folder, "mid", row("date", "2022-01-01", low="2021-01-01"), way="letter", declared="2023-12")
+    result(folder, "shy", row("before"))
+    board, picture = tmp_path / "board.json", tmp_path / "board.svg"
+    assert main(["cutoff", "board", str(folder), "--json", str(board), "-o", str(picture)]) == 0
+    out = capsys.readouterr().out
+    table = [re.split(r"\s{2,}", line) for line in out.split("\n\n")[0].splitlines()]
+    head = ["", "way", "declared", "measured", "95 % interval", "latest", "chains"]
+    assert table[0] == head
+    assert [line[:3] for line in table[4:8]] == [
+        ["", "wording 1", "2023-01-01"],
+        ["", "wording 3", "2023-03-01"],
+        ["", "wording 2", "2023-02-01"],
+        ["", "wording 4", "none"],
+    ]
+    del table[4:8]
+    assert [(line[0], line[1], line[2], line[3]) for line in table[1:]] == [
+        ("shy", "likelihood", "not declared", "before 2012-01-01"),
+        ("mid", "letter", "2023-12", "2022-01-01"),
+        ("mid", "likelihood", "2023-12", "2023-03-05"),
+        ("late", "likelihood", "2025-01", "after 2026-06-30"),
+        ("dull", "likelihood", "2024-01", "none"),
+    ]
+    assert table[2][4:] == ["[2021-01-01, after 2026-06-30]", "abcdef00"]
+    interval = "[2023-02-01, 2023-04-10]"
+    assert table[3][4:] == [interval, "2024-Q1", "abcdef00"]
+    assert "mid declares 2023-12: card of mid" in out
+    assert "shy declares" not in out
+    listed = json.loads(board.read_text("utf-8"))
+    assert [each["model"] for each in listed] == ["shy", "mid", "mid", "late", "dull"]
+    assert listed[2]["dates"] == [known, *wordings]
+    drawn = picture.read_text("utf-8")
+    assert "3 of 5 results have both" in drawn
+    assert (drawn.count(">mid<"), drawn.count(">late<"), drawn.count(">shy<")) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "{}", '{"model": "m", "dates": []}', "[1]"])
+def test_a_file_that_is_no_result_is_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["cutoff", "board", "."]) == 1
+    assert (
+        ".: holds no result (*.json); write one with `cutoff MODEL -o RESULT.json`" in capsys.readouterr().err
+    )
+    Path("odd.json").write_text(text, encoding="utf-8")
+    assert main(["cutoff", "board", "."]) == 1
+    assert "odd.json: no result of `cutoff -o RESULT.json`" in capsys.readouterr().err
+    assert not Path("cutoff-board.svg").exists()
+
+
+def test_the_command_writes_a_result_that_the_board_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a chat model that names the newest holder of every chain, under a name that makers.tsv knows."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    newest = {row["prompts"][0]: row["holders"][-1]["label"] for row in read_chains(CUTOFF_CHAINS)}
+
+    def living(body: Row) -> str:
+        lines = body["messages"][0]["content"].splitlines()
+        prompt = next((line.removesuffix(" ____") for line in lines if line.endswith("____")), "")
+        options = dict(line.split(". ", 1) for line in lines if line[1:3] == ". ")
+        return next((letter for letter, name in options.items() if name == newest.get(prompt)), "None")
+
+    with chat_serving(answer=living) as server:
+        line = ["cutoff", "gpt-4.1", "--limit=150", f"--address={server.url}", "--store=store"]
+        assert main([*line, "-o", "a.json"]) == 0
+    assert "\nresult: a.json" in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.svg"))
+    kept = json.loads(Path("a.json").read_text("utf-8"))
+    assert (kept["declared"], kept["source"]) == ("2024-06", "OpenAI, documentation of models")
+    assert kept["chains"] == "chains.parquet"
+    assert len(kept["digest"]) == 64
+    assert main(["cutoff", "board", "."]) == 0
+    assert re.search(r"gpt-4\.1\s+letter\s+2024-06\s+after 2024-12-31", capsys.readouterr().out)
