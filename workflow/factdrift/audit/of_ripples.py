@@ -260,7 +260,7 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
     if ends and min(packed(end.first) for end in ends) < last:
         yield f"{step['statement']} ended before the end of {row['date']}"
     # What the new dump says of a statement counts, not what the old one said.
-    stated = {}
+    stated: dict[str, WikidataClaim] = {}
     for lines in (dumps.old, dumps.new):
         line = lines.get(row["subject"])
         claims = line.of(row["relation"]) if line else ()
