@@ -63,7 +63,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "methods": (
         ("evaluation/methods", "evaluation/states", "evaluation/locators"),
-        ("evaluation/methods", "evaluation/locators"),
+        ("evaluation/methods", "evaluation/locators", "evaluation/test_own_methods.py"),
     ),
     "scores": (
         ("evaluation/scores",),

@@ -175,7 +175,7 @@ class Drawn:
         if not sides[0] or not news:
             return None
         gone, added = dice.choice(sides[0]), dice.choice(news)
-        if gone.o == added.o or dice.random() < 0.1:
+        if gone.o == added.o or dice.random() < 0.25:
             others = [f for f in sides[1] if f.o != gone.o]
             decided = [(gone, "static"), *((f, "new") for f in others)] if dice.random() < 0.6 else [
                 (gone, "obsolete"), *((f, "static") for f in others)]  # fmt: skip

@@ -121,6 +121,8 @@ def probes(facts: list[Fact], **changes: object) -> tuple[dict[str, list[dict[st
         ([fact(SCHOLZ, 36, GERMANY)], {}, "compose_object names_answer"),
         ([fact(BERLIN, 17, GERMANY, gone=True)], {}, "compose_subject gone"),
         ([fact(GERMANY, 17, GERMANY)], {}, "compose_subject same_item"),
+        ([fact(BERLIN, 17, GERMANY, new=2)], {}, "compose_subject not_unique"),
+        ([fact(BERLIN, 17, GERMANY, new=0)], {}, "compose_subject not_before"),
         ([fact(STUTTGART, 17, GERMANY)], {"ambiguous": {STUTTGART}}, "compose_subject ambiguous"),
         ([fact(GERMANY, 36, SCHOLZ)], {}, "specific new_object"),
         ([fact(GERMANY, 36, BERLIN, new=2)], {}, "specific not_unique"),
@@ -231,6 +233,37 @@ def test_months_are_those_in_which_no_other_holder_is_possible(monkeypatch: pyte
                     proven += 1
                     assert (made.statement, made.words[-4:]) == (min(months[due]), due[:4])
     assert proven > 50
+
+
+@pytest.mark.parametrize(
+    ("t_old", "criterion", "begin", "end", "date"),
+    [
+        (20210131, "history_old", 20201215, 20211208, None),
+        (20210201, "history_old", 20201215, 20211208, "2021-01"),
+        (20210131, "history_new", 20210201, 20210315, "2021-02"),
+        (20210201, "history_new", 20210201, 20210315, None),
+    ],
+)
+def test_months_end_before_t_old_or_begin_after_it(
+    t_old: int, criterion: str, begin: int, end: int, date: str | None
+) -> None:
+    others = {"history_old": stated(SCHOLZ, 20220101, None), "history_new": stated(MERKEL, None, 20210115)}
+    holder = MERKEL if criterion == "history_old" else SCHOLZ
+    own = [stated(holder, begin, end), others[criterion]]
+    before = fact(GERMANY, 6, MERKEL, new=0)._replace(old_statement=own[0].statement)
+    given = world([before], stated={(GERMANY, 6): own})
+    made = Maker(given, inputs()._replace(t_old=t_old), Counter()).probes(update())
+    assert [row["date"] for row in made if row["criterion"] == criterion] == [date][: date is not None]
+
+
+def test_what_is_new_is_listed_before_what_stays() -> None:
+    names = [NAMES[item] for item in (MERKEL, SCHOLZ, ERNST)]
+    for number, listed in enumerate(
+        ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst"), 1
+    ):
+        said = inputs().words.besides(6, NAMES[GERMANY], Name("", (), PLAIN, 0), names[:number])
+        assert said.prompt == f"Besides {listed}, the head of government of Germany is ____"
+        assert said.rewording == f"Besides {listed}, Germany has a government led by ____"
 
 
 def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(

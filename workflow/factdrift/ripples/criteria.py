@@ -80,7 +80,7 @@ class Maker:
         if any(contains_name(text, names) for text in (sentence.prompt, sentence.rewording)):
             return "names_answer"
         right = {name_key(value["label"]) for value in candidate.answers}
-        if criterion in MUST_CHANGE and any(name_key(value["label"]) in right for value in candidate.stale):
+        if any(name_key(value["label"]) in right for value in candidate.stale):
             return "same_answer"
         if sentence.prompt in prompts:
             return "same_sentence"
