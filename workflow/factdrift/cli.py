@@ -61,6 +61,7 @@ COMMANDS = {
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
     "cutoff": ("evaluation.cutoff_jobs", ""),
+    "stated": ("evaluation.cutoff_jobs", ""),
     "compare": ("evaluation.tools.jobs", ""),
     "judge": ("verdict.jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),

@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 def build_body(
-    chat: Form, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None = None, name: str = "answer"
+    chat: Form, messages: Sequence[dict[str, Any]], schema: dict[str, Any] | None = None, name: str = "answer"
 ) -> str:
     """The body of a request as canonical JSON, in the form that the settings name.
 

@@ -50,6 +50,8 @@ REAL_MODEL = Path(sys.prefix, "share", "factdrift", "smollm2")
 TEMPLATES = RESOURCES / "templates" / "templates.tsv"
 CUES = RESOURCES / "verdict" / "cues.tsv"
 """Words by which verdicts on answers are decided."""
+REMARKS = RESOURCES / "verdict" / "remarks.tsv"
+"""Words by which an answer doubts, denies or calls fictional what it has read, or does not know a future."""
 JUDGE = RESOURCES / "verdict" / "judge.txt"
 """What a chat model reads that gives a verdict."""
 TEMPRIPPLE = RESOURCES / "tempripple"

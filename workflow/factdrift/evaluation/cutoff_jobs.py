@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -106,14 +107,8 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
         return "\n".join(text)
 
 
-class Cutoff(OfModel, command="cutoff", leading="way address maker answers output"):
-    """Estimate the date as of which a model answers, with an interval, from facts that change.
-
-    Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
-    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters, in
-    two orders of the options, as any model does with `--way letter`. With `--way written` any model writes
-    the name, and the first name that it asserts counts.
-    """
+class AsksChains(OfModel):
+    """A command that asks a model who holds, of all chains or some."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(positional=True)]
     chains: Annotated[Path | None, "of `cutoff refresh` or `cutoff chains` [default: the newest]"] = None
@@ -126,23 +121,15 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
     address: Annotated[str | None, "of a server with the OpenAI chat API", Flag("URL")] = None
     chat: Annotated[dict[str, Any] | None, "keys of the part `chat` of a configuration"] = None
     store: Annotated[Place, "folder of the store of answers"] = Path("chat_store")
-    maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
     written: Annotated[str, Key("answer.prompts.written")]
     settings: Annotated[Settings, Key("edit", only=ASKING)]
     threads: Annotated[int | None, "of the CPU (default: all)"] = None
     seed: Annotated[int, Key("seed")]
-    answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = Path(
-        "cutoff.svg"
-    )
 
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
         if self.address is None:
             super().check()
-        from factdrift.core.figures import check_format
-        from factdrift.evaluation.scores.cutoff_figure import day_of
-
         if self.limit < 0:
             raise InputError("--limit: give a number of chains, or 0 for all")
         if self.chains and not self.chains.is_file():
@@ -150,8 +137,6 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
             raise InputError(f"--chains {self.chains}: there is no such file{hint}")
         if self.dates and (len(self.dates) != 2 or self.dates[0] >= self.dates[1]):
             raise InputError("--dates: give the first and the last date of the stream")
-        if self.output.suffix != ".json":
-            check_format(self.output)
         if self.chat is not None and self.address is None:
             raise InputError("--chat: no chat model is asked; give the address of its server with --address")
         base = (self.chat or {}).get("api") == "completions"
@@ -160,6 +145,64 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
                 "--way likelihood: a chat model gives none; leave it out, give `written`, or ask a base "
                 'model as such: --chat \'{"api": "completions"}\''
             )
+
+    def asked(self, benchmark: Benchmark, way: Way, folder: Path, states: Sequence[str] = ("none",)) -> Path:
+        """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
+        if self.address:
+            return self._ask_chat(benchmark, way, folder)
+        from factdrift.evaluation.methods.hyperparameters import Hyper
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.run import Files, Run, evaluate
+        from factdrift.evaluation.session import Session
+        from factdrift.evaluation.states.edited import Condition
+
+        files = Files.under(folder, "none")
+        settings = fast(self.settings, self.model, self.revision)
+        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
+            hypers = [Hyper(state, model.name, "", {}) for state in states]
+            conditions = [Condition(Prepared(hyper), self.settings.regime) for hyper in hypers]
+            run = Run.of(Session(model, self.settings), benchmark, conditions, self.seed)
+            evaluate(replace(run, ways=[way]), files)
+        return files.answers
+
+    def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
+        """The same of the chat model behind the address, from its store where it was asked before."""
+        from factdrift.chat.ask import ask
+        from factdrift.evaluation.ways.chat import Form, read_answers, write_requests
+
+        keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
+        chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
+        requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
+        form = Form(dict.fromkeys(WAYS, self.written), (way,))
+        write_requests(benchmark, form, chat, requests)
+        ask(requests, self.store, chat, replies, PRICES)
+        read_answers(benchmark, form, chat, replies, answers)
+        return answers
+
+
+class Cutoff(AsksChains, command="cutoff", leading="way address maker answers output"):
+    """Estimate the date as of which a model answers, with an interval, from facts that change.
+
+    Asks the model who holds some 1,300 offices and the like, which changed between 2012 and 2024, and finds
+    the date at which its answers fit best. A chat model behind an address (--address) chooses by letters, in
+    two orders of the options, as any model does with `--way letter`. With `--way written` any model writes
+    the name, and the first name that it asserts counts.
+    """
+
+    maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
+    answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
+    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = Path(
+        "cutoff.svg"
+    )
+
+    def check(self) -> None:
+        """Raises InputError for what would end the command only after the model has answered."""
+        super().check()
+        from factdrift.core.figures import check_format
+        from factdrift.evaluation.scores.cutoff_figure import day_of
+
+        if self.output.suffix != ".json":
+            check_format(self.output)
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -184,8 +227,7 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
         asked = [question for question in own if WAY[way] in question.ways]
         with scratch() as folder:
-            ask = self._ask_chat if self.address else self._ask_model
-            replies = ask(replace(benchmark, questions=asked), WAY[way], folder)
+            replies = self.asked(replace(benchmark, questions=asked), WAY[way], folder)
             by_way = read_answers(replies, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
@@ -220,36 +262,6 @@ class Cutoff(OfModel, command="cutoff", leading="way address maker answers outpu
         result = Result(model, way, maker, source, path.name, sha256(path), columns)
         write_json(msgspec.to_builtins(result), self.output)
         return f"result: {self.output}"
-
-    def _ask_model(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
-        """The table of the answers of the model, loaded here, in a folder."""
-        from factdrift.evaluation.methods.hyperparameters import Hyper
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.run import Files, Run, evaluate
-        from factdrift.evaluation.session import Session
-        from factdrift.evaluation.states.edited import Condition
-
-        files = Files.under(folder, "none")
-        settings = fast(self.settings, self.model, self.revision)
-        with loaded(self, settings, self.threads or os.cpu_count() or 1) as model:
-            condition = Condition(Prepared(Hyper("none", model.name, "", {})), self.settings.regime)
-            run = Run.of(Session(model, self.settings), benchmark, [condition], self.seed)
-            evaluate(replace(run, ways=[way]), files)
-        return files.answers
-
-    def _ask_chat(self, benchmark: Benchmark, way: Way, folder: Path) -> Path:
-        """The same of a chat model behind the address, from its store where it was asked before."""
-        from factdrift.chat.ask import ask
-        from factdrift.evaluation.ways.chat import Form, read_answers, write_requests
-
-        keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
-        chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
-        requests, replies, answers = (folder / name for name in ("requests", "replies.parquet", "answers"))
-        form = Form(dict.fromkeys(WAYS, self.written), (way,))
-        write_requests(benchmark, form, chat, requests)
-        ask(requests, self.store, chat, replies, PRICES)
-        read_answers(benchmark, form, chat, replies, answers)
-        return answers
 
 
 class Refresh(Job, command="cutoff refresh"):
@@ -314,3 +326,58 @@ class Board(Job, command="cutoff board"):
             write_json(msgspec.to_builtins(results), self.json)
         draw(results, self.output)
         return "\n".join([*lines(results), "", f"picture: {self.output}"])
+
+
+class StatedDate(AsksChains, command="stated", leading="state date way address items output"):
+    """Measure what a stated date, or a dated result of a search, does to a model's answers.
+
+    Asks about the chains of `cutoff`, without a date and with it. In the state `today` the model reads which
+    day it is; in the state `tool` it reads results of a search, newer than its own date or older, true or
+    planted. A chat model behind an address (--address) writes its answers.
+    """
+
+    state: Annotated[Literal["today", "tool"], "what stands before the question"] = "today"
+    date: Annotated[
+        datetime.date | None, "the model's own, as `cutoff` finds it; without it what needs it is left out"
+    ] = None
+    quoted: Annotated[bool, "text in the user's turn, for servers without other turns"] = False
+    items: Annotated[Place | None, "write the answers with their outcomes, too", Flag("PARQUET")] = None
+    output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.core.owned import scratch
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
+        from factdrift.evaluation.scores import stated as scores
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
+        from factdrift.evaluation.scores.cutoff_answers import read_answers
+        from factdrift.evaluation.states.stated import today, tool
+
+        path = self.chains or newest()
+        own, dates = self.date, self.dates or dates_of(path)
+        chains = [row for row in read_chains(path) if row["died"] is None]
+        only = drawn(chains, self.limit, self.seed)
+        chains = [row for row in chains if row["chain"] in only]
+        of_today = self.state == "today"
+        stated = today(chains, own, dates) if of_today else tool(chains, own, self.seed)
+        if self.quoted:
+            stated.turn = ""
+        way = WAY[self.way or ("written" if self.address else "likelihood")]
+        answers: dict[str, list[Row]] = {}
+        with scratch() as folder:
+            states = ("none", *stated.texts) if stated.rows else ()
+            replies = self.asked(stated.benchmark(way, self.seed), way, folder, states) if states else folder
+            for state in states:
+                names = stated.texts.get(state, only)
+                (answers[state],) = read_answers(replies, stated.rows, self.seed, names, state)
+        items = scores.items(stated, answers)
+        settings = CutoffSettings(span_of(dates), self.seed, permutations=199)
+        rows = [*scores.shares(items, len(chains)), *scores.trust(items, settings)]
+        rows += scores.shift(stated, answers, own, settings) if of_today and own else ()
+        write_parquet(pa.Table.from_pylist(rows, scores.STATED), self.output)
+        if self.items:
+            write_parquet(pa.Table.from_pylist(items, scores.ITEMS), self.items)
+        lacking = [] if own else [f"{len(chains):,} chains are left out of all that needs --date"]
+        return "\n".join([*scores.lines(rows), *lacking])

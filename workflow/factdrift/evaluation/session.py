@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,18 +11,22 @@ from functools import cached_property
 import torch
 
 from factdrift.evaluation.ability.record import Ability
-from factdrift.evaluation.questions.question import Benchmark, record_of
+from factdrift.evaluation.questions.prompts import SEARCH, conversation
+from factdrift.evaluation.questions.question import Benchmark, Question, Turn, record_of
 from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import AlignmentError, Sentence, Templated, align, untemplated
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
-from factdrift.models.turns import Turns
+from factdrift.models.turns import ANSWER, QUESTION, Turns
 from factdrift.models.writing import Generation, write
 from factdrift.words.reasoning import is_mark
 
 SHOWN = 3
 """Tokens of a long continuation beyond the length of the longest object, at least."""
+_QUERY = "factdrift searches 5555555555"
+_TURNS: dict[Turn, tuple[str, ...]] = {"system": (), "tool": (SEARCH, _QUERY)}
+"""Turns that a template may have, and what it then writes besides question and text."""
 
 
 @dataclass
@@ -91,16 +95,29 @@ class Session:
         own = tokenizer.tokens if isinstance(tokenizer, Templated) else 0
         return self.settings.length - (len(self.sentence(prompt).ids) - own)
 
-    def turn(self, content: str) -> list[int] | None:
-        """The tokens of a user's turn; None without a chat template, or if the settings do not use it.
+    def turn(self, question: Question, before: str, content: Callable[[str], str]) -> list[int] | None:
+        """The tokens of a `conversation`; None without a chat template, or if the settings do not use it.
 
+        The text before a question is in the user's turn if the template lacks the turn that it belongs to.
         Raises InputError if the template fails.
         """
         tokenizer = untemplated(self.loaded.tokenizer)
         if self.settings.answer_chat_template == "none" or tokenizer.chat_template is None:
             return None
+        turn: Turn = question.turn if question.turn in self._apart else ""
+        messages = conversation(turn, before, content, {"query": question.words or question.prompt})
         # The template has the tokens that begin a text.
-        return list(tokenizer(self._turns.text(content), add_special_tokens=False)["input_ids"])
+        return list(tokenizer(self._turns.text(messages), add_special_tokens=False)["input_ids"])
+
+    @cached_property
+    def _apart(self) -> frozenset[Turn]:
+        """The turns besides those of user and model that the template has; of a tool, with the call."""
+        apart = set[Turn]()
+        for turn, words in _TURNS.items():
+            messages = conversation(turn, ANSWER, lambda _: QUESTION, {"query": _QUERY})
+            if self._turns.shows(messages, QUESTION, ANSWER, *words):
+                apart.add(turn)
+        return frozenset(apart)
 
     @cached_property
     def _turns(self) -> Turns:

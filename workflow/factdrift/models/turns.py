@@ -2,12 +2,14 @@
 
 import datetime
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.words.reasoning import answer_of, closing_of
 
+Messages = Sequence[dict[str, Any]]
 QUESTION, ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
 """Texts that occur in no template."""
 _DAY = datetime.datetime(2024, 7, 26)
@@ -36,9 +38,20 @@ class Turns:
         """`name`: of the model, `key`: of the configuration, `remedy`: what to do; all for messages."""
         self._tokenizer, self._name, self._key, self._remedy = tokenizer, name, key, remedy
 
-    def text(self, content: str) -> str:
-        """The conversation up to the answer. Raises InputError if the template fails."""
+    def text(self, content: str | Messages) -> str:
+        """The conversation up to the answer. Raises InputError if the template fails.
+
+        `content`: what the user says, or all messages.
+        """
         return self._rendered(content) + self._beginning
+
+    def shows(self, messages: Messages, *words: str) -> bool:
+        """Whether the template has the roles of some messages: it then writes all of these words."""
+        try:
+            text = self._rendered(messages)
+        except InputError:
+            return False
+        return all(word in text for word in words)
 
     def error(self, fault: str) -> InputError:
         """The error that the template has a fault, such as `fails`, and what to do."""
@@ -65,8 +78,8 @@ class Turns:
                 return between
         return closing_of(turn.rpartition(QUESTION)[2])
 
-    def _rendered(self, content: str, answer: str | None = None) -> str:
-        turns = [{"role": "user", "content": content}]
+    def _rendered(self, content: str | Messages, answer: str | None = None) -> str:
+        turns = [{"role": "user", "content": content}] if isinstance(content, str) else [*content]
         if answer is not None:
             turns.append({"role": "assistant", "content": answer})
         try:

@@ -25,7 +25,7 @@ COLUMNS = ("language", "kind", "words")
 PHRASES = (
     *("not", "spared", "retracted", "amended", "took_over", "former", "handed_on", "until", "now"),
     *("refused", "contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound"),
-    *("disclaimer", "attempt", "gives"),
+    *("disclaimer", "attempt", "gives", "doubted", "denied", "fictional", "unknown_future"),
 )
 """Kinds that say something about the names around them; the longest phrase counts."""
 WORDS = (

@@ -23,6 +23,11 @@ def month_text(day: datetime.date) -> str:
     return f"{MONTHS[day.month]} {day.year}"
 
 
+def day_text(day: datetime.date) -> str:
+    """`4 January 2021`."""
+    return f"{day.day} {month_text(day)}"
+
+
 def as_of(when: str, sentence: str) -> str:
     """`As of March 2018, the head of government of X was ____`: of a sentence that may begin with a name."""
     first, space, rest = sentence.partition(" ")

@@ -30,9 +30,13 @@ RETRIEVED = "retrieved-"
 """The beginning of the names of states with documents of a retriever before a question."""
 
 
+STATED = ("today=", "library=", "tool=")
+"""The beginnings of the names of states with a day, or with results of a search, before a question."""
+
+
 def is_unedited(state: str) -> bool:
-    """Whether a state is one without any editing method."""
-    return state in UNEDITED or state.startswith(RETRIEVED)
+    """Whether a state is without any editing method."""
+    return state in UNEDITED or state.startswith((RETRIEVED, *STATED))
 
 
 DOWN = ("values", "states", "all", "named")

@@ -207,6 +207,16 @@ def read_chains(path: Path) -> list[Row]:
     return rows
 
 
+def holder_on(row: Row, day: datetime.date) -> int | None:
+    """The index of the certain holder on a day."""
+    packed = pack_date(day)
+    for index, holder in enumerate(row["holders"]):
+        for tenure in holder["tenures"]:
+            if tenure["share"] == 1 and (tenure["first"] or 0) <= packed <= (tenure["last"] or 99999999):
+                return index
+    return None
+
+
 class StreamTables(NamedTuple):
     """What chains are made from."""
 

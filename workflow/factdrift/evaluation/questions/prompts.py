@@ -1,10 +1,12 @@
 """Prompts for questions in words."""
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.letters import listed
-from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.questions.question import Question, Turn
 from factdrift.words.templates import BLANK
 
 SHOTS = (
@@ -15,6 +17,10 @@ SHOTS = (
 )
 """Facts that do not change, with their relations; three of others than the question's are examples."""
 
+Message = dict[str, Any]
+"""A message of a chat: role, content, and what else servers and templates read."""
+SEARCH, CALL = "search", "search001"
+"""The tool that a model has called, and the call's id, which some templates want in nine characters."""
 SHOT = "{context}\nQuestion: {question}\nAnswer:"
 """What a base model reads behind the solved examples."""
 
@@ -86,6 +92,22 @@ def continued(question: Question, before: str, form: str, shots: bool = False) -
 def turn_of(question: Question, context: str, instruction: str) -> str:
     """What a user says to a chat model that is to write its answer."""
     return filled(f"{{context}}\n{{question}} {instruction}".rstrip(), question, context)
+
+
+def conversation(turn: Turn, before: str, content: Callable[[str], str], query: Any) -> list[Message]:
+    """The messages that ask a chat model, with the text before the question in the turn that it belongs to.
+
+    `content`: what the user says, from the text before it. `query`: the arguments of the search whose result
+    the text is, as the template or the server has them.
+    """
+    user = {"role": "user", "content": content("" if turn else before)}
+    if not (turn and before):
+        return [user]
+    if turn == "system":
+        return [{"role": turn, "content": before}, user]
+    call = {"id": CALL, "type": "function", "function": {"name": SEARCH, "arguments": query}}
+    result = {"role": turn, "tool_call_id": CALL, "name": SEARCH, "content": before}
+    return [user, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
 
 
 def check_prompt(name: str, prompt: str) -> None:

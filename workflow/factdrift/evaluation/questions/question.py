@@ -26,6 +26,8 @@ from factdrift.words.templates import BLANK
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""
 
+Turn = Literal["", "system", "tool"]
+
 MINE = "mine"
 """The benchmark of questions in a file of the user's own (`own.py`), which no rule builds."""
 
@@ -51,6 +53,8 @@ class Question:
     """The new fact in words, for the state `context`."""
     retrieved: Mapping[str, str] = field(default_factory=dict)
     """Documents in words, by the state that has them before the question."""
+    turn: Turn = ""
+    """Whose turn has them in a chat: the user's, or that of the system or a tool, where a template has it."""
     targets: tuple[str, ...] = ()
     """Objects whose likelihoods are asked for: alternatives if there is an `answer`."""
     answer: int | None = None

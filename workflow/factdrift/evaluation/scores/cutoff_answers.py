@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
@@ -34,15 +35,21 @@ _NAMED = ("correct", "both")
 
 
 def read_answers(
-    path: Path, chains: Sequence[Row], seed: int, only: Container[str] | None = None
+    path: Path, chains: Sequence[Row], seed: int, only: Container[str] | None = None, state: str = ""
 ) -> list[list[Row]]:
     """Rows of ANSWERS of a model, in the order of the chains; a list per way in which it was asked.
 
     `path`: its answers to the questions about the chains, whose letters the seed ordered. `only`: the names
-    of the chains that were asked, if not all were. Raises InputError if they are answers to other questions.
+    of the chains that were asked, if not all were. `state`: of several, without neutral prompts;
+    answers about other chains are then left out. Raises InputError if they are answers to other questions.
     """
-    replies = pq.read_table(path, schema=tables.ANSWERS).to_pylist()
+    in_state = pc.field("method") == state if state else None
+    replies = pq.read_table(path, schema=tables.ANSWERS, filters=in_state).to_pylist()
     asked = [own for own in questions_of(chains, seed) if only is None or own[0]["chain"] in only]
+    if state:
+        names = {row["chain"] for row, _ in asked}
+        replies = [reply for reply in replies if reply["question"].partition("#")[0] in names]
+        asked = [(row, [question for question in of if question.role != "neutral"]) for row, of in asked]
     answers = []
     for way in WAYS:
         own = {reply["question"]: reply for reply in replies if reply["way"] == way}

@@ -18,7 +18,7 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
 from factdrift.evaluation.methods.own import entry
-from factdrift.evaluation.methods.record import RETRIEVED, is_unedited
+from factdrift.evaluation.methods.record import UNEDITED, is_unedited
 from factdrift.evaluation.probing import OfMethodValues, RunsMethod
 from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
@@ -221,7 +221,7 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
         tables = [first, *filter(None, others)]
         benchmark = read(self.benchmark, Tables(tables, edits, facts, open_=self.way == "written"))
         retrieved = [state for question in benchmark.questions[:1] for state in question.retrieved]
-        if self.state.startswith(RETRIEVED) and self.state not in retrieved:
+        if is_unedited(self.state) and self.state not in (*UNEDITED, *retrieved):
             known = ", ".join(retrieved) or "none, as it has no documents"
             raise InputError(f"--state: {self.state}: no such state of {self.benchmark}; there are {known}")
         return benchmark

@@ -3,8 +3,10 @@
 A chat model gives no likelihoods; of a base model (`chat.api: completions`) they are those of its own tokens.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.letters import chosen
-from factdrift.evaluation.questions.prompts import continued, filled
+from factdrift.evaluation.questions.prompts import continued, conversation, filled
 from factdrift.evaluation.questions.question import Benchmark, Question, Way, record_of, ways_of
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import answer_row, likelihood_row, verdict
@@ -99,10 +101,11 @@ def _bodies(asked: ChatQuestion, form: Form, chat: Chat) -> dict[str, str]:
     before = question.before(state)
     prompt = question.form if way == "letter" and question.form else form.prompts[way]
     if chat.api == "chat" or way == "letter":
-        text = filled(prompt, question, before.strip())
+        content = partial(filled, prompt, question)
         if chat.api == "completions":
-            return {request: text_body(chat, text)}
-        return {request: build_body(chat, [{"role": "user", "content": text}])}
+            return {request: text_body(chat, content(before.strip()))}
+        query = json.dumps({"query": question.words or question.prompt})
+        return {request: build_body(chat, conversation(question.turn, before.strip(), content, query))}
     shots = form.shots and way == "written"
     text, context = continued(question, before, prompt, shots)
     if way == "written":

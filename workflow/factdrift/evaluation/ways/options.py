@@ -1,6 +1,7 @@
 """The likelihoods of a question's targets, and the letter of the one that a model chooses. Imports torch."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from factdrift.core.columns import Row
 from factdrift.evaluation.plan import PlannedQuestion
@@ -60,9 +61,9 @@ def letters(session: Session, asked: Sequence[PlannedQuestion], changes: Changes
     tokens = session.settings.answer_tokens
     begun: dict[int, Generation] = {}
     for index, planned in enumerate(asked):
-        form = planned.question.form or session.settings.answer_prompts_letter
-        prompt = filled(form, planned.question, planned.before.strip())
-        ids = session.turn(prompt) or session.sentence(prompt).ids
+        question, before = planned.question, planned.before.strip()
+        prompt = partial(filled, question.form or session.settings.answer_prompts_letter, question)
+        ids = session.turn(question, before, prompt) or session.sentence(prompt(before)).ids
         if len(ids) + tokens <= session.loaded.spec.positions:
             begun[index] = Generation(ids, tokens, planned.owner, session.ends)
     written = dict(zip(begun, session.written(list(begun.values()), changes), strict=True))

@@ -1,6 +1,7 @@
 """What a model writes, until it stops by itself. Imports torch."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from nltk.probability import FreqDist, MLEProbDist
@@ -87,7 +88,8 @@ def _read(session: Session, tokens: Sequence[int], lines: bool) -> tuple[str, st
 def _prompt(session: Session, planned: PlannedQuestion) -> _Prompt:
     """A turn of the chat template, if the tokenizer has one; else the cloze, or examples and the question."""
     question, settings, before = planned.question, session.settings, planned.before.strip()
-    if turn := session.turn(turn_of(question, before, settings.written_instruction)):
+    content = partial(turn_of, question, instruction=settings.written_instruction)
+    if turn := session.turn(question, before, content):
         return _Prompt(turn, question.asked, False)
     form, shots = settings.answer_prompts_loglik, settings.written_shots
     text, context = continued(question, planned.before, form, shots)
