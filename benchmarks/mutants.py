@@ -47,7 +47,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "updates": (("updates",), ("updates", DIGESTS)),
     "neighbors": (("neighbors",), ("neighbors", DIGESTS)),
     "verbalize": (("verbalize", "words"), ("verbalize", "words", DIGESTS)),
-    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff", DIGESTS)),
+    "wikifactdiff": (("wikifactdiff",), ("wikifactdiff", "words/test_words_grammar.py", DIGESTS)),
     "streams": (("streams",), ("streams", DIGESTS)),
     "ripples": (("ripples",), ("ripples", DIGESTS)),
     "klob": (("klob",), ("klob", DIGESTS)),
@@ -55,17 +55,28 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "verdict": (("verdict",), ("verdict",)),
     "questions": (
         ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
-        ("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
+        (
+            *("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
+            *(f"evaluation/test_{name}.py" for name in ("corpus_questions", "own_questions", "rippleedits")),
+            *("evaluation/test_taught.py",),
+        ),
     ),
     "methods": (
         ("evaluation/methods", "evaluation/states", "evaluation/locators"),
-        ("evaluation/methods", "evaluation/locators"),
+        ("evaluation/methods", "evaluation/locators", "evaluation/test_own_methods.py"),
     ),
     "scores": (
         ("evaluation/scores",),
-        ("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
+        (
+            *("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
+            *("evaluation/test_skipped.py", "evaluation/locators/test_against_edits.py"),
+            *("evaluation/test_ability.py", "evaluation/test_rippleedits.py"),
+        ),
     ),
-    "audit": (("audit",), ("audit", "updates/test_against_oracle.py", DIGESTS)),
+    "audit": (
+        ("audit",),
+        ("audit", *(f"{name}/test_against_oracle.py" for name in ("updates", "streams", "ripples")), DIGESTS),
+    ),
 }
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
 NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py", "show.py", "sizes.py"}

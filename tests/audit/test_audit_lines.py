@@ -100,9 +100,11 @@ def test_of_two_lines_the_later_revision_counts_and_statements_that_cannot_be_re
 ) -> None:
     odd = {"type": "unheard-of", "value": 1}
     given = statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue")
+    given += (statement("Q1$C", "P5061", odd), statement("Q1$D", "P5061", "somevalue"))
+    given += (statement("Q1$E", "P5061", {"type": "monolingualtext", "value": {"text": "m"}}),)
     revisions = (("b", 2), ("c", 3), ("a", 1))
     found = only(tmp_path, *(entity("Q1", label, *given, revision=k) for label, k in revisions))
-    assert found.label == "c"
+    assert (found.label, found.symbols) == ("c", {"m"})
     assert [claim.claim_id for claim in found.of("P6")] == ["Q1$B"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,14 @@ def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
     assert found.page_classes == tuple(configured()["method"]["page_classes"]) != ()
 
 
-def test_a_model_must_be_named_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("missing", ["model", "revision", "dtype"])
+def test_a_model_must_be_named_in_full(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
     files = [f"--{name}=x" for name in ("facts", "entities", "classes", "properties", "candidates", "chains")]
     files += ["--out-recall=recall", "--out-passes=passes", "--date=2023-02-27"]
-    assert main(["klob", "recall", *files, "--settings", '{"model": "gpt2", "revision": "main"}']) == 1
-    assert "dtype of klob.recall must be given" in capsys.readouterr().err
+    given = {"model": "gpt2", "revision": "main", "dtype": "float32"}
+    del given[missing]
+    assert main(["klob", "recall", *files, "--settings", json.dumps(given)]) == 1
+    assert f"{missing} of klob.recall must be given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

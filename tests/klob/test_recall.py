@@ -183,6 +183,8 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
         ("", ["Paris"], False),
         ("Paris", ["", "..."], False),
         ("  “The Beatles”! ", ["Beatles"], True),
+        ("- ( Paris ) .", ["Paris"], True),
+        ("Paris", ["( Paris )"], True),
         ("the", ["The"], True),
         ("A-ha", ["ha"], False),
         ("東京です", ["東京"], False),

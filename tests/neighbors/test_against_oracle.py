@@ -151,6 +151,9 @@ class Drawn:
             jobs.Space(updates=updates, **sides, output=space, variant=self.variant).run()
         for bucket, path in zip(sides["old"], holding, strict=True):
             jobs.Holding(old=bucket, output=path, **common).run()
+        for path in holding:
+            table = pq.read_table(path, columns=["neighbor", "relation"]).to_pylist()
+            assert table == sorted(table, key=lambda row: (row["neighbor"], row["relation"]))
         search = {"updates": updates, "space": space, "holding": tuple(holding)}
         parts = [folder / f"part{k}.parquet" for k in range(3)]
         for k, path in enumerate(parts):

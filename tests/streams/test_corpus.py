@@ -137,6 +137,7 @@ def test_sentences_state_what_the_dumps_so_far_prove_and_all_of_it(seed: int, hi
                 if says(corpus.tenures(dump, (subject, relation)), value, day, day) == "correct"
             }
             assert present == due
+    assert any(fact["tense"] == "cited" for doc in corpus.docs for fact in doc["facts"])
     for doc in corpus.docs:
         check_sentences(doc)
         dump = DUMPS.index(doc["known_from"])

@@ -36,6 +36,8 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
         ("York", "New York", "York gave its name to New York", "{subject} gave its name to {object}"),
         ("Q", "3rd century BC", "Q dates from the 3rd century BC.", "{subject} dates from the {object}"),
         ("Foo", "Bar", "I know at St. Mary that Foo is Bar", "I know at St. Mary that {subject} is {object}"),
+        ("France", "Paris", '"The capital of France is Paris."', "The capital of {subject} is {object}"),
+        ("France", "Paris", "'The capital of France is Paris'.", "The capital of {subject} is {object}"),
         ("Rīga", "Latvija", "Riga lies in LATVIJA.", "{subject} lies in {object}"),
     ],
 )

@@ -83,7 +83,7 @@ class Drawn:
         for item in self.nameless:
             del self.supplied[item]
         self.properties = {
-            "old": [entity(P6, "head", "old"), entity(P36, "capital")],
+            "old": [entity(P6, "head", "old"), *[entity(P36, "capital")][: seed % 2]],
             "new": [entity(P6, "head of government", None), entity(P1082, "population", "people")],
         }
         self.triples = [row for subject in SUBJECTS for row in self.group(subject)]

@@ -1,5 +1,6 @@
 """Names in sentences, against a slow plain search."""
 
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -39,6 +40,12 @@ def found(sentence: str, name: str) -> list[str]:
 )
 def test_whole_words_only(sentence: str, name: str, wanted: list[str]) -> None:
     assert found(sentence, name) == wanted
+
+
+@given(st.lists(st.sampled_from(["A", "`", " ", "  ", "\n", "\x1c"])).map("".join))
+def test_blanks_of_all_kinds_are_one(text: str) -> None:
+    assert folded(text).text == re.sub(r"\s+", " ", text.replace("`", "'")).lower()
+    assert len(folded(text).indices) == len(folded(text).text) + 1
 
 
 def plainly(word: str) -> str:

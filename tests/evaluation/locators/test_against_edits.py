@@ -1,5 +1,6 @@
 """Locating beside editing: ranks against scipy, and facts against a simulated truth."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -104,8 +105,21 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert (found["n"], found["left_out"]) == (17, 3)
     assert found["value"] > 0.8
     assert "causal_tracing: n = 17 facts, 3 left out" in lines(again)
-    assert "m, rome; efficacy_d by block" in text
-    assert "causal_tracing" in text
+    # Each number of the text is one of the table, to two places.
+    shown = frame[frame["metric"] == SHOWN]
+    blocks = shown[shown["measure"] == "edited"]["value"]
+    said = "  ".join(f"{block}: {value:.2f}" for block, value in enumerate(blocks))
+    assert f"m, rome; {SHOWN} by block  {said}\n" in text
+    own = shown[shown["locator"] == "causal_tracing"].set_index("measure")
+    told = [own.loc[f"rank_{name}", ["value", "low", "high"]] for name in ("of_means", "per_fact")]
+    at = own.loc["rank_at_layer", "value"]
+    (line,) = (line for line in lines(rows) if line.startswith("causal_tracing "))
+    numbers = [*(number for ends in told for number in ends), min(at), max(at)]
+    assert re.findall(r"-?\d\.\d\d", line) == [f"{number:.2f}" for number in numbers]
+    (blank,) = (line for line in lines(rows) if line.startswith("rome_layer "))
+    assert blank.split()[-1] == "-"  # a constant score has no rank at a block
+    (failed,) = (line for line in lines(rows) if line.startswith("5.0!"))
+    assert " below 0 in blocks, means, blocks, a fact." in failed
     draw_blocks(rows, [tmp_path / "f.svg"], "efficacy_d")
     assert "edits by ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
     with pytest.raises(InputError, match=r"no locator.s scores can be compared[^\n]*\nleft out"):

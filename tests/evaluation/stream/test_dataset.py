@@ -135,6 +135,10 @@ def test_new_objects_later_ones_and_the_first_neighbours_are_asked_in_writing(tm
         elif probe["object"] == "later":
             assert row["new"] in question.stale
             assert probe["target"] not in question.stale
+            after = [
+                each for each in row["probes"] if each["role"] == "later" and each["place"] > probe["place"]
+            ]
+            assert question.others == tuple(each["target"] for each in after)
     steps = by_interval(benchmark, benchmark, 5, 0)
     stale = [each for step in steps for each in step.asked if each.kind == "staleness"]
     # Of a superseded fact only what holds now is right, so its own object is not asked in writing.

@@ -92,7 +92,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     yield from differing(row, {"update": "-".join(own)}, "subject and relation")
     if not _leads(criterion, path, own, asked):
         steps = " ".join(f"{step['subject']}-{step['relation']}" for step in path)
-        yield f"the steps {steps} are not those of {criterion}"
+        yield f"the steps {steps} are not those by which {criterion} asks for {'-'.join(asked)}"
         return
     for step in path:
         if step["dump"] != _dump_of(step, criterion, dumps):
@@ -176,12 +176,14 @@ def _leads(criterion: str, path: Sequence[Row], own: tuple[str, str], asked: tup
         case "compose_object":
             return ends == [own, asked] and path[0]["object"] == asked[0]
         case "compose_subject":
-            return ends[1:] == [own] and path[0]["object"] == own[0]
+            return ends[1:] == [own] == [asked] and path[0]["object"] == own[0]
         case "specific" | "neighbor":
             return ends == [asked] and asked != own
         case "logical":
             return ends[0] == own
-    return set(ends) == {own}
+        case "preserve":
+            return {*ends, asked} == {own}
+    return ends == [own] == [asked]
 
 
 def _only(row: Row, dumps: Dumps) -> Iterator[str]:
@@ -218,7 +220,7 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
             yield reason
             continue
         holding = statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
-        if step["dump"] != "old" or claim not in holding:
+        if claim not in holding:
             yield f"{step['statement']} does not hold at T_old"
         answers = [step["object"]]
         if criterion == "preserve":
@@ -239,6 +241,7 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
     """A month lies in the tenure of its statement, and no other value may have held on a day of it."""
     if (row["date"] is None) != (row["criterion"] not in ("history_old", "history_new")):
         yield f"the date is {row['date']}"
+        return
     if row["date"] is None:
         return
     year, month = map(int, row["date"].split("-"))
@@ -247,7 +250,7 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
     old, new = packed(dumps.t_old), packed(dumps.t_new)
     if (last >= old) if row["criterion"] == "history_old" else (first <= old or last > new):
         yield f"{row['date']} is on the other side of T_old, or after T_new"
-    (step,) = row["path"]
+    step = row["path"][0]
     claim, _ = _claim(step, dumps)
     if claim is None:
         return
@@ -256,13 +259,15 @@ def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"{step['statement']} does not say that it began by {row['date']}"
     if ends and min(packed(end.first) for end in ends) < last:
         yield f"{step['statement']} ended before the end of {row['date']}"
-    for lines in (dumps.new, dumps.old):
+    # What the new dump says of a statement counts, not what the old one said.
+    stated: dict[str, WikidataClaim] = {}
+    for lines in (dumps.old, dumps.new):
         line = lines.get(row["subject"])
-        for other in line.of(row["relation"]) if line else ():
-            if other.rank == "deprecated" or identity(other.mainsnak) == identity(claim.mainsnak):
-                continue
-            if surely_held(other, first, last):
-                yield f"{other.claim_id} held on a day of {row['date']}, too"
+        claims = line.of(row["relation"]) if line else ()
+        stated |= {other.claim_id.upper(): other for other in claims if other.rank != "deprecated"}
+    for other in stated.values():
+        if identity(other.mainsnak) != identity(claim.mainsnak) and surely_held(other, first, last):
+            yield f"{other.claim_id} held on a day of {row['date']}, too"
 
 
 def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:

@@ -64,7 +64,7 @@ def _templates(path: Path) -> Mapping[int, Sequence[str]]:
     with database() as db:
         for relation, template in db.sql(
             f"""SELECT property, template FROM read_parquet({sql(path)})
-            WHERE source <> 'generic' ORDER BY property, rank"""
+            WHERE source <> 'generic' ORDER BY rank"""
         ).fetchall():
             own.setdefault(relation, []).append(template)
     return {relation: texts[:5] for relation, texts in (bundled | own).items()}

@@ -80,7 +80,7 @@ class Maker:
         if any(contains_name(text, names) for text in (sentence.prompt, sentence.rewording)):
             return "names_answer"
         right = {name_key(value["label"]) for value in candidate.answers}
-        if criterion in MUST_CHANGE and any(name_key(value["label"]) in right for value in candidate.stale):
+        if any(name_key(value["label"]) in right for value in candidate.stale):
             return "same_answer"
         if sentence.prompt in prompts:
             return "same_sentence"
@@ -193,7 +193,7 @@ class Maker:
         subject, added, gone = self._world.names.get(update.subject), number_of(new), number_of(old)
         if subject is None or added is None:
             return
-        for relation in sorted(self._world.about.get(added, {})):
+        for relation in self._world.about.get(added, {}):
             if relation not in self._words.phrases:
                 continue
             fact = self._world.unchanged(added, relation)
@@ -288,7 +288,7 @@ class Maker:
         subject = self._world.names.get(update.subject)
         if subject is None:
             return
-        for relation in sorted(self._world.about.get(update.subject, {})):
+        for relation in self._world.about.get(update.subject, {}):
             if relation == update.property or relation in CLASS_RELATIONS:
                 continue
             fact = self._world.unchanged(update.subject, relation)
@@ -328,14 +328,9 @@ class Maker:
     def _history(self, criterion: str, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
         stated = self._world.stated.get((update.subject, update.property), ())
-        keys = {
-            statement.object: statement.key
-            for statement in stated
-            if statement.object is not None and statement.key
-        }
-        added, gone = (keys.get(number_of(value) or 0) for value in (new, old))
-        if subject is None or added is None or gone is None:
+        if subject is None or number_of(new) is None or number_of(old) is None:
             return
+        added, gone = new["id"], old["id"]
         t_old, t_new = self._inputs.t_old, self._inputs.t_new
         if criterion == "history_old":
             holder, key, window = old, gone, Window(t_old, t_new, -(10**15), t_old - 1)

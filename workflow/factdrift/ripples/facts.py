@@ -92,8 +92,8 @@ def kept_objects(seed: int) -> str:
     group = f"PARTITION BY property, object, {usable}"
     draw = f"sha256(concat_ws(':', 'ripples object', {int(seed)}, property, object, subject))"
     return f"""least(
-        row_number() OVER ({group} ORDER BY sitelinks DESC, subject, key),
-        row_number() OVER ({group} ORDER BY {draw}, subject, key)
+        row_number() OVER ({group} ORDER BY sitelinks DESC, subject),
+        row_number() OVER ({group} ORDER BY {draw})
     ) <= {OBJECTS_KEPT}"""
 
 
@@ -110,7 +110,7 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
         SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM groups)
         WHERE o.id LIKE 'Q%';
         CREATE TEMP TABLE asked AS
-        SELECT DISTINCT substr(n.subject.id, 2)::INTEGER AS subject,
+        SELECT substr(n.subject.id, 2)::INTEGER AS subject,
             substr(n.relation.id, 2)::INTEGER AS property
         FROM (SELECT unnest(neighbors) AS n FROM groups);
         INSERT INTO asked SELECT substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER
@@ -144,7 +144,7 @@ def _holding(which: str, path: Path, day: int) -> str:
 
 def _create_gone(db: duckdb.DuckDBPyConnection, new: Path, ends: Sequence[str]) -> None:
     """TEMP TABLE gone: the subjects that are dead or dissolved at T_new."""
-    numbers = sorted(int(relation[1:]) for relation in ends)
+    numbers = [int(relation[1:]) for relation in ends]
     db.execute(
         f"""CREATE TEMP TABLE gone AS
         SELECT DISTINCT subject FROM read_parquet({sql(new)})

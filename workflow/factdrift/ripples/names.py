@@ -44,7 +44,7 @@ def write_names(
         shared AS (
             SELECT DISTINCT new.id FROM new JOIN entities_new AS other
                 ON other.label = new.label AND other.id <> new.id
-                AND coalesce(other.sitelinks, 0) >= coalesce(new.sitelinks, 0)
+                AND other.sitelinks >= new.sitelinks
         )
         SELECT id, coalesce(new.label, old.label, supplied.label) AS label,
             coalesce(if(new.label IS NOT NULL, new.aliases, old.aliases), []) AS aliases,

@@ -101,7 +101,7 @@ def _certain(row: DatedStatement, window: Window, ended: bool, at_old: bool) -> 
 
 def _months(begin: int, end: int) -> Iterator[tuple[int, int]]:
     """The months that lie wholly between two days, the last first."""
-    if begin > end or begin < 10_000:
+    if begin < 10_000:
         return
     year, month, day = unpack(end)
     last = year * 12 + month - (day < calendar.monthrange(year, month)[1])

@@ -61,8 +61,6 @@ class Words(NamedTuple):
             return None
         plural = self.grammar.plural if subject.usage.plural else str
         dated_texts = [dated(self.grammar.past(plural(text)), f"In {when}, ") for text in texts[:2]]
-        # The verbs of the past are those of the subject's number already.
-        subject = subject._replace(usage=subject.usage._replace(plural=False))
         return Sentence(*dict.fromkeys(self._filled(text, subject, answer) for text in dated_texts))
 
     def besides(self, relation: int, subject: Name, answer: Name, others: Sequence[Name]) -> Sentence:

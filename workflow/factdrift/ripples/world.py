@@ -172,7 +172,7 @@ def worlds(
     create_updates(db, tables.dataset, tables.groups)
     for name, paths in list(tables._asdict().items())[2:]:
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(paths)})")
-    updated = frozenset(db.sql("SELECT DISTINCT subject_number, property_number FROM updates").fetchall())
+    updated = frozenset(db.sql("SELECT subject_number, property_number FROM updates").fetchall())
     known = dict(db.sql("SELECT name, subjects FROM shared").fetchall())
     rows = db.sql(
         f"""SELECT subject_number, property_number, scenario, update_prompt, generalization_prompts,
@@ -214,7 +214,7 @@ def _world(
     for subject, relation, *statement in fetched(
         db.execute(
             f"SELECT subject, property, {', '.join(DatedStatement._fields)} FROM stated "
-            "SEMI JOIN items ON id = subject ORDER BY subject, property, dump, statement, key"
+            "SEMI JOIN items ON id = subject"
         )
     ):
         groups[subject, relation].append(DatedStatement(*statement))

@@ -174,7 +174,7 @@ def _citations(
     """
     citations: dict[int, list[tuple[int, Sentence]]] = defaultdict(list)
     for subject, claims in by_subject(db, "linked_from IS NOT NULL"):
-        hosts = [item for item in near.get(subject, ()) if item != subject]
+        hosts = near.get(subject, ())
         for relation, rows in claims.items() if hosts and subject in writer.names else ():
             states = [
                 {row["value"]: row for row in holding(known_at(rows, dump), day)}

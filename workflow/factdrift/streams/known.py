@@ -253,8 +253,8 @@ def write_known(
     ended: Ended,
     output: Path,
     timelines: Path | None = None,
-) -> int:
-    """Writes KNOWN of the relations whose values are items, by subject and property; returns its length.
+) -> None:
+    """Writes KNOWN of the relations whose values are items, by subject and property.
 
     Needs the tables of `create_stated`. `days`: those of the dumps; `timelines` becomes TIMELINES, K_n alone.
     """
@@ -269,7 +269,6 @@ def write_known(
         WHERE datatype = '{ITEM}' AND (snak <> 'value' OR object > 0)
         ORDER BY subject, property, dump, position, statement"""
     )
-    number = 0
     with contextlib.ExitStack() as files:
         add = files.enter_context(growing(output, KNOWN))
         add_newest = files.enter_context(growing(timelines, TIMELINES)) if timelines else None
@@ -277,11 +276,9 @@ def write_known(
         while part := list(itertools.islice(groups, _BATCH)):
             rows = [row for _, versions_ in part for row in versions_]
             add(pa.RecordBatch.from_pylist(rows, schema=KNOWN))
-            number += len(rows)
             if add_newest:
                 newest = [row for timeline, _ in part for row in timeline]
                 add_newest(pa.RecordBatch.from_pylist(newest, schema=TIMELINES))
-    return number
 
 
 def _groups(

@@ -120,6 +120,7 @@ class Lookup:
         self.ends = np.cumsum(sizes, dtype=np.int64)
         self.batches: Iterator[pa.RecordBatch] = iter(())
         self.group = -1
+        """Number of the row group that is read; the last one stands for none, as no row is behind it."""
         self.buffer: list[tuple[int, pa.RecordBatch]] = []
         """Batches that may still be needed, each with the number of its first row."""
         self.read = 0
@@ -155,7 +156,7 @@ class Lookup:
     def _read(self, first: int, end: int) -> None:
         """Drops batches before row `first` and reads up to row `end`; row groups in between are not read."""
         self.buffer = [(start, batch) for start, batch in self.buffer if start + batch.num_rows > first]
-        if self.group >= 0 and self.ends[self.group] <= first:
+        if self.ends[self.group] <= first:
             self.batches = iter(())
         while self.read < end:
             batch = next(self.batches, None)
@@ -186,15 +187,18 @@ DATES = ("time", "start", "end", "pit")
 
 KEPT = pa.schema(
     [
-        pa.field("row", pa.int32(), nullable=False),
-        pa.field("subject", pa.int32(), nullable=False),
-        pa.field("property", pa.int32(), nullable=False),
-        pa.field("position", pa.int32(), nullable=False),
-        pa.field("revision", pa.int64(), nullable=False),
-        pa.field("identity", pa.uint64(), nullable=False),
-        pa.field("repeated", pa.bool_(), nullable=False),
-        pa.field("id", pa.uint64(), nullable=False),
-        pa.field("dated", pa.bool_(), nullable=False),
+        *(
+            pa.field(name, kind, nullable=False)
+            for kind, names in (
+                (pa.int32(), ("row", "subject", "property", "position")),
+                (pa.int64(), ("revision",)),
+                (pa.uint64(), ("identity",)),
+                (pa.bool_(), ("repeated",)),
+                (pa.uint64(), ("id",)),
+                (pa.bool_(), ("dated",)),
+            )
+            for name in names
+        ),
         *(pa.field(name, pa.binary(_DATE.itemsize)) for name in DATES),
     ]
 )

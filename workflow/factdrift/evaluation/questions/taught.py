@@ -100,9 +100,8 @@ def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) 
         step, prompt = condition["step"], before_blank(condition["prompt"])
         if prompt is None:
             continue
-        answers = condition["answers"]
-        known = [answer for answer in answers if answer["id"] == step["object"]] or answers
+        value = next(answer for answer in condition["answers"] if answer["id"] == step["object"])
         row = {"kind": RIPPLE, "fact": f"{step['subject']} {step['relation']}", "relation": step["relation"]}
-        row |= {"subject": labels[int(step["subject"][1:])], "object": known[0]["label"]}
+        row |= {"subject": labels[int(step["subject"][1:])], "object": value["label"]}
         rows += [{**row, "prompt": text} for text in (prompt, as_of(old, prompt))]
     return rows
