@@ -67,7 +67,7 @@ def stopping(model: nn.Module, name: str) -> Iterator[None]:
 def lean(model: nn.Module, length: int) -> Iterator[None]:
     """Lets the model compute the same, up to rounding, with less work on rows of at most `length` tokens.
 
-    GPT-J copies its table of rotary embeddings for each row, so only the positions in use stay in it. GELU
+    GPT-J copies its table of rotary embeddings for every row, so only the positions in use stay in it. GELU
     by tanh, eight operations in the module of GPT-2 and GPT-J, becomes one.
     """
     with contextlib.ExitStack() as stack:

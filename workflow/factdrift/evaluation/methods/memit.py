@@ -37,10 +37,10 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
 
     def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
         # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
-        found = optimise(loaded, batch, hyper, layer, at="mlp")
-        keys, outputs = found.keys, found.outputs
+        search = optimise(loaded, batch, hyper, layer, at="mlp")
+        keys, outputs = search.keys, search.outputs
         assert keys is not None
-        value = outputs[:, 0] + found.change
+        value = outputs[:, 0] + search.change
 
         # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
         mean_key = keys.mean(1)
@@ -56,8 +56,8 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
         else:
             key, output = mean_key, outputs.mean(1)
         right = (value - output) / (key * u).sum(1, keepdim=True)
-        kind = found.change.dtype
-        return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, found
+        kind = search.change.dtype
+        return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, search
 
     return each_alone(loaded, edits, hyper, artefacts, work)
 
@@ -93,8 +93,8 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
     """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
-    found = optimise(loaded, contexts, hyper, hyper["layers"][-1], at="block")
-    return found.outputs[:, 0] + found.change, found
+    search = optimise(loaded, contexts, hyper, hyper["layers"][-1], at="block")
+    return search.outputs[:, 0] + search.change, search
 
 
 def _spread(

@@ -177,7 +177,7 @@ class Optimised:
     keys: Tensor | None
     """[E, prefixes, inner] what the down projection takes in at the subject, float64, if delta is there."""
     outputs: Tensor
-    """[E, prefixes, hidden] what delta is added to for each prefix, the bare prompt first, float64."""
+    """[E, prefixes, hidden] what delta is added to for every prefix, the bare prompt first, float64."""
 
 
 def optimise(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int, *, at: str) -> Optimised:
@@ -272,12 +272,11 @@ class _Batch:
             """[E, prefixes, width] from those of all rows at the start."""
             return states.reshape(len(contexts), -1, states.shape[1])[:, :-1].double()
 
-        def see(taken: Tensor, given: Tensor) -> None:
-            start = torch.tensor(starts, device=taken.device)
-            each = torch.arange(len(start), device=taken.device)
-            self.keys, self.outputs = of_prompts(taken[each, start]), of_prompts(given[each, start])
+        def record(keys: Tensor, outputs: Tensor) -> None:
+            start = list(range(len(starts))), starts
+            self.keys, self.outputs = of_prompts(keys[start]), of_prompts(outputs[start])
 
-        with hooked(loaded.model, {} if down is None else {down: see}):
+        with hooked(loaded.model, {} if down is None else {down: record}):
             self.fork = Fork(loaded, rows, starts, layer if self.within else layer + 1)
         if down is None:
             self.outputs = of_prompts(self.fork.hidden[:, 0])
@@ -321,7 +320,7 @@ class _Batch:
         if self.within is None:
             hidden = self.fork.run(plus(self.fork.hidden))
         else:
-            with hooked(self.loaded.model, {self.within: lambda taken, given: plus(given)}):
+            with hooked(self.loaded.model, {self.within: lambda _, output: plus(output)}):
                 hidden = self.fork.run(self.fork.hidden)
         rows, indices = self.essence.T
         read = torch.cat([hidden[self.row, self.index], hidden[rows, indices]])
