@@ -14,6 +14,7 @@ from factdrift.cli import main
 from factdrift.core.intervals import wilson
 from factdrift.evaluation.scores.grid import GRID
 from factdrift.publish.datasets import known
+from factdrift.publish.results import _parts
 
 SCHEMA = Path(__file__).parents[1] / "data/every_eval_ever/eval.schema.json"
 LOCAL, FAR = "EleutherAI/gpt-j-6b@float16", "base"
@@ -67,7 +68,7 @@ def test_the_hub_reads_a_file_for_each_state_way_and_kind(given: list[str], tmp_
     for path in (tmp_path / "out").rglob(".eval_results/*.yaml"):
         (entry,) = hub.parse_eval_result_entries(yaml.safe_load(path.read_text("utf-8")))
         found[path.relative_to(tmp_path / "out").as_posix()] = entry
-    here, far = "EleutherAI/gpt-j-6b/.eval_results/", "factdrift/base/.eval_results/"
+    here, far = "EleutherAI/gpt-j-6b/.eval_results/", "unknown/base/.eval_results/"
     assert {name: (entry.dataset_id, entry.task_id, entry.value) for name, entry in found.items()} == {
         f"{here}tempripple_none_letter_all.yaml": ("someone/tempripple", "tempripple_without", 0.3),
         f"{here}tempripple_context_letter_all.yaml": ("someone/tempripple", "tempripple_with", 0.9),
@@ -95,7 +96,7 @@ def test_every_eval_ever_reads_a_record_for_each_model_and_state(given: list[str
         assert [error.message for error in check.iter_errors(record)] == []
         assert record["schema_version"] == check.schema["version"]
         _, _, developer, model, name = path.relative_to(tmp_path / "out").as_posix().split("/")
-        assert (developer, model) in (("EleutherAI", "gpt-j-6b"), ("factdrift", "base"))
+        assert (developer, model) in (("EleutherAI", "gpt-j-6b"), ("unknown", "base"))
         assert name[14] == "4"  # the kind of UUID that its repository asks for
         records[record["evaluation_id"]] = record
     states = {f"factdrift/{each['model']}/{each['method']}" for each in ROWS}
@@ -153,4 +154,36 @@ def test_what_is_missing_is_named(
     (tmp_path / "out").rmdir()
     pq.write_table(GRID.empty_table(), tmp_path / "grid.parquet")
     assert "no answer in it was judged" in said(*given)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "developer", "name"),
+    [
+        ("EleutherAI/gpt-j-6b@main", "EleutherAI", "gpt-j-6b"),
+        ("smollm2", "unknown", "smollm2"),
+        ("/home/someone/models/mine/", "unknown", "mine"),
+        ("../mine", "unknown", "mine"),
+    ],
+)
+def test_only_a_name_of_the_hub_says_who_made_a_model(model: str, developer: str, name: str) -> None:
+    assert _parts(model) == (developer, name)
+
+
+def test_models_of_one_name_are_not_written_over_each_other(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid, run = tmp_path / "grid.parquet", tmp_path / "evaluation/gpt/tempripple/none/0-of-1.json"
+    rows = [row(f"/{folder}/mine", "tempripple", "none", "letter", 1, 2) for folder in "ab"]
+    pq.write_table(pa.Table.from_pylist(rows, schema=GRID), grid)
+    runs = []
+    for number, each in enumerate(rows):
+        path = run.parents[3] / str(number) / "tempripple/none/0-of-1.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), encoding="utf-8"
+        )
+        runs.append(str(path))
+    assert main([*given[:6], *runs, *given[-4:]]) == 1
+    assert "two of its models have the name" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

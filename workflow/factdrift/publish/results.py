@@ -28,7 +28,7 @@ from factdrift.publish.datasets import known
 
 SCHEMA_VERSION = "0.3.0"
 """Of Every Eval Ever's eval.schema.json."""
-_AUTHORS = "factdrift developers"
+_UNKNOWN = "unknown"
 _MODEL = ("model_digest", "revision", "dtype", "served")
 _STATE = ("run_id", "hyper", "regime", "group", "template", "api")
 """What the description of a job says that its answers depend on: of the model, and of its state."""
@@ -92,13 +92,22 @@ def write_results(results: Results, output: Path) -> tuple[int, int]:
                 "notes": score.notes,
             }
             path = folder.joinpath(*_parts(score.row["model"]), ".eval_results", f"{name}.yaml")
+            _check_new(path, results.grid)
             write_text(yaml.safe_dump([entry], sort_keys=False), path)
         for (model, _), rows in records.items():
             record = _record([row["score"] for row in rows], results.hub, day)
             digest = hashlib.sha256(record["evaluation_id"].encode()).digest()
             name = str(uuid.UUID(bytes=digest[:16], version=4))
-            write_json(record, folder.joinpath("data", "factdrift", *_parts(model), f"{name}.json"))
+            path = folder.joinpath("data", "factdrift", *_parts(model), f"{name}.json")
+            _check_new(path, results.grid)
+            write_json(record, path)
     return len(of_hub), len(records)
+
+
+def _check_new(path: Path, grid: Path) -> None:
+    """Raises InputError if a score has been written to a path, as for two folders of models with one name."""
+    if path.exists():
+        raise InputError(f"{grid}: two of its models have the name of {path}; give a grid of one")
 
 
 def scores_of(results: Results) -> Iterator[Score]:
@@ -138,11 +147,12 @@ def scores_of(results: Results) -> Iterator[Score]:
 def _record(scores: Sequence[Score], hub: str, day: datetime.datetime) -> dict[str, Any]:
     """The record of a model in a state, in Every Eval Ever's schema."""
     row, run = scores[0].row, scores[0].run
-    developer, _, _ = row["model"].rpartition("/")
-    here = "model_digest" in run
+    developer, name = _parts(row["model"])
+    called = "".join([name, *row["model"].partition("@")[1:]])
+    model = called if developer == _UNKNOWN else f"{developer}/{called}"
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"factdrift/{row['model']}/{row['method']}/{day.timestamp():.0f}",
+        "evaluation_id": f"factdrift/{model}/{row['method']}/{day.timestamp():.0f}",
         "retrieved_timestamp": f"{day.timestamp():.0f}",
         "evaluation_timestamp": day.date().isoformat(),
         "source_metadata": {
@@ -153,12 +163,12 @@ def _record(scores: Sequence[Score], hub: str, day: datetime.datetime) -> dict[s
         },
         "eval_library": {"name": "factdrift", "version": factdrift.__version__},
         "model_info": {
-            "name": row["model"],
-            "id": row["model"],
-            "developer": developer or _AUTHORS if here else developer or "unknown",
+            "name": model,
+            "id": model,
+            "developer": developer,
             "additional_details": {
-                "deployment_type": "self_deployed" if here else "unknown",
-                "model_availability": "open_weights" if here else "unknown",
+                "deployment_type": "self_deployed" if "model_digest" in run else _UNKNOWN,
+                "model_availability": _UNKNOWN,
                 **_details(run, _MODEL),
             },
         },
@@ -213,6 +223,7 @@ def _word(text: str) -> str:
 
 
 def _parts(model: str) -> tuple[str, str]:
-    """Developer and name of a model, as folders."""
-    developer, _, name = model.partition("@")[0].rstrip("/").rpartition("/")
-    return _word(developer.rpartition("/")[2]) or "factdrift", _word(name)
+    """Developer and name of a model of the hub; who made another one, such as a folder, is not known."""
+    *before, name = model.partition("@")[0].rstrip("/").split("/")
+    is_of_hub = len(before) == 1 and before[0] not in ("", ".", "..")
+    return _word(before[0]) if is_of_hub else _UNKNOWN, _word(name)
