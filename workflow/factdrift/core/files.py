@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 
 Kind = TypeVar("Kind", bound=msgspec.Struct)
-# libyaml where PyYAML has it, because every run begins with the schema.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _READ_WHOLE = 1_000_000
 """Bytes up to which a stamp has a file's content, as Snakemake compares contents up to that size."""
 _SAMPLES, _SAMPLE = 64, 1 << 16
@@ -107,7 +104,11 @@ def read_tsv(path: Path) -> list[dict[str, str]]:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A file whose outermost value is a mapping."""
-    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    import yaml  # here, because most commands read none
+
+    # libyaml where PyYAML has it: a run begins with the schema.
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
     return content
 
 

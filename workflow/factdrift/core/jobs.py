@@ -129,7 +129,7 @@ class Job(ABC):
         cls.command, cls.leading = command, tuple(leading.split())
         of_bases = (base.implied_inputs for base in cls.__bases__ if issubclass(base, Job))
         cls.implied_inputs = frozenset(implied_inputs.split()).union(*of_bases)
-        dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
+        dataclasses.dataclass(eq=False, frozen=True, kw_only=True, repr=False)(cls)
         if command:
             JOBS[command] = cls
 

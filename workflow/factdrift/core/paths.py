@@ -6,7 +6,6 @@ data file of its own, so that no command depends on the working directory.
 
 import os
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 
@@ -15,7 +14,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factdrift"
 
 
-PACKAGE = Path(str(files("factdrift")))
+PACKAGE = Path(__file__).parents[1]
 """The folder of the package's modules."""
 
 _TOP = PACKAGE if (PACKAGE / "resources").is_dir() else PACKAGE.parents[1]

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.questions.prompts import check_prompt
 from factdrift.evaluation.questions.question import Way, record_of
 from factdrift.models.running import Computing
 
@@ -39,6 +38,8 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def __post_init__(self) -> None:
         """Raises ValueError that names the prompt and what it lacks."""
+        from factdrift.evaluation.questions.prompts import check_prompt  # compiles the patterns of letters
+
         check_prompt("letter", self.answer_prompts_letter)
         check_prompt("loglik", self.answer_prompts_loglik)
 

@@ -6,7 +6,6 @@ interfaces.
 """
 
 import ast
-import importlib.metadata
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from factdrift.core.errors import InputError, meant
 from factdrift.core.files import read_yaml
@@ -146,7 +143,9 @@ def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]
 
 def _entry_point(reference: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
     """File, function and module of an entry point."""
-    points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    from importlib.metadata import entry_points  # slow to import, and few name an entry point
+
+    points = {point.name: point for point in entry_points(group=GROUP)}
     if reference not in points:
         names = [*known, *sorted(points)]
         raise InputError(
@@ -243,6 +242,8 @@ _KINDS = {
 
 def _content(path: Path) -> dict[str, Any]:
     """The content of a YAML file; raises InputError if it is none."""
+    import yaml
+
     try:
         return read_yaml(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-
 from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.commands import program
 from factdrift.core.errors import InputError
@@ -112,6 +110,8 @@ def _write_plan(folder: Path, wanted: Any, changes: Any, items: Sequence[int], a
     A file that would have the same content is left as it is, so that a repeated run makes nothing again.
     Raises InputError, and writes nothing, if another one was changed since it was written.
     """
+    import yaml
+
     entities, path = folder / "entities.txt", folder / "config.yaml"
     asked = ", ".join(property_id(relation) for relation in wanted.relations)
     last = wanted.until - datetime.timedelta(days=1)
