@@ -1,14 +1,15 @@
 """Screenshots of the page about a build, or of the explorer's, at three widths, and checks by axe-core.
 
-    python benchmarks/screenshots.py results/report.html /tmp/screenshots
-    python benchmarks/screenshots.py results/explorer/Q30.html /tmp/screenshots
-    python benchmarks/screenshots.py http://127.0.0.1:8765/Q30 /tmp/screenshots
-    python benchmarks/screenshots.py results/report.html /tmp/screenshots --axe axe.min.js
-    python benchmarks/screenshots.py results/report.html docs/figures --readme
+    python benchmarks/screenshots.py results/report.html -o /tmp/screenshots
+    python benchmarks/screenshots.py results/explorer/Q30.html -o /tmp/screenshots
+    python benchmarks/screenshots.py http://127.0.0.1:8765/Q30 -o /tmp/screenshots
+    python benchmarks/screenshots.py build/site/*.html build/site/*/*.html --axe axe.min.js
+    python benchmarks/screenshots.py results/report.html --readme -o docs/figures
 
-The first three make seven images of a whole page to look at: light, dark, and printed. The fourth also runs
-axe-core (`npm pack axe-core`, then `tar xf axe-core-*.tgz package/axe.min.js`), prints what it finds in each,
-and ends with status 1 if it finds anything. The last makes the images of the README and the gallery.
+The first three make seven images of a whole page to look at: light, dark, and printed. The fourth makes none,
+but runs axe-core (`npm pack axe-core`, then `tar xf axe-core-*.tgz package/axe.min.js`) on each page in six
+ways, prints what it finds, and ends with status 1 if it finds anything. The last makes the images of the
+README and the gallery.
 """
 
 import argparse
@@ -29,21 +30,29 @@ def address(text: str) -> Path | str:
     return text if text.startswith("http://") else Path(text)
 
 
-def whole_pages(browser: Browser, page: Path | str, folder: Path, axe: str) -> int:
-    """Writes the whole page in each size and colour scheme, and printed, as PNG; returns axe's findings."""
-    stem, found = Path(page).stem, 0
-    shots = [
-        (f"{name}{'-dark' * dark}", size, dark) for name, size in SIZES.items() for dark in (False, True)
-    ]
-    for name, size, dark in [*shots, ("print", PAPER, False)]:
+WAYS = [(f"{name}{'-dark' * dark}", size, dark) for name, size in SIZES.items() for dark in (False, True)]
+"""Name, size and colour scheme of each look at a page on a screen."""
+
+
+def whole_pages(browser: Browser, page: Path | str, folder: Path) -> None:
+    """Writes the whole page in each size and colour scheme, and printed, as PNG."""
+    for name, size, dark in [*WAYS, ("print", PAPER, False)]:
         browser.size(*size, dark, media="print" if name == "print" else "screen")
         browser.visit(page)
-        browser.screenshot(folder / f"{stem}-{name}.png", whole=True, kind="png")
-        if axe and name != "print":
-            for line in violations(browser, axe):
-                print(f"{stem}, {name}: {line}")
-                found += 1
-    return found
+        browser.screenshot(folder / f"{Path(page).stem}-{name}.png", whole=True, kind="png")
+
+
+def check(browser: Browser, page: Path | str, axe: str) -> int:
+    """Prints what axe-core (its script) finds in each size and colour scheme; returns the number of lines."""
+    number = 0
+    for name, size, dark in WAYS:
+        browser.size(*size, dark)
+        browser.visit(page)
+        browser.run("new Promise(done => setTimeout(done, 300))")
+        for line in violations(browser, axe):
+            print(f"{page}, {name}: {line}", flush=True)
+            number += 1
+    return number
 
 
 def violations(browser: Browser, axe: str) -> list[str]:
@@ -75,20 +84,21 @@ def readme(browser: Browser, page: Path | str, folder: Path) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("page", type=address, metavar="FILE|ADDRESS")
-    options.add_argument("folder", type=Path)
+    options.add_argument("pages", nargs="+", type=address, metavar="FILE|ADDRESS")
+    options.add_argument("--axe", type=Path, metavar="AXE.MIN.JS", help="check the pages by axe-core")
     options.add_argument("--readme", action="store_true", help="the images of the README and the gallery")
-    options.add_argument("--axe", type=Path, metavar="AXE.MIN.JS", help="check the page by axe-core, too")
+    options.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="where the images are written")
     given = options.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
+    if bool(given.axe) == bool(given.output):
+        options.error("give either --output, for images, or --axe, for checks")
     with Browser.open() as browser:
-        if given.readme:
-            readme(browser, given.page, given.folder)
-            return
-        axe = given.axe.read_text(encoding="utf-8") if given.axe else ""
-        found = whole_pages(browser, given.page, given.folder, axe)
+        if given.axe:
+            axe = given.axe.read_text(encoding="utf-8")
+            raise SystemExit(sum(check(browser, page, axe) for page in given.pages) > 0)
+        given.output.mkdir(parents=True, exist_ok=True)
+        for page in given.pages:
+            (readme if given.readme else whole_pages)(browser, page, given.output)
         print(*browser.said, sep="\n", end="\n" * bool(browser.said))
-        raise SystemExit(found > 0)
 
 
 if __name__ == "__main__":

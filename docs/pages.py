@@ -49,7 +49,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         else:
             shutil.copyfile(ROOT / name, target)
         wanted += linked(name, text)
-    for name in config.extra_css:
+    for name in [*config.extra_css, *config.extra_javascript]:
         shutil.copyfile(ROOT / str(name), folder / str(name))
     (folder / "docs" / "glossary.md").write_text(glossary(), "utf-8")
     built = os.environ.get("FACTDRIFT_RESULTS")

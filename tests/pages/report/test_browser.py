@@ -127,7 +127,7 @@ def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
 
 def test_the_pictures_of_the_readme_say_what_the_page_says(page: Browser) -> None:
     expected = (ROOT / "docs/figures/report.txt").read_text("utf-8").strip()
-    command = "python benchmarks/screenshots.py results/report.html docs/figures --readme"
+    command = "python benchmarks/screenshots.py results/report.html --readme -o docs/figures"
     assert page.run(FIRST_SCREEN).strip() == expected, f"make the pictures again: {command}"
 
 
