@@ -116,10 +116,10 @@ class Browser:
         self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
     def visit(self, address: str | Path) -> None:
-        """Opens a file or an address and waits until the page has loaded."""
+        """Opens a file or an address and waits until the page has loaded; a page may add its own `#...`."""
         url = address.resolve().as_uri() if isinstance(address, Path) else address
         self.send("Page.navigate", url=url)
-        while self.run("document.readyState + location.href") != f"complete{url}":
+        while not self.run("document.readyState + location.href").startswith(f"complete{url}"):
             pass
 
     def run(self, script: str) -> Any:
