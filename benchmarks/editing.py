@@ -8,8 +8,10 @@
 
 In one run and on the same facts, with the same prefixes and second moments: `batched`, what the workflow
 does; `one by one`, the same code given one fact at a time; `plain`, in the way in which the published
-programs are built (`plain_editing.py`). The changes must be the same in all. Weights are random, so the facts
-mean nothing, and no search ends early: all of its steps are taken, and an edit takes as long as it can.
+programs are built (`plain_editing.py`), or with `--released FOLDER`, a checkout of github.com/kmeng01/memit,
+those programs themselves (`released_editing.py`). The changes must be the same in all. Weights are random, so
+the facts mean nothing, and no search ends early: all of its steps are taken, and an edit takes as long as it
+can. The ways take turns `--rounds` times; seconds are medians.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
+import released_editing
 import torch
 from plain_editing import ft as plain_ft
 from plain_editing import memit as plain_memit
@@ -78,6 +82,8 @@ sums of other order soon lead elsewhere, is not compared."""
 def main() -> None:
     options = arguments()
     device = torch.device(options.device)
+    if options.released:
+        released_editing.install(options.released, device)
     loaded = build(options.architecture, device)
     facts = make_facts(options.edits)
     gc.freeze()  # modules and the model stay, and need not be looked through before each measurement
@@ -85,27 +91,36 @@ def main() -> None:
     steps = {"steps": options.steps} if options.steps else {}
     for method in options.methods:
         changes = SMALL[method] if options.architecture.startswith("small") else {}
-        changes = changes | ({"bias": False} if method in ("ft", "ft_l") else {})
+        changes = changes | ({"bias": bool(options.released)} if method in ("ft", "ft_l") else {})
         changes = changes | ({"stop_loss": 0.0, **steps} if method != "mend" else {})
         hyper = read_hyper(method, options.architecture, changes)
         paper = [f"{PAPER[method]:.1f}"] if options.architecture == "gpt-j-6b" else []
-        rows.append([method, *measured(loaded, hyper, facts, options.alone, options.probes), *paper])
+        rows.append([method, *measured(loaded, hyper, facts, options), *paper])
         print(" | ".join(rows[-1]), flush=True)
     gc.unfreeze()
+    others = "released" if options.released else "plain"
     header = [
         "method",
         "batched, s an edit",
         "one by one",
-        "plain",
+        others,
         "one by one / batched",
-        "plain / batched",
+        f"{others} / batched",
     ]
-    header += ["batched, MB", "one by one, MB", "plain, MB", f"{options.probes} probes, s", "plain probes, s"]
+    header += [
+        "batched, MB",
+        "one by one, MB",
+        f"{others}, MB",
+        f"{options.probes} probes, s",
+        "plain probes, s",
+    ]
     header += ["paper, s"] if options.architecture == "gpt-j-6b" else []
     taken = f" --steps {options.steps}" if options.steps else ""
+    taken += " --released FOLDER" if options.released else ""
     note = (
         f"`benchmarks/editing.py --architecture {options.architecture} --edits {options.edits} "
-        f"--alone {options.alone}{taken}`, random weights in {str(loaded.dtype).removeprefix('torch.')} on "
+        f"--alone {options.alone} --rounds {options.rounds}{taken}`, "
+        f"random weights in {str(loaded.dtype).removeprefix('torch.')} on "
         f"{device_name(device)}; {options.edits} facts batched, {options.alone} in the other ways. Memory is "
         "what the way takes beyond the model. Probes are scored with the edits in place; plain ones also "
         "without, after each edit."
@@ -113,32 +128,39 @@ def main() -> None:
     record(f"Editing ({options.architecture})", header, rows, note, options.record)
 
 
-def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], alone: int, probes: int) -> list[str]:
+def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], options: argparse.Namespace) -> list[str]:
     """The columns of one method: seconds and megabytes of each way, seconds of probes.
 
     Raises AssertionError if the ways do not find the same changes.
     """
-    edit, few = method_of(hyper), facts[:alone]
+    edit, few, probes = method_of(hyper), facts[: options.alone], options.probes
     artefacts = make_artefacts(loaded, hyper)
-    plainly = PLAIN[hyper.method](loaded, hyper, artefacts)
+    plainly = (released_editing.method if options.released else PLAIN[hyper.method])(loaded, hyper, artefacts)
     for first in (lambda: edit(loaded, facts[:1], hyper, artefacts), lambda: plainly(facts[0])):
         first()  # what is done once a process is in no edit's time
-    batched, batched_mb, edited = timed(loaded, lambda: edit(loaded, facts, hyper, artefacts))
-    single, single_mb, ones = timed(loaded, lambda: [edit(loaded, [fact], hyper, artefacts) for fact in few])
-    plain, plain_mb, changes = timed(loaded, lambda: [plainly(fact) for fact in few])
+    ways: list[Callable[[], Any]] = [
+        lambda: edit(loaded, facts, hyper, artefacts),
+        lambda: [edit(loaded, [fact], hyper, artefacts) for fact in few],
+        lambda: [plainly(fact) for fact in few],
+    ]
+    rounds = [[timed(loaded, way) for way in ways] for _ in range(options.rounds)]
+    edited, ones, changes = (result for _, _, result in rounds[0])
     if loaded.dtype == torch.float32:
         same(hyper.method, edited, ones, changes)
-    seconds = [batched / len(facts), single / len(few), plain / len(few)]
+    totals = [median(each for each, _, _ in way) for way in zip(*rounds, strict=True)]
+    memory = [max(each for _, each, _ in way) for way in zip(*rounds, strict=True)]
+    seconds = [total / len(of) for total, of in zip(totals, (facts, few, few), strict=True)]
 
     sentences = [align(loaded.tokenizer, fact.prompt, fact.target) for fact in facts]
     owners = [place for place in range(len(facts)) for _ in range(probes)]
     asked = [sentences[(owner + each) % len(facts)] for each, owner in enumerate(owners)]
     scoring, _, _ = timed(loaded, lambda: score(loaded, asked, edited.deltas, owners))
-    plain_scoring, _, _ = timed(loaded, lambda: [probed(loaded, one, asked[:probes]) for one in changes])
+    matrices = [{name: value for name, value in one.items() if value.dim() == 2} for one in changes]
+    plain_scoring, _, _ = timed(loaded, lambda: [probed(loaded, one, asked[:probes]) for one in matrices])
     return [
         *(f"{each:.4f}" for each in seconds),
         *(f"{each / seconds[0]:.1f}" for each in seconds[1:]),
-        *(f"{each:,.0f}" for each in (batched_mb, single_mb, plain_mb)),
+        *(f"{each:,.0f}" for each in memory),
         *(f"{each:.4f}" for each in (scoring / len(facts), plain_scoring / len(few))),
     ]
 
@@ -153,6 +175,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--alone", type=int, default=4, help="of these in the other ways")
     parser.add_argument("--probes", type=int, default=20, help="sentences scored for each edit")
     parser.add_argument("--steps", type=int, help="of each search, instead of the method's own number")
+    parser.add_argument("--rounds", type=int, default=1, help="of all ways in turns; their medians count")
+    parser.add_argument("--released", type=Path, metavar="FOLDER", help="a checkout of kmeng01/memit")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     add_record(parser)
     return parser.parse_args()
@@ -284,7 +308,8 @@ def same(
     """Raises AssertionError if the ways do not find the same changes."""
     for place, (one, other) in enumerate(zip(single, plain, strict=True)):
         for name, change in other.items():
-            found, alone = edited.deltas[name].dense(place)[0], one.deltas[name].dense(0)[0]
+            module, part = name.removesuffix(".bias"), name.endswith(".bias")
+            found, alone = edited.deltas[module].dense(place)[part], one.deltas[module].dense(0)[part]
             for way, value in (("one by one", alone), ("plain", change)):
                 error = float((value - found).norm() / found.norm())
                 assert error < ACCURACY, f"{method}, fact {place}: {way} differs by {error:.1e}"
