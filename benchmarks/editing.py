@@ -66,6 +66,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "ft_l": {"layers": [0], "norm_constraint": 5e-5},
     "mend": {"rank": 64},
 }
+SMOLLM2: dict[str, dict[str, Any]] = {
+    "rome": {"layer": 5, "steps": 25, "weight_decay": 1e-3},
+    "memit": {"layers": [3, 4, 5, 6, 7]},
+}
+"""Blocks by the shares of the published entries, for a model that no entry names."""
 PAPER = {"rome": 4.9, "memit": 41.4, "ft": 1.4, "ft_l": 2.4, "mend": 1.1}
 """Seconds an update of GPT-J on an RTX 3090, without probes (WikiFactDiff, Table 6)."""
 NAMES = ("ka", "lo", "mir", "ten", "su", "bra", "vel", "no", "chi", "dor", "an", "esk")
@@ -90,7 +95,9 @@ def main() -> None:
     rows = []
     steps = {"steps": options.steps} if options.steps else {}
     for method in options.methods:
-        changes = SMALL[method] if options.architecture.startswith("small") else {}
+        shape = options.architecture
+        known = SMALL if shape.startswith("small") else SMOLLM2 if shape == "smollm2" else {}
+        changes = known.get(method, {})
         changes = changes | ({"bias": bool(options.released)} if method in ("ft", "ft_l") else {})
         changes = changes | ({"stop_loss": 0.0, **steps} if method != "mend" else {})
         hyper = read_hyper(method, options.architecture, changes)

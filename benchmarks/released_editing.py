@@ -64,6 +64,7 @@ def method(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit
         module.get_cov = lambda model, tok, name, *_, **__: moments[name].clone()
         module.get_context_templates = lambda *_: [templates[:1], templates[1:]]
     settings = hyperparameters(loaded, hyper)
+    loaded.model.config.n_embd = loaded.spec.hidden  # the name of GPT-2 and GPT-J
     loaded.tokenizer.unk_token = loaded.tokenizer.pad_token  # as GPT-J's has it; FT asks for it
 
     def edit(fact: Edit) -> dict[str, torch.Tensor]:
