@@ -89,7 +89,7 @@ def main() -> None:
     device = torch.device(options.device)
     if options.released:
         released_editing.install(options.released, device)
-    loaded = build(options.architecture, device)
+    loaded = build(options.architecture, device, options.dtype)
     facts = make_facts(options.edits)
     gc.freeze()  # modules and the model stay, and need not be looked through before each measurement
     rows = []
@@ -185,14 +185,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="of all ways in turns; their medians count")
     parser.add_argument("--released", type=Path, metavar="FOLDER", help="a checkout of kmeng01/memit")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], help="of the weights")
     add_record(parser)
     return parser.parse_args()
 
 
-def build(architecture: str, device: torch.device) -> Loaded:
-    """A model with random weights, bfloat16 on a GPU."""
+def build(architecture: str, device: torch.device, dtype_name: str | None) -> Loaded:
+    """A model with random weights; unless a type is named, in bfloat16 on a GPU and float32 on a CPU."""
     family, sizes = ARCHITECTURES[architecture]
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    dtype = getattr(torch, dtype_name or ("bfloat16" if device.type == "cuda" else "float32"))
     torch.manual_seed(0)
     with device:
         model: Any = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **sizes), dtype=dtype)
