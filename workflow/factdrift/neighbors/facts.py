@@ -16,8 +16,6 @@ from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.switches import Variant
 from factdrift.core.tables import sql, table_of, write_parquet, write_query
-from factdrift.neighbors.nearest import nearest
-from factdrift.neighbors.vectors import open_space
 from factdrift.wikidata.tables import TIME, supplied_labels, time_bound
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import BLANK
@@ -152,6 +150,9 @@ def search(
     each group the most similar documents are tried, `limits.candidates` of them, until enough facts are
     there; a group may get fewer, or none. Raises InputError if there is no such part.
     """
+    from factdrift.neighbors.nearest import nearest  # scipy, which the other jobs of this room do not need
+    from factdrift.neighbors.vectors import open_space
+
     first, _, number = part.partition("-of-")
     if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
         raise InputError(f"--part: {part!r} is no part such as 0-of-4")
@@ -208,6 +209,8 @@ def popular(
     They are of the group's relation, and unchanged: no triple of theirs has a label but `static`. Subjects
     that the update is about are left out as from the nearest facts. Ties: the smaller id.
     """
+    from factdrift.neighbors.vectors import open_space
+
     groups = updated_groups(db, updates)
     avoided = [[group.subject, *group.changed] for group in groups]
     names = ("subject", "property")

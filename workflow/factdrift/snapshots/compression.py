@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
 from isal import igzip
 
 from factdrift.core.errors import InputError
@@ -89,6 +88,8 @@ def dump_writer(path: str | Path, member_size: int = MEMBER_SIZE) -> Iterator[Du
             case ".bz2":
                 emit = open_files.enter_context(bz2.BZ2File(temporary, "wb")).write
             case _:
+                import pyarrow as pa  # for this format alone
+
                 emit = open_files.enter_context(pa.output_stream(str(temporary), compression="zstd")).write
         writer = DumpWriter(emit, member_size)
         yield writer
