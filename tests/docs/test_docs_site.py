@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from browser import Browser, program
 from markdown_it import MarkdownIt
 from support.workflow import ROOT
 
@@ -64,3 +65,21 @@ def test_the_glossary_is_a_page_with_the_sentences_of_the_tooltips(site: Path) -
     for term, _, meaning in (line.split("\t") for line in table):
         assert meanings()[f"term {term.lower()}"] == meaning
         assert meaning in html.unescape(page), term
+
+
+@pytest.mark.system
+@pytest.mark.skipif(program() is None, reason="no Chromium here (Debian: apt install chromium)")
+def test_what_scrolls_takes_the_focus_and_what_is_no_landmark_is_none(site: Path) -> None:
+    """What docs/site.js adds to the theme; `benchmarks/screenshots.py --axe` asks all that axe-core knows."""
+    regions = "[...document.querySelectorAll('pre > code, .md-typeset__scrollwrap')]"
+    scrolled = f"{regions}.filter(region => region.scrollWidth > region.clientWidth)"
+    with Browser.open() as browser:
+        browser.size(390, 844)
+        browser.visit(site / "docs" / "editing.html")
+        browser.run("new Promise(done => setTimeout(done, 500))")
+        assert browser.run(f"{scrolled}.length") > 5
+        assert browser.run(f"{scrolled}.every(region => region.tabIndex == 0)")
+        assert browser.run("document.querySelectorAll('nav.md-code__nav').length") > 5
+        assert browser.run("document.querySelectorAll('nav.md-code__nav:not([role])').length") == 0
+        assert browser.run("document.querySelectorAll('th:empty').length") == 0
+        assert browser.run("document.querySelector('.md-search').ariaLabel") == "Search"
