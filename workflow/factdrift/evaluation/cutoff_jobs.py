@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +18,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import CUTOFF_CHAINS, PRICES
+from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_CHANGES, PRICES
 from factdrift.core.settings import contact_of
 from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
@@ -232,7 +232,8 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         answers = by_way[0] if by_way else []
         if self.answers:
             write_answers(answers, self.answers)
-        rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
+        settings = CutoffSettings(span_of(dates), self.seed, proved=span_of(dates[:2]))
+        rows, quarters = tables(answers, settings) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         count = sum(row["died"] is None for row in chains)
@@ -302,12 +303,35 @@ class Refresh(Job, command="cutoff refresh"):
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in left_out]
         if changed := manifest["changed_since"]:
             lines.append(f"{len(changed):,} changed since: {', '.join(changed)}")
-        year = manifest["former"]["until"][:4]  # from that year on; the manifest has all
-        new = ((quarter, count) for quarter, count in manifest["changes"].items() if quarter > year)
-        lines += [f"{quarter}: {count:,} changes" for quarter, count in new]
-        if manifest["marked_after"]:
-            lines.append(f"a date after {manifest['marked_after']} is `after`: too few changes are known")
-        return "\n".join(lines)
+        return "\n".join([*lines, *_of_new(manifest)])
+
+
+class Extend(Job, command="cutoff extend"):
+    """Write the bundled chains with changes of 2025 that are written down by hand.
+
+    They are not all changes of that time, so a chain without any says nothing about it.
+    """
+
+    chains: Annotated[Path, "that are continued"] = CUTOFF_CHAINS
+    changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
+    until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
+    folder: Annotated[Place, "for the chains"] = Path("results/fetched/cutoff")
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.refresh import write_extended
+
+        path, manifest = write_extended(self.chains, self.changes, self.until, self.folder)
+        head = f"{manifest['by_hand']['chains']:,} of {manifest['chains']:,} chains go on by hand: {path}"
+        return "\n".join([head, *_of_new(manifest)])
+
+
+def _of_new(manifest: dict[str, Any]) -> Iterator[str]:
+    """Lines about the quarters from the year on in which the former chains end; the manifest has all."""
+    for quarter, count in manifest["changes"].items():
+        if quarter > manifest["former"]["until"][:4]:
+            yield f"{quarter}: {count:,} changes"
+    if manifest["marked_after"]:
+        yield f"a date after {manifest['marked_after']} is `after`: too few changes are known"
 
 
 class Board(Job, command="cutoff board"):

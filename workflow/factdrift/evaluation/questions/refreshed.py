@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.questions.cutoff import Left, row_of, row_with
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.cutoff import REASONS, Left, row_of, row_with
 from factdrift.evaluation.questions.successions import Chain, Name
 from factdrift.evaluation.questions.tenures import Several, Tenure, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, day_number, verdict
@@ -58,6 +59,46 @@ def refreshed(row: Row, timeline: Timeline, names: Mapping[int, Name], dates: Da
     if _on(before, dates.former) != _on(whole, dates.former):
         return Refreshed(row_of(both, dates.first, dates.last), changed=True)
     return Refreshed(row_with(both, _spliced(before, whole, dates.former)))
+
+
+def extended(row: Row, written: Chain, dates: Dates) -> Row:
+    """A row of CHAINS with the later holders of a written succession; holders that the row lacks have no id.
+
+    The first one written is the holder at the end of the former chain. Raises InputError if that is another
+    one, or if the row cannot be continued.
+    """
+    known = {
+        normal(name): value
+        for value, holder in enumerate(row["holders"], 1)
+        for name in (holder["label"], *holder["aliases"])
+    }
+    names = {
+        value: Name(own["id"], own["label"], own["aliases"]) for value, own in enumerate(row["holders"], 1)
+    }
+    values = {UNNAMED: UNNAMED}
+    for value, name in written.names.items():
+        values[value] = known.get(normal(name.label or ""), len(names) + 1)
+        names.setdefault(values[value], name)
+    before = {
+        value: [Tenure(**own) for own in row["holders"][value - 1]["tenures"]] for value in known.values()
+    }
+    at_end, *later = (span._replace(value=values[span.value]) for span in written.timeline)
+    if _on(before, dates.former) != {at_end.value} - {UNNAMED}:
+        raise InputError(
+            f"{written.chain}: another one holds on the last day of the chain; correct the first row"
+        )
+    if not all(span.possible[0] > dates.former for span in later):
+        raise InputError(f"{written.chain}: a start lies in the time of the chain; leave the row out")
+    until = at_end.certain[1] if at_end.certain else dates.former
+    timeline = [span for value in before for span in _spans(row["holders"][value - 1], value)]
+    timeline.append(at_end._replace(certain=(dates.former, until), possible=(EVER, at_end.possible[1])))
+    asked = {name: row[name] for name in Chain._fields if name in row}
+    whole = tenures([*timeline, *later], dates.first, dates.last)
+    made = row_with(Chain(**asked, timeline=(), names=names), _spliced(before, whole, dates.former))
+    if isinstance(made, Left) or len(made["holders"]) < len(names):
+        reason = REASONS[made.reason if isinstance(made, Left) else "in_prompt"]
+        raise InputError(f"{written.chain}: {reason}; leave its rows out")
+    return made
 
 
 def _values(row: Row, names: Mapping[int, Name]) -> list[int]:
