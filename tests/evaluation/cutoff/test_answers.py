@@ -21,7 +21,7 @@ from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, questions_of, read_chains
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
+from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, maker_of, span_of, tables
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS, holder_named, read_answers
 from factdrift.evaluation.tables import ANSWERS as REPLIES
 
@@ -358,7 +358,9 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
 def test_the_makers_date_is_that_of_the_longest_beginning_of_a_name_and_has_a_source() -> None:
     assert maker_of("meta-llama/Meta-Llama-3-8B-Instruct") == "2023-03"
     assert maker_of("meta-llama/Meta-Llama-3.1-8B") == "2023-12"
-    assert maker_of("someone/unknown") == ""
+    assert maker_of("someone/unknown") == maker_of("Qwen/Qwen3-4B") == ""
+    assert declared("Qwen/Qwen3-4B")[1].startswith("QwenLM/Qwen3, issue 1554")
+    assert declared("someone/unknown") == ("", "")
     table = (CUTOFF_CHAINS.parent / "makers.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in table[1:]]
     assert all(before[0] < after[0] for before, after in pairwise(rows))
