@@ -127,9 +127,9 @@ def test_holders_go_on_as_written(
 @pytest.mark.parametrize(
     ("row", "rows", "message"),
     [
-        (LASTING, ["Ann ", "Cy 2025-03-14"], "another one holds on the last day"),
-        (LASTING, [" ", "Cy 2025-03-14"], "another one holds on the last day"),
-        (VACANT, ["Bo ", "Cy 2025-03-14"], "another one holds on the last day"),
+        (LASTING, ["Ann ", "Cy 2025-03-14"], "has another holder than the chain"),
+        (LASTING, [" ", "Cy 2025-03-14"], "has another holder than the chain"),
+        (VACANT, ["Bo ", "Cy 2025-03-14"], "has another holder than the chain"),
         (LASTING, ["Bo ", "Cy 2024-12-31"], "lies in the time of the chain"),
         (LASTING, ["Bo ", "Lake 2025-03-14"], "a holder is named in the prompt"),
     ],

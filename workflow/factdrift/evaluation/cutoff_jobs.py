@@ -86,7 +86,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables, write_table
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables, write_table
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
@@ -100,10 +100,10 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
             rows, periods = tables(own, settings)
             dates, quarters = dates + rows, quarters + periods
             silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
-            text += [*(lines(rows, own, maker_of(rows[0]["model"])) if rows else silent), ""]
+            text += [*(lines(rows, own, declared(rows[0]["model"])[0]) if rows else silent), ""]
         write_table(dates, self.output)
         write_answers([row for _, own in answers for row in own], self.out_answers)
-        draw(dates, quarters, [self.figure], {row["model"]: maker_of(row["model"]) for row in dates})
+        draw(dates, quarters, [self.figure], {row["model"]: declared(row["model"])[0] for row in dates})
         return "\n".join(text)
 
 

@@ -211,7 +211,7 @@ def _timelines(
                 own = {key: lines[name][key] for key in _LINE if key in lines[name]}
                 writer.write(php_json({**own, "title": name, "lastrevid": lines[name].get("lastrevid", 0)}))
         newest = write_newest(folder / "dump.json.gz", groups, day, method, folder)
-        for row in pq.read_table(newest.timelines).to_pylist():
+        for row in pq.read_table(newest).to_pylist():
             key = entity_id(row["subject"]), f"P{row['property']}"
             timelines[key].append(read_tenure(row))
     return dict(timelines)

@@ -306,10 +306,6 @@ def declared(model: str) -> tuple[str, str]:
     return known[max(known, key=len)] if known else ("", "")
 
 
-def maker_of(model: str) -> str:
-    return declared(model)[0]
-
-
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     """Model -> between which days it is open what it knows, by the plain reading of a table of TABLE.
 

@@ -14,6 +14,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation import tables
 from factdrift.evaluation.questions.cutoff import CHAINS, HOLDER, questions_of
 from factdrift.evaluation.questions.question import WAYS, Question
+from factdrift.evaluation.questions.tenures import names_of
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict.judge import Case, judged
 
@@ -140,7 +141,7 @@ def holder_named(row: Row, output: str) -> int | None:
     Each holder in turn is the accepted answer, and all others are wrong ones. Of two that are asserted side
     by side it is the one that is named first.
     """
-    names = [(holder["label"], *holder["aliases"]) for holder in row["holders"]]
+    names = list(map(names_of, row["holders"]))
     first: dict[int, int] = {}
     for index, own in enumerate(names):
         others = tuple(name for other in names if other is not own for name in other)

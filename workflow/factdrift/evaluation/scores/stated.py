@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import Ends, clustered_wilson, percentiles
 from factdrift.core.paths import REMARKS
+from factdrift.evaluation.questions.tenures import names_of
 from factdrift.evaluation.scores import cutoff_fit as fit
 from factdrift.evaluation.scores.cutoff import CutoffSettings, choices_of
 from factdrift.evaluation.states.stated import YEAR, Stated
@@ -80,7 +81,7 @@ def outcome(
     `row`: `holders`, `subject_label`, `output` and `choice`. `about`: the other subject of the text.
     """
     result, denied = "other", False
-    names = [(holder["label"], *holder["aliases"]) for holder in row["holders"]]
+    names = list(map(names_of, row["holders"]))
     text = _claim(row["output"] or "", names, about and (about, row["subject_label"]), language)
     if kept is not None and _stays(text, names[kept], language):
         result = "kept"

@@ -19,7 +19,7 @@ from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.questions.cutoff import holder_on, questions_of
 from factdrift.evaluation.questions.question import Benchmark, Turn, Way
-from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.questions.tenures import changes, names_of
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.phrases import normal
 from factdrift.words.dates import day_text
@@ -172,7 +172,7 @@ def _with_others(facts: Mapping[str, dict[str, _Fact]], draw: random.Random) -> 
 
 
 def _names(holder: Row) -> set[str]:
-    return {normal(name) for name in (holder["label"], *holder["aliases"])}
+    return set(map(normal, names_of(holder)))
 
 
 def _result(text: Sequence[str], fact: _Fact, source: str) -> str:
