@@ -146,6 +146,14 @@ class AsksChains(OfModel):
                 'model as such: --chat \'{"api": "completions"}\''
             )
 
+    def questioned(self) -> tuple[Path, list[Row], tuple[datetime.date, ...], set[str]]:
+        """The file of the chains, its rows and dates, and the names of those that are asked about."""
+        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
+
+        path = self.chains or newest()
+        chains = read_chains(path)
+        return path, chains, self.dates or dates_of(path), drawn(chains, self.limit, self.seed)
+
     def asked(self, benchmark: Benchmark, way: Way, folder: Path, states: Sequence[str] = ("none",)) -> Path:
         """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
         if self.address:
@@ -212,17 +220,14 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     def run(self) -> str:
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
         from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
         from factdrift.evaluation.scores.cutoff_text import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
-        path = self.chains or newest()
-        chains, dates = read_chains(path), self.dates or dates_of(path)
+        path, chains, dates, only = self.questioned()
         print(about_chains(path, dates), flush=True)
-        only = drawn(chains, self.limit, self.seed)
         benchmark = read("cutoff", Tables([path], seed=self.seed, open_=True))
         own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
         asked = [question for question in own if WAY[way] in question.ways]
@@ -312,7 +317,6 @@ class Extend(Job, command="cutoff extend"):
     They are not all changes of that time, so a chain without any says nothing about it.
     """
 
-    chains: Annotated[Path, "that are continued"] = CUTOFF_CHAINS
     changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
     until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
     folder: Annotated[Place, "for the chains"] = Path("results/fetched/cutoff")
@@ -320,7 +324,7 @@ class Extend(Job, command="cutoff extend"):
     def run(self) -> str:
         from factdrift.evaluation.questions.refresh import write_extended
 
-        path, manifest = write_extended(self.chains, self.changes, self.until, self.folder)
+        path, manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.folder)
         head = f"{manifest['by_hand']['chains']:,} of {manifest['chains']:,} chains go on by hand: {path}"
         return "\n".join([head, *_of_new(manifest)])
 
@@ -373,18 +377,14 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
 
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
         from factdrift.evaluation.scores import stated as scores
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
         from factdrift.evaluation.scores.cutoff_answers import read_answers
         from factdrift.evaluation.states.stated import today, tool
 
-        path = self.chains or newest()
-        own, dates = self.date, self.dates or dates_of(path)
-        chains = [row for row in read_chains(path) if row["died"] is None]
-        only = drawn(chains, self.limit, self.seed)
-        chains = [row for row in chains if row["chain"] in only]
-        of_today = self.state == "today"
+        _, chains, dates, only = self.questioned()
+        chains = [row for row in chains if row["died"] is None and row["chain"] in only]
+        own, of_today = self.date, self.state == "today"
         stated = today(chains, own, dates) if of_today else tool(chains, own, self.seed)
         if self.quoted:
             stated.turn = ""

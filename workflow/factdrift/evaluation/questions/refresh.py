@@ -98,8 +98,8 @@ def write_refreshed(
     former: Path, until: datetime.date, servers: Servers, folder: Path
 ) -> tuple[Path, dict[str, Any]]:
     """Writes CHAINS up to the end of a day, and the manifest beside it; returns the path and the manifest."""
-    dates = _dates(former, until)
-    first, end = dates_of(former)
+    first, end = _ends(former, until)
+    dates = Dates(*map(pack_date, (first, end, until)))
     snapshots = {"snapshots_old": str(end), "snapshots_new": str(until)}
     method = read_settings(json.dumps(snapshots), UpdateSettings, PART, "--until")
     asked = list(_asked(read_chains(former), servers))
@@ -120,21 +120,22 @@ def write_refreshed(
     return _write([*rows, *deaths], former, (first, until), folder / f"chains-{until}.parquet", more)
 
 
-def _dates(former: Path, until: datetime.date) -> Dates:
-    """Raises InputError if chains cannot be continued up to a day."""
+def _ends(former: Path, until: datetime.date) -> list[datetime.date]:
+    """The first and the last date of chains. Raises InputError if they cannot be continued up to a day."""
     first, end, *more = dates_of(former)
     if more:
         raise InputError(f"--chains {former}: it has changes by hand; give chains without any")
     if end >= until:
         raise InputError(f"--until {until}: the chains of {former} end on {end}; give a later day")
-    return Dates(*map(pack_date, (first, end, until)))
+    return [first, end]
 
 
 def write_extended(
     former: Path, written: Path, until: datetime.date, folder: Path
 ) -> tuple[Path, dict[str, Any]]:
     """Writes CHAINS with later changes that are written down, and the manifest beside it; returns both."""
-    dates, rows = _dates(former, until), read_chains(former)
+    days, rows = [*_ends(former, until), until], read_chains(former)
+    dates = Dates(*map(pack_date, days))
     by_hand = {(each.subject, each.relation): each for each in read_successions(written, dates.last)}
     keys = [(row["subject_label"], row["relation"]) for row in rows]
     for key in by_hand:
@@ -144,9 +145,8 @@ def write_extended(
         extended(row, by_hand[key], dates) if key in by_hand else row
         for key, row in zip(keys, rows, strict=True)
     ]
-    first, end = dates_of(former)
     more = {"by_hand": {"file": written.name, "sha256": sha256(written), "chains": len(by_hand)}}
-    return _write(made, former, (first, end, until), folder / f"chains-{until}-by-hand.parquet", more)
+    return _write(made, former, days, folder / f"chains-{until}-by-hand.parquet", more)
 
 
 def _write(
