@@ -11,10 +11,10 @@ Answers are drawn from the model of the estimate with the tenures of the bundled
 results are in docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how
 often a date is told. `letters`: the same of models that give one letter in half or 90 % of their answers,
 and any letter in the others; an answer counts if both orders of the options agree. `sizes`: errors by
-number of chains. `by_hand`: chains of `cutoff extend`, T uniform over the last two years; a share of the
-chains that nobody has continued by hand has a new holder, unknown to the estimate, from any day since. A
-draw is added to the file as it is done, all cases in turns, and depends only on seed, case and its number:
-another call goes on where the file ends.
+number of chains. `by_hand`: chains of `cutoff extend`, T uniform over the last two years; a share of their
+last holders has been followed by somebody whom the chains lack. `unseen`: the same of a fifth of them. A draw
+is added to the file as it is done, all cases in turns, and depends only on seed, case and its number: another
+call goes on where the file ends.
 """
 
 from __future__ import annotations
@@ -74,39 +74,36 @@ CASES = {
     "nothing": [Case(30.0, 1.0)],
     "letters": [Case(30.0, 1.0, constant=share) for share in (0.5, 0.9)],
     "by_hand": [
-        Case(tau, eps, unseen=unseen, days=730) for tau, eps, unseen in product(TAU, (0.0, 0.6), (0.0, 0.3))
+        Case(tau, eps, unseen=unseen, days=730) for tau, eps, unseen in product(TAU, (0.0, 0.6), (0.0, 0.05))
     ],
+    "unseen": [Case(365.0, 0.0, unseen=0.2, days=730)],
     "sizes": [Case(tau, eps, size) for size, tau, eps in product(SIZES, TAU, (0.0, 0.6))],
 }
 
 
 class Chains(NamedTuple):
-    """The bundled chains, and the subject of each; `last`: the last day that is proved for all of them."""
+    """The bundled chains, and the subject of each."""
 
     tenures: Tenures
     cluster: Any
-    last: int
 
     @classmethod
     def read(cls, path: Path) -> Chains:
         rows = [row for row in read_chains(path) if row["died"] is None]
         tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
         places: dict[str, int] = {}
-        cluster = np.array([places.setdefault(row["subject"], len(places)) for row in rows])
-        return cls(tenures, cluster, dates_of(path)[1].toordinal())
+        return cls(tenures, np.array([places.setdefault(row["subject"], len(places)) for row in rows]))
 
     def some(self, size: int, rng: np.random.Generator) -> Chains:
         chosen = np.sort(rng.choice(len(self.cluster), size, replace=False))
-        return self._replace(tenures=self.tenures.only(chosen), cluster=self.cluster[chosen])
+        return Chains(self.tenures.only(chosen), self.cluster[chosen])
 
     def ended(self, share: float, span: Span, rng: np.random.Generator) -> Tenures:
-        """The tenures, of which a share of the lasting ones that began by `last` end on any day behind it."""
+        """The tenures, of which a share of the lasting ones end on any day before the last one."""
         tenures = self.tenures
-        lasting = (
-            np.isinf(tenures.end) & (tenures.begin <= self.last) & (rng.random(len(tenures.end)) < share)
-        )
-        ends = rng.uniform(self.last, span.last, len(tenures.end))
-        return replace(tenures, end=np.where(lasting, ends, tenures.end))
+        lasting = np.isinf(tenures.end) & (rng.random(len(tenures.end)) < share)
+        begin = np.where(lasting, tenures.begin, span.last)
+        return replace(tenures, end=np.where(lasting, rng.uniform(begin, span.last), tenures.end))
 
 
 def simulated(chains: Chains, date: float, case: Case, span: Span, rng: np.random.Generator) -> Choices:

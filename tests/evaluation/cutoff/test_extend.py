@@ -1,15 +1,17 @@
 """Chains that go on by hand: what is written is added, nothing before it changes, nothing else is claimed."""
 
 import datetime
+import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_CHANGES
 from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.cutoff import (
@@ -24,7 +26,6 @@ from factdrift.evaluation.questions.refreshed import Dates, extended
 from factdrift.evaluation.questions.successions import COLUMNS, read_successions
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
-from factdrift.evaluation.states.stated import today
 
 Row = dict[str, Any]
 DATES = Dates(20120101, 20241231, 20251231)
@@ -144,37 +145,32 @@ def test_rows_that_do_not_fit_the_chain_are_refused(
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("extended")
-    assert main(["cutoff", "extend", f"--folder={folder}"]) == 0
-    return folder / "chains-2025-12-31-by-hand.parquet"
+    path = tmp_path_factory.mktemp("extended") / "by-hand.parquet"
+    assert main(["cutoff", "extend", f"-o={path}"]) == 0
+    return path
 
 
 def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(extension: Path) -> None:
-    hand = {(own.subject, own.relation): own for own in read_successions(CUTOFF_CHANGES, DATES.last)}
-    former, now = read_chains(CUTOFF_CHAINS), read_chains(extension)
-    assert [row["chain"] for row in now] == [row["chain"] for row in former]
-    ends = [datetime.date(2012, 1, 1) + datetime.timedelta(at) for at in range(0, 4749, 7)]
-    new = 0
-    for before, row in zip(former, now, strict=True):
-        own = hand.pop((row["subject_label"], row["relation"]), None)
-        if own is None:
-            assert row == before
-            continue
+    hand = list(read_successions(CUTOFF_CHANGES, DATES.last))
+    former = {(row["subject_label"], row["relation"]): row for row in read_chains(CUTOFF_CHAINS)}
+    days = [datetime.date(2012, 1, 1) + datetime.timedelta(at) for at in (*range(0, 4749, 7), 4748)]
+    assert days[-1] == SAMPLE_DATES[1]
+    rows = read_chains(extension)
+    assert len(rows) == len(hand) > 200
+    for own, row in zip(hand, rows, strict=True):
+        before = former[own.subject, own.relation]
         known = before["holders"]
+        assert {**row, "holders": None} == {**before, "holders": None}
         same = [{**holder, "tenures": []} for holder in row["holders"][: len(known)]]
         assert same == [{**holder, "tenures": []} for holder in known]
         assert {holder["id"] for holder in row["holders"][len(known) :]} <= {None}
-        for day in (*ends, SAMPLE_DATES[1]):
+        for day in days:
             assert holder_on(row, day) == holder_on(before, day), (row["chain"], day)
-        later = [holder for holder, *_ in own.timeline[1:] if holder]
         added = changes(row)[len(changes(before)) :]
         assert [row["holders"][change.after]["label"] for change in added] == [
-            own.names[holder].label for holder in later
+            own.names[span.value].label for span in own.timeline[1:] if span.value
         ]
         assert all(20250101 <= change.day <= 20251231 for change in added)
-        new += len(added)
-    assert not hand
-    assert new > 240
 
 
 def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension: Path) -> None:
@@ -193,62 +189,43 @@ def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has
     assert f"{said} and {counts[4]} changes of the quarters of 2025" in " ".join(page.split())
 
 
-def test_the_days_behind_the_proved_ones_are_claimed_for_no_other_chain(extension: Path) -> None:
-    dates = dates_of(extension)
-    assert dates == (*SAMPLE_DATES, datetime.date(2025, 12, 31))
-    rows = [row for row in read_chains(extension) if row["died"] is None][:40]
-    stated = today(rows, datetime.date(2024, 12, 30), dates)
-    behind = {state for state, day in stated.days.items() if day > SAMPLE_DATES[1]}
-    assert {item.holder for item in stated.items if item.state in behind} == {None}
-    assert {item.holder for item in stated.items if item.state not in behind} != {None}
-
-
-def test_deaths_go_on_by_no_hand_and_have_dates_up_to_the_bundled_end_only(extension: Path) -> None:
-    rows = [row for row in read_chains(extension) if row["died"] is not None]
-    answers = [
-        {**row, "model": "m", "way": "letter", "choice": int(row["died"] > 20220101), "reason": None}
-        | {"holders": [*row["holders"]] * 4}
-        for row in rows
-    ]
-    dates = dates_of(extension)
-    settings = CutoffSettings(span_of(dates), 0, draws=20, permutations=99, proved=span_of(dates[:2]))
-    (only,), _ = tables(answers, settings)
-    assert (only["subset"], only["verdict"], only["last_date"]) == ("deaths", "date", "2024-12-31")
-    assert abs((datetime.date.fromisoformat(only["date"]) - datetime.date(2022, 1, 1)).days) < 60
-
-
-def test_extended_chains_are_asked_about_from_then_on_and_are_not_refreshed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
+    extension: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert dates_of(extension) == (SAMPLE_DATES[0], datetime.date(2025, 12, 31))
     monkeypatch.chdir(tmp_path)
     assert main(["cutoff", "extend"]) == 0
-    assert "chains go on by hand: results/fetched/cutoff/chains-2025-12-31-by-hand.parquet" in (
-        capsys.readouterr().out
-    )
-    path = newest()
-    assert path.name == "chains-2025-12-31-by-hand.parquet"
-    again = tmp_path / "again"
-    assert main(["cutoff", "extend", f"--folder={again}"]) == 0
-    assert (again / path.name).read_bytes() == path.read_bytes()
-    refresh = ["cutoff", "refresh", "--contact=tests@example.org", f"--chains={path}", "--until=2026-01-31"]
-    assert main(refresh) == 1
-    assert "it has changes by hand" in capsys.readouterr().err
-    (path.parent / "chains-2025-12-31.parquet").write_bytes(b"")
-    assert newest().name == "chains-2025-12-31.parquet"
+    assert "241 chains: chains-by-hand.parquet" in capsys.readouterr().out
+    assert Path("chains-by-hand.parquet").read_bytes() == extension.read_bytes()
+    assert newest() == CUTOFF_CHAINS
+    manifest = json.loads(Path("chains-by-hand.json").read_text("utf-8"))
+    assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
+    assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_of_a_day_in_2025_has_its_date(extension: Path, seed: int) -> None:
+    rows, rng = read_chains(extension), random.Random(seed)
+    day = datetime.date(2025, 1, 20) + datetime.timedelta(rng.randrange(330))
+    answers = []
+    for row in rows:
+        holder = holder_on(row, day)
+        chosen = rng.randrange(len(row["holders"])) if holder is None or rng.random() < 0.3 else holder
+        bare = dict.fromkeys(("scores", "neutral", "wordings", "likely", "calibrated", "reason"))
+        answers.append({**bare, **row, "model": "m", "way": "letter", "choice": chosen})
+    dates, _ = tables(answers, CutoffSettings(span_of(dates_of(extension)), 0, draws=200, permutations=99))
+    assert dates[0]["verdict"] == "date"
+    assert dates[0]["low"] <= str(day) <= (dates[0]["high"] or "9999")
 
 
 @pytest.mark.parametrize(
     ("subject", "message"),
-    [("Atlantis", "0 chains are about P6 of Atlantis"), ("Georgia", "2 chains are about P6 of Georgia")],
+    [("Atlantis", "0 chains are about Atlantis-P6"), ("Georgia", "2 chains are about Georgia-P6")],
 )
 def test_rows_about_no_chain_or_two_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], subject: str, message: str
 ) -> None:
     table = written(tmp_path, ["Bo ", "Cy 2025-03-14"], subject)
-    assert main(["cutoff", "extend", f"--changes={table}", f"--folder={tmp_path}"]) == 1
+    assert main(["cutoff", "extend", f"--changes={table}", f"-o={tmp_path / 'made.parquet'}"]) == 1
     assert message in capsys.readouterr().err
     assert not [*tmp_path.glob("*.parquet")]
-
-
-def test_the_file_names_its_dates(extension: Path) -> None:
-    assert pq.read_schema(extension).metadata[b"factdrift.dates"] == b"2012-01-01 2024-12-31 2025-12-31"

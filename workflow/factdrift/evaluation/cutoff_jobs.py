@@ -237,8 +237,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         answers = by_way[0] if by_way else []
         if self.answers:
             write_answers(answers, self.answers)
-        settings = CutoffSettings(span_of(dates), self.seed, proved=span_of(dates[:2]))
-        rows, quarters = tables(answers, settings) if answers else ([], [])
+        rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         count = sum(row["died"] is None for row in chains)
@@ -312,21 +311,20 @@ class Refresh(Job, command="cutoff refresh"):
 
 
 class Extend(Job, command="cutoff extend"):
-    """Write the bundled chains with changes of 2025 that are written down by hand.
+    """Write the bundled chains that have changes of 2025 by hand, up to the end of that year.
 
-    They are not all changes of that time, so a chain without any says nothing about it.
+    The changes are written down; they are not all changes of that time, so all other chains are left out.
     """
 
     changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
     until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
-    folder: Annotated[Place, "for the chains"] = Path("results/fetched/cutoff")
+    output: Annotated[Output, Flag("PARQUET")] = Path("chains-by-hand.parquet")
 
     def run(self) -> str:
         from factdrift.evaluation.questions.refresh import write_extended
 
-        path, manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.folder)
-        head = f"{manifest['by_hand']['chains']:,} of {manifest['chains']:,} chains go on by hand: {path}"
-        return "\n".join([head, *_of_new(manifest)])
+        path, manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.output)
+        return "\n".join([f"{manifest['chains']:,} chains: {path}", *_of_new(manifest)])
 
 
 def _of_new(manifest: dict[str, Any]) -> Iterator[str]:

@@ -180,15 +180,14 @@ def drawn(chains: Sequence[Row], number: int, seed: int) -> set[str]:
 
 
 def newest() -> Path:
-    """The chains of the latest day by `cutoff refresh` and `cutoff extend`, else the bundled chains."""
+    """The chains of the latest day: of `cutoff refresh` if it has written any, else the bundled chains."""
     return max(REFRESHED.glob("chains-*.parquet"), default=CUTOFF_CHAINS)
 
 
 def dates_of(chains: Path) -> tuple[datetime.date, ...]:
     """The first and the last date that an estimate from a file of chains may have.
 
-    A file of `cutoff refresh` names them, one of `cutoff extend` also, between them, the last day that is
-    proved for all of its chains; those of others are the dates of the bundled chains.
+    A file of `cutoff refresh` or `cutoff extend` names them; those of others are those of the bundled chains.
     """
     named = (pq.read_schema(chains).metadata or {}).get(DATES_OF_FILE)
     return tuple(map(datetime.date.fromisoformat, named.decode().split())) if named else SAMPLE_DATES

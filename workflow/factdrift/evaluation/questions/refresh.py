@@ -98,8 +98,8 @@ def write_refreshed(
     former: Path, until: datetime.date, servers: Servers, folder: Path
 ) -> tuple[Path, dict[str, Any]]:
     """Writes CHAINS up to the end of a day, and the manifest beside it; returns the path and the manifest."""
-    first, end = _ends(former, until)
-    dates = Dates(*map(pack_date, (first, end, until)))
+    dates = _dates(former, until)
+    first, end = dates_of(former)
     snapshots = {"snapshots_old": str(end), "snapshots_new": str(until)}
     method = read_settings(json.dumps(snapshots), UpdateSettings, PART, "--until")
     asked = list(_asked(read_chains(former), servers))
@@ -117,52 +117,44 @@ def write_refreshed(
         "redirects": dict(sorted(servers.redirects.items())),
         "revisions": {row["id"]: row.get("lastrevid") for row in (*records.values(), *called.values())},
     }
-    return _write([*rows, *deaths], former, (first, until), folder / f"chains-{until}.parquet", more)
+    return _write([*rows, *deaths], former, until, folder / f"chains-{until}.parquet", more)
 
 
-def _ends(former: Path, until: datetime.date) -> list[datetime.date]:
-    """The first and the last date of chains. Raises InputError if they cannot be continued up to a day."""
-    first, end, *more = dates_of(former)
-    if more:
-        raise InputError(f"--chains {former}: it has changes by hand; give chains without any")
+def _dates(former: Path, until: datetime.date) -> Dates:
+    """Raises InputError if chains cannot be continued up to a day."""
+    first, end = dates_of(former)
     if end >= until:
         raise InputError(f"--until {until}: the chains of {former} end on {end}; give a later day")
-    return [first, end]
+    return Dates(*map(pack_date, (first, end, until)))
 
 
 def write_extended(
-    former: Path, written: Path, until: datetime.date, folder: Path
+    former: Path, written: Path, until: datetime.date, path: Path
 ) -> tuple[Path, dict[str, Any]]:
-    """Writes CHAINS with later changes that are written down, and the manifest beside it; returns both."""
-    days, rows = [*_ends(former, until), until], read_chains(former)
-    dates = Dates(*map(pack_date, days))
-    by_hand = {(each.subject, each.relation): each for each in read_successions(written, dates.last)}
-    keys = [(row["subject_label"], row["relation"]) for row in rows]
-    for key in by_hand:
-        if (count := keys.count(key)) != 1:
-            raise InputError(f"{written}: {count} chains are about {key[1]} of {key[0]}; leave it out")
-    made = [
-        extended(row, by_hand[key], dates) if key in by_hand else row
-        for key, row in zip(keys, rows, strict=True)
-    ]
-    more = {"by_hand": {"file": written.name, "sha256": sha256(written), "chains": len(by_hand)}}
-    return _write(made, former, days, folder / f"chains-{until}-by-hand.parquet", more)
+    """Writes the CHAINS that have later changes in a table of successions, and a manifest; returns both."""
+    dates, rows = _dates(former, until), defaultdict[tuple[str, str], list[Row]](list)
+    for row in read_chains(former):
+        rows[row["subject_label"], row["relation"]].append(row)
+    made = list[Row]()
+    for own in read_successions(written, dates.last):
+        if len(found := rows[own.subject, own.relation]) != 1:
+            raise InputError(f"{written}: {len(found)} chains are about {own.chain}; leave it out")
+        made.append(extended(found[0], own, dates))
+    return _write(made, former, until, path, {"by_hand": {"file": written.name, "sha256": sha256(written)}})
 
 
 def _write(
-    rows: Sequence[Row], former: Path, dates: Sequence[datetime.date], path: Path, more: Mapping[str, Any]
+    rows: Sequence[Row], former: Path, until: datetime.date, path: Path, more: Mapping[str, Any]
 ) -> tuple[Path, dict[str, Any]]:
-    """Writes CHAINS that continue others, and a manifest beside them; returns both.
-
-    `dates`: the first day, the last one that is proved for all chains if that is not the last one, the last.
-    """
-    living, end, until = [row for row in rows if row.get("died") is None], dates_of(former)[1], dates[-1]
+    """Writes CHAINS that continue others up to a day, and a manifest beside them; returns both."""
+    first, end = dates_of(former)
+    living = [row for row in rows if row.get("died") is None]
     quarters = Counter(_quarter(change.day) for row in living for change in changes(row))
     last_day = last_known(quarters, end, until)
-    days = [str(day) for day in (*dates[:-1], last_day)]
-    write_parquet(pa.Table.from_pylist(rows, CHAINS.with_metadata({DATES_OF_FILE: " ".join(days)})), path)
+    schema = CHAINS.with_metadata({DATES_OF_FILE: f"{first} {last_day}"})
+    write_parquet(pa.Table.from_pylist(rows, schema), path)
     manifest = {
-        **{"until": str(until), "dates": days},
+        **{"until": str(until), "dates": [str(first), str(last_day)]},
         **{"marked_after": str(last_day) if last_day < until else None},
         **{"chains": len(living), "deaths": len(rows) - len(living), "sha256": sha256(path)},
         "former": {"file": former.name, "until": str(end), "sha256": sha256(former)},

@@ -76,8 +76,6 @@ class CutoffSettings(NamedTuple):
     seed: int
     draws: int = DRAWS
     permutations: int = PERMUTATIONS
-    proved: Span | None = None
-    """Of dates of death, where chains go on by hand."""
 
 
 def span_of(dates: Sequence[datetime.date]) -> Span:
@@ -107,7 +105,6 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
         choices = death_choices(deaths, subjects)
-        settings = settings._replace(span=settings.proved or settings.span)
         row, _ = _row(choices, among_chains(choices), weights, settings)
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
         dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})

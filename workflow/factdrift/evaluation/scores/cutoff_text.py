@@ -25,7 +25,7 @@ UNANSWERED = {
 
 def about_chains(path: Path, dates: Sequence[datetime.date]) -> str:
     """The first line of a result: the dates that it may have, and the file of the chains with its digest."""
-    return f"chains of {dates[0]} to {dates[-1]}: {path.name} (digest {sha256(path)[:8]})"
+    return f"chains of {dates[0]} to {dates[1]}: {path.name} (digest {sha256(path)[:8]})"
 
 
 def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: int = 0) -> Iterator[str]:

@@ -83,7 +83,7 @@ def today(chains: Sequence[Row], own: datetime.date | None, dates: Sequence[date
         for label, day in days.items():
             stated.days[f"{name}={label}"] = day
             for row in chains:
-                proved = dates[0] <= day <= dates[1]
+                proved = dates[0] <= day <= dates[-1]
                 holder = holder_on(row, day) if proved else None
                 near = any(abs(day_number(change.day) - day.toordinal()) <= NEAR for change in changes(row))
                 known = holder_on(row, own) if own and (holder is not None or not proved) else None
