@@ -85,7 +85,8 @@ def outcome(
     text = _claim(row["output"] or "", names, about and (about, row["subject_label"]), language)
     if kept is not None and _stays(text, names[kept], language):
         result = "kept"
-    for name, index in (("taken", taken), ("kept", kept)):
+    neither = 0 if taken is None and kept is None else None  # it may refuse
+    for name, index in (("taken", taken), ("kept", kept), ("other", neither)):
         if result != "other" or index is None:
             continue
         if row["output"] is None:
@@ -96,7 +97,8 @@ def outcome(
         case = Case(text, names[index], others=others, question=question, language=language)
         verdict = judged(case).verdict
         denied |= verdict == "denied" and name == "taken"
-        result = {"correct": name, "both": "both", "refused": "refused"}.get(verdict, result)
+        both = name if index == neither else "both"
+        result = {"correct": name, "both": both, "refused": "refused"}.get(verdict, result)
     marks = ["changed"] if (result != "kept" if kept is not None else row["choice"] is not None) else []
     spoken = {*remarks(row["output"] or "", language), *(["denied"] if denied else [])}
     return result, [*marks, *(mark for mark in MARKS if mark in spoken)]
@@ -136,7 +138,7 @@ def shares(rows: Sequence[Row], chains: int) -> Iterator[Row]:
             parts[row["state"], part].append(row)
     for (state, part), own_rows in parts.items():
         subjects = [row["subject"] for row in own_rows]
-        for measure in (*(OUTCOMES if part != "answered" else ()), *MARKS):
+        for measure in (*(OUTCOMES if part != "answered" else OUTCOMES[-1:]), *MARKS):
             hits = [measure in (row["outcome"], *row["marks"]) for row in own_rows]
             ends = clustered_wilson(hits, subjects)
             row = _row(own_rows, state, part, measure, sum(hits) / len(hits), ends)
