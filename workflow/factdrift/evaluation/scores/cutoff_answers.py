@@ -135,6 +135,11 @@ def _in_writing(row: Row, replies: Replies) -> Row:
     return {"output": reply["output"], "choice": choice, "reason": "unnamed" if choice is None else None}
 
 
+def wording_of(prompts: Sequence[str], output: str) -> str:
+    """The wording of the question that a text repeats; without any the first."""
+    return next((prompt for prompt in prompts if prompt in output), prompts[0])
+
+
 def holder_named(row: Row, output: str) -> int | None:
     """The index of the holder that a text gives as its answer, by the rules of `verdict`; None without any.
 
@@ -145,7 +150,7 @@ def holder_named(row: Row, output: str) -> int | None:
     first: dict[int, int] = {}
     for index, own in enumerate(names):
         others = tuple(name for other in names if other is not own for name in other)
-        judgement = judged(Case(output, own, others=others, question=row["prompts"][0]))
+        judgement = judged(Case(output, own, others=others, question=wording_of(row["prompts"], output)))
         if judgement.verdict in _NAMED:
             first[index] = min(judgement.named.index(name) for name in own if name in judgement.named)
     return min(first, key=lambda index: first[index]) if first else None

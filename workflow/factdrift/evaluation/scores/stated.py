@@ -14,6 +14,7 @@ from factdrift.core.paths import REMARKS
 from factdrift.evaluation.questions.tenures import names_of
 from factdrift.evaluation.scores import cutoff_fit as fit
 from factdrift.evaluation.scores.cutoff import CutoffSettings, choices_of
+from factdrift.evaluation.scores.cutoff_answers import wording_of
 from factdrift.evaluation.states.stated import YEAR, Stated
 from factdrift.verdict.cues import read_cues
 from factdrift.verdict.judge import Case, judged
@@ -93,7 +94,7 @@ def outcome(
             result = name if row["choice"] == index else result
             continue
         others = tuple(label for own in names if own is not names[index] for label in own)
-        question = next((prompt for prompt in prompts if prompt in text), prompts[0])
+        question = wording_of(prompts, text)
         case = Case(text, names[index], others=others, question=question, language=language)
         verdict = judged(case).verdict
         denied |= verdict == "denied" and name == "taken"
