@@ -4,14 +4,17 @@
     .venv/bin/python benchmarks/cutoff.py nothing --draws 1000 --seed 1 --keep nothing.jsonl
     .venv/bin/python benchmarks/cutoff.py letters --draws 500 --seed 1 --keep letters.jsonl
     .venv/bin/python benchmarks/cutoff.py sizes --draws 100 --seed 1 --keep sizes.jsonl
+    .venv/bin/python benchmarks/cutoff.py by_hand --draws 250 --seed 1 --chains FILE --keep by_hand.jsonl
     .venv/bin/python benchmarks/cutoff.py table coverage.jsonl
 
 Answers are drawn from the model of the estimate with the tenures of the bundled chains, or `--chains`;
 results are in docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how
 often a date is told. `letters`: the same of models that give one letter in half or 90 % of their answers,
 and any letter in the others; an answer counts if both orders of the options agree. `sizes`: errors by
-number of chains. A draw is added to the file as it is done, all cases in turns, and depends only on seed,
-case and its number: another call goes on where the file ends.
+number of chains. `by_hand`: chains of `cutoff extend`, T uniform over the last two years; a share of their
+last holders has been followed by somebody whom the chains lack. `unseen`: the same of a fifth of them. A draw
+is added to the file as it is done, all cases in turns, and depends only on seed, case and its number: another
+call goes on where the file ends.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,18 +56,27 @@ SURE = 30.0
 
 
 class Case(NamedTuple):
-    """What is simulated; `chains`: drawn anew for each model, 0 for all; `constant`: share of one letter."""
+    """What is simulated; `chains`: drawn anew for each model, 0 for all; `constant`: share of one letter.
+
+    `unseen`: the share of unknown changes; models are of the last `days`, 0 for all.
+    """
 
     tau: float
     eps: float
     chains: int = 0
     constant: float = 0.0
+    unseen: float = 0.0
+    days: int = 0
 
 
 CASES = {
     "coverage": [Case(tau, eps) for tau, eps in product(TAU, EPS)],
     "nothing": [Case(30.0, 1.0)],
     "letters": [Case(30.0, 1.0, constant=share) for share in (0.5, 0.9)],
+    "by_hand": [
+        Case(tau, eps, unseen=unseen, days=730) for tau, eps, unseen in product(TAU, (0.0, 0.6), (0.0, 0.05))
+    ],
+    "unseen": [Case(365.0, 0.0, unseen=0.2, days=730)],
     "sizes": [Case(tau, eps, size) for size, tau, eps in product(SIZES, TAU, (0.0, 0.6))],
 }
 
@@ -85,10 +98,18 @@ class Chains(NamedTuple):
         chosen = np.sort(rng.choice(len(self.cluster), size, replace=False))
         return Chains(self.tenures.only(chosen), self.cluster[chosen])
 
+    def ended(self, share: float, span: Span, rng: np.random.Generator) -> Tenures:
+        """The tenures, of which a share of the lasting ones end on any day before the last one."""
+        tenures = self.tenures
+        lasting = np.isinf(tenures.end) & (rng.random(len(tenures.end)) < share)
+        begin = np.where(lasting, tenures.begin, span.last)
+        return replace(tenures, end=np.where(lasting, rng.uniform(begin, span.last), tenures.end))
 
-def simulated(chains: Chains, date: float, case: Case, rng: np.random.Generator) -> Choices:
+
+def simulated(chains: Chains, date: float, case: Case, span: Span, rng: np.random.Generator) -> Choices:
     tenures, eps = chains.tenures, case.eps
-    known = tenures.chances(np.array([date]), np.array([case.tau]))[:, 0].astype(np.float64)
+    true = chains.ended(case.unseen, span, rng) if case.unseen else tenures
+    known = true.chances(np.array([date]), np.array([case.tau]))[:, 0].astype(np.float64)
     neutral = tenures.start + rng.integers(0, tenures.size)
     otherwise = (1 - LAM) * tenures.even
     otherwise[neutral] += LAM
@@ -113,10 +134,12 @@ def lettered(chains: Chains, constant: float, rng: np.random.Generator) -> Choic
 def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str, Any]:
     """One model: its date, the estimate (ordinals), and whether a date is told."""
     rng = np.random.default_rng(seed)
-    date = rng.uniform(span.first, span.last)
+    date = rng.uniform(span.last - case.days if case.days else span.first, span.last)
     if case.chains:
         chains = chains.some(case.chains, rng)
-    choices = lettered(chains, case.constant, rng) if case.constant else simulated(chains, date, case, rng)
+    choices = (
+        lettered(chains, case.constant, rng) if case.constant else simulated(chains, date, case, span, rng)
+    )
     found: dict[str, Any] = {"date": date}
     sure = False
     if case.eps < 1:
@@ -167,6 +190,7 @@ def table(files: Sequence[Path]) -> Iterator[str]:
         case = CASES[what][place]
         told = [row for row in rows if row["told"]]
         spread = f"one letter {case.constant:.0%}" if case.constant else f"{case.tau:.0f}"
+        spread += f", {case.unseen:.0%} unseen" if case.days else ""
         head = f"| {case.chains or 'all'} | {spread} | {case.eps} | {len(rows):,} |"
         if case.eps == 1:
             yield f"{head} - | {len(told)} | - | - | - |"

@@ -1,5 +1,6 @@
 """What answers say of a text that they have read: doubts, denials, fiction, and a future not known."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,7 @@ ROWS = [line.split("\t") for line in (Path(__file__).parent / "remarks.tsv").rea
 `before`: 120 answers that were written before any rule. `unusual` and `fresh`: 42 answers each, written with
 the reader's remark after the rules for the sets before them, which got 5 and 29 of them right at first sight.
 """
+READ = Path(__file__).parents[1] / "evaluation" / "cutoff" / "stated_read.jsonl"
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
@@ -34,9 +36,11 @@ def test_the_cases_have_been_written_before_the_rules_and_use_each_row_of_them()
     assert counts == {(name, mark): 6 for name in ("en", "de", "fr", "es") for mark in ("", *MARKS[1:])}
     table = [line.split("\t") for line in REMARKS.read_text().splitlines()]
     assert tuple(table[0]) == COLUMNS
+    texts = [(language, text) for _, language, _, text, _ in ROWS]
     used = Counter(
         (language, cue.kind)
-        for _, language, _, text, _ in ROWS
+        for language, text in texts
+        + [(row["language"], row["text"]) for row in map(json.loads, READ.read_text().splitlines())]
         for cue in read_cues(language, REMARKS).find(keys_of(text))
     )
     assert {tuple(row[:2]) for row in table[1:]} == used.keys()

@@ -21,7 +21,7 @@ from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, questions_of, read_chains
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables
+from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS, holder_named, read_answers
 from factdrift.evaluation.tables import ANSWERS as REPLIES
 
@@ -273,7 +273,7 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
         return {row["reading"]: row for row in dates if row["subset"] == "all"}
 
     for row in whole_of(lived).values():
-        assert row["low"] <= maker_of("sample") <= row["high"]
+        assert row["low"] <= declared("sample")[0] <= row["high"]
     assert main(["cutoff", "sample", "--way=letter", *options, "-o", str(tmp_path / "letters.svg")]) == 0
     lettered = pq.read_table(tmp_path / "answers.parquet").to_pylist()
     assert [(row["chain"], row["way"]) for row in lettered] == [(row["chain"], "letter") for row in living]
@@ -356,9 +356,11 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
 
 
 def test_the_makers_date_is_that_of_the_longest_beginning_of_a_name_and_has_a_source() -> None:
-    assert maker_of("meta-llama/Meta-Llama-3-8B-Instruct") == "2023-03"
-    assert maker_of("meta-llama/Meta-Llama-3.1-8B") == "2023-12"
-    assert maker_of("someone/unknown") == ""
+    assert declared("meta-llama/Meta-Llama-3-8B-Instruct")[0] == "2023-03"
+    assert declared("meta-llama/Meta-Llama-3.1-8B")[0] == "2023-12"
+    date, source = declared("Qwen/Qwen3-4B")
+    assert (date, source[:24]) == ("", "QwenLM/Qwen3, issue 1554")
+    assert declared("someone/unknown") == ("", "")
     table = (CUTOFF_CHAINS.parent / "makers.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in table[1:]]
     assert all(before[0] < after[0] for before, after in pairwise(rows))

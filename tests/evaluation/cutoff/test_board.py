@@ -22,8 +22,10 @@ def row(verdict: str, date: str | None = None, subset: str = "all", value: str =
     return {"subset": subset, "value": value, "verdict": verdict, "date": date, **span, **bounds, **more}
 
 
-def result(folder: Path, model: str, *rows: Row, declared: str = "", way: str = "likelihood") -> None:
-    content = {"model": model, "way": way, "declared": declared, "source": declared and f"card of {model}"}
+def result(folder: Path, model: str, *rows: Row, declared: str | None = "", way: str = "likelihood") -> None:
+    """`declared`: None for a model whose maker is known to declare no date."""
+    source = "" if declared == "" else f"card of {model}"
+    content = {"model": model, "way": way, "declared": declared or "", "source": source}
     content |= {**CHAINS, "dates": rows}
     (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
 
@@ -38,6 +40,7 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(
     known = row("date", "2023-03-05", low="2023-02-01", high="2023-04-10", latest="2024-Q1")
     result(folder, "late", row("after"), declared="2025-01")
     result(folder, "dull", row("none"), declared="2024-01")
+    result(folder, "mute", row("none"), declared=None)
     result(folder, "mid", known, *wordings, declared="2023-12")
     result(folder, "mid", row("date", "2022-01-01", low="2021-01-01"), way="letter", declared="2023-12")
     result(folder, "shy", row("before"))
@@ -55,22 +58,24 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(
     ]
     del table[4:8]
     assert [(line[0], line[1], line[2], line[3]) for line in table[1:]] == [
-        ("shy", "likelihood", "not declared", "before 2012-01-01"),
+        ("shy", "likelihood", "unknown", "before 2012-01-01"),
         ("mid", "letter", "2023-12", "2022-01-01"),
         ("mid", "likelihood", "2023-12", "2023-03-05"),
         ("late", "likelihood", "2025-01", "after 2026-06-30"),
         ("dull", "likelihood", "2024-01", "none"),
+        ("mute", "likelihood", "none", "none"),
     ]
     assert table[2][4:] == ["[2021-01-01, after 2026-06-30]", "abcdef00"]
     interval = "[2023-02-01, 2023-04-10]"
     assert table[3][4:] == [interval, "2024-Q1", "abcdef00"]
     assert "mid declares 2023-12: card of mid" in out
+    assert "mute declares no date: card of mute" in out
     assert "shy declares" not in out
     listed = json.loads(board.read_text("utf-8"))
-    assert [each["model"] for each in listed] == ["shy", "mid", "mid", "late", "dull"]
+    assert [each["model"] for each in listed] == ["shy", "mid", "mid", "late", "dull", "mute"]
     assert listed[2]["dates"] == [known, *wordings]
     drawn = picture.read_text("utf-8")
-    assert "3 of 5 results have both" in drawn
+    assert "3 of 6 results have both" in drawn
     assert (drawn.count(">mid<"), drawn.count(">late<"), drawn.count(">shy<")) == (2, 1, 0)
 
 

@@ -312,6 +312,9 @@ def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(
         rows = pq.read_table(tmp_path / "items").to_pylist()
         unknown = {row["state"] for row in rows if row["marks"] == ["unknown_future"]}
         assert unknown == {"today=+10", "library=+10"}
+        table = pq.read_table(tmp_path / "table").to_pylist()
+        assert number(table, "today=+10", "answered", "refused")["mean"] == 1
+        assert number(table, "today=2345-06-07", "answered", "refused")["mean"] == 0
         server.asked.clear()
         assert main([*line, f"--address={server.url}", "--quoted", f"--store={tmp_path / 'other'}"]) == 0
         texts = [json.loads(body)["messages"] for body in server.asked]

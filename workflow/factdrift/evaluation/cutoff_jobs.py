@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +18,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import CUTOFF_CHAINS, PRICES
+from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_CHANGES, PRICES
 from factdrift.core.settings import contact_of
 from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
@@ -86,7 +86,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, maker_of, span_of, tables, write_table
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables, write_table
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
@@ -100,10 +100,10 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
             rows, periods = tables(own, settings)
             dates, quarters = dates + rows, quarters + periods
             silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
-            text += [*(lines(rows, own, maker_of(rows[0]["model"])) if rows else silent), ""]
+            text += [*(lines(rows, own, declared(rows[0]["model"])[0]) if rows else silent), ""]
         write_table(dates, self.output)
         write_answers([row for _, own in answers for row in own], self.out_answers)
-        draw(dates, quarters, [self.figure], {row["model"]: maker_of(row["model"]) for row in dates})
+        draw(dates, quarters, [self.figure], {row["model"]: declared(row["model"])[0] for row in dates})
         return "\n".join(text)
 
 
@@ -145,6 +145,14 @@ class AsksChains(OfModel):
                 "--way likelihood: a chat model gives none; leave it out, give `written`, or ask a base "
                 'model as such: --chat \'{"api": "completions"}\''
             )
+
+    def questioned(self) -> tuple[Path, list[Row], tuple[datetime.date, ...], set[str]]:
+        """The file of the chains, its rows and dates, and the names of those that are asked about."""
+        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
+
+        path = self.chains or newest()
+        chains = read_chains(path)
+        return path, chains, self.dates or dates_of(path), drawn(chains, self.limit, self.seed)
 
     def asked(self, benchmark: Benchmark, way: Way, folder: Path, states: Sequence[str] = ("none",)) -> Path:
         """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
@@ -212,17 +220,14 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     def run(self) -> str:
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
         from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
         from factdrift.evaluation.scores.cutoff_text import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
-        path = self.chains or newest()
-        chains, dates = read_chains(path), self.dates or dates_of(path)
+        path, chains, dates, only = self.questioned()
         print(about_chains(path, dates), flush=True)
-        only = drawn(chains, self.limit, self.seed)
         benchmark = read("cutoff", Tables([path], seed=self.seed, open_=True))
         own = (question for question in benchmark.questions if question.id.partition("#")[0] in only)
         asked = [question for question in own if WAY[way] in question.ways]
@@ -302,12 +307,33 @@ class Refresh(Job, command="cutoff refresh"):
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in left_out]
         if changed := manifest["changed_since"]:
             lines.append(f"{len(changed):,} changed since: {', '.join(changed)}")
-        year = manifest["former"]["until"][:4]  # from that year on; the manifest has all
-        new = ((quarter, count) for quarter, count in manifest["changes"].items() if quarter > year)
-        lines += [f"{quarter}: {count:,} changes" for quarter, count in new]
-        if manifest["marked_after"]:
-            lines.append(f"a date after {manifest['marked_after']} is `after`: too few changes are known")
-        return "\n".join(lines)
+        return "\n".join([*lines, *_of_new(manifest)])
+
+
+class Extend(Job, command="cutoff extend"):
+    """Write the bundled chains that have changes of 2025 by hand, up to the end of that year.
+
+    The changes are written down; they are not all changes of that time, so all other chains are left out.
+    """
+
+    changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
+    until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
+    output: Annotated[Output, Flag("PARQUET")] = Path("chains-by-hand.parquet")
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.refresh import write_extended
+
+        path, manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.output)
+        return "\n".join([f"{manifest['chains']:,} chains: {path}", *_of_new(manifest)])
+
+
+def _of_new(manifest: dict[str, Any]) -> Iterator[str]:
+    """Lines about the quarters from the year on in which the former chains end; the manifest has all."""
+    for quarter, count in manifest["changes"].items():
+        if quarter > manifest["former"]["until"][:4]:
+            yield f"{quarter}: {count:,} changes"
+    if manifest["marked_after"]:
+        yield f"a date after {manifest['marked_after']} is `after`: too few changes are known"
 
 
 class Board(Job, command="cutoff board"):
@@ -349,18 +375,14 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
 
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.cutoff import dates_of, drawn, newest, read_chains
         from factdrift.evaluation.scores import stated as scores
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
         from factdrift.evaluation.scores.cutoff_answers import read_answers
         from factdrift.evaluation.states.stated import today, tool
 
-        path = self.chains or newest()
-        own, dates = self.date, self.dates or dates_of(path)
-        chains = [row for row in read_chains(path) if row["died"] is None]
-        only = drawn(chains, self.limit, self.seed)
-        chains = [row for row in chains if row["chain"] in only]
-        of_today = self.state == "today"
+        _, chains, dates, only = self.questioned()
+        chains = [row for row in chains if row["died"] is None and row["chain"] in only]
+        own, of_today = self.date, self.state == "today"
         stated = today(chains, own, dates) if of_today else tool(chains, own, self.seed)
         if self.quoted:
             stated.turn = ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from factdrift.core.tables import database, sql
 from factdrift.statements.extract import Choice, extract
@@ -13,17 +12,10 @@ from factdrift.updates.filters import Items, Known, context, preprocess
 from factdrift.updates.method import UpdateSettings
 
 
-class Newest(NamedTuple):
-    """Tables of a day: TIMELINES of some subjects and relations, and all items."""
-
-    timelines: Path
-    entities: Path
-
-
 def write_newest(
     dump: Path, groups: Iterable[tuple[int, int]], day: int, method: UpdateSettings, folder: Path
-) -> Newest:
-    """Writes the tables into a folder. `groups`: subjects with a relation; `day`: that of the dump, packed.
+) -> Path:
+    """Writes TIMELINES into a folder. `groups`: subjects with a relation; `day`: that of the dump, packed.
 
     A relation whose constraint says so has a single value at a time, as where an update says it.
     """
@@ -47,4 +39,4 @@ def write_newest(
         )
         create_statements(db, [files["filtered"]])
         write_known(db, [day], {}, files["known"], files["timelines"])
-    return Newest(files["timelines"], files["entities"])
+    return files["timelines"]

@@ -24,8 +24,9 @@ ALL = "*"
 COLUMNS = ("language", "kind", "words")
 PHRASES = (
     *("not", "spared", "retracted", "amended", "took_over", "former", "handed_on", "until", "now"),
-    *("refused", "contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound"),
-    *("disclaimer", "attempt", "gives", "doubted", "denied", "fictional", "unknown_future"),
+    *("refused", "contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed"),
+    *("bound", "not_followed"),
+    *("disclaimer", "attempt", "gives", "doubted", "denied", "fictional", "unknown_future", "stays"),
 )
 """Kinds that say something about the names around them; the longest phrase counts."""
 WORDS = (

@@ -22,7 +22,7 @@ from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.letters import LETTERS, orders
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
 from factdrift.evaluation.questions.successions import Chain, Name, read_successions
-from factdrift.evaluation.questions.tenures import Several, tenures
+from factdrift.evaluation.questions.tenures import Several, names_of, tenures
 from factdrift.evaluation.questions.tenures import Tenure as HolderTenure
 from factdrift.streams.timelines import UNNAMED, read_tenure
 from factdrift.tempripple.phrases import contains, normal
@@ -187,7 +187,7 @@ def newest() -> Path:
 def dates_of(chains: Path) -> tuple[datetime.date, ...]:
     """The first and the last date that an estimate from a file of chains may have.
 
-    A file of `cutoff refresh` names them; those of others are the dates of the bundled chains.
+    A file of `cutoff refresh` or `cutoff extend` names them; those of others are those of the bundled chains.
     """
     named = (pq.read_schema(chains).metadata or {}).get(DATES_OF_FILE)
     return tuple(map(datetime.date.fromisoformat, named.decode().split())) if named else SAMPLE_DATES
@@ -289,7 +289,7 @@ def row_with(chain: Chain, days: Mapping[int, Sequence[HolderTenure]]) -> Row | 
             holders.append({**name._asdict(), "tenures": [tenure._asdict() for tenure in own]})
     if len(holders) < 2:
         return Left(reason)
-    names = [{normal(name) for name in (holder["label"], *holder["aliases"])} for holder in holders]
+    names = [set(map(normal, names_of(holder))) for holder in holders]
     if sum(map(len, names)) > len(set().union(*names)):
         return Left("same_name")
     return {**chain._asdict(), "holders": holders}

@@ -31,8 +31,8 @@ from factdrift.core.paths import SAMPLE
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, DATES_OF_FILE, DEATH, Left, dates_of, read_chains
-from factdrift.evaluation.questions.refreshed import Dates, Timeline, refreshed
-from factdrift.evaluation.questions.successions import Name, prompts_of, read_wordings
+from factdrift.evaluation.questions.refreshed import Dates, Timeline, extended, refreshed
+from factdrift.evaluation.questions.successions import Name, prompts_of, read_successions, read_wordings
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.snapshots.api.client import Api, Json, named_entity, snaks, statements
 from factdrift.snapshots.api.current import By, Kept, answer_of, fetch_current
@@ -98,10 +98,8 @@ def write_refreshed(
     former: Path, until: datetime.date, servers: Servers, folder: Path
 ) -> tuple[Path, dict[str, Any]]:
     """Writes CHAINS up to the end of a day, and the manifest beside it; returns the path and the manifest."""
+    dates = _dates(former, until)
     first, end = dates_of(former)
-    if end >= until:
-        raise InputError(f"--until {until}: the chains of {former} end on {end}; give a later day")
-    dates = Dates(*map(pack_date, (first, end, until)))
     snapshots = {"snapshots_old": str(end), "snapshots_new": str(until)}
     method = read_settings(json.dumps(snapshots), UpdateSettings, PART, "--until")
     asked = list(_asked(read_chains(former), servers))
@@ -112,22 +110,56 @@ def write_refreshed(
     called = servers.records("names", map(entity_id, holders), _NAMES)
     rows, left_out, changed = _continued(living, records, timelines, called, dates)
     deaths, moved = _deaths(asked, records, {*records, *called}, servers, (first, end, until))
-    quarters = Counter(_quarter(change.day) for row in rows for change in changes(row))
-    last_day = last_known(quarters, end, until)
-    path = folder / f"chains-{until}.parquet"
-    schema = CHAINS.with_metadata({DATES_OF_FILE: f"{first} {last_day}"})
-    write_parquet(pa.Table.from_pylist([*rows, *deaths], schema), path)
-    manifest = {
-        **{"until": str(until), "dates": [str(first), str(last_day)]},
-        **{"marked_after": str(last_day) if last_day < until else None},
-        **{"chains": len(rows), "deaths": len(deaths), "sha256": sha256(path)},
-        "former": {"file": former.name, "until": str(end), "sha256": sha256(former)},
+    more = {
         "requests": servers.requests(),
-        "changes": dict(sorted(quarters.items())),
         "left_out": dict(sorted(left_out.items())),
         "changed_since": sorted([*changed, *moved]),
         "redirects": dict(sorted(servers.redirects.items())),
         "revisions": {row["id"]: row.get("lastrevid") for row in (*records.values(), *called.values())},
+    }
+    return _write([*rows, *deaths], former, until, folder / f"chains-{until}.parquet", more)
+
+
+def _dates(former: Path, until: datetime.date) -> Dates:
+    """Raises InputError if chains cannot be continued up to a day."""
+    first, end = dates_of(former)
+    if end >= until:
+        raise InputError(f"--until {until}: the chains of {former} end on {end}; give a later day")
+    return Dates(*map(pack_date, (first, end, until)))
+
+
+def write_extended(
+    former: Path, written: Path, until: datetime.date, path: Path
+) -> tuple[Path, dict[str, Any]]:
+    """Writes the CHAINS that have later changes in a table of successions, and a manifest; returns both."""
+    dates, rows = _dates(former, until), defaultdict[tuple[str, str], list[Row]](list)
+    for row in read_chains(former):
+        rows[row["subject_label"], row["relation"]].append(row)
+    made = list[Row]()
+    for own in read_successions(written, dates.last):
+        if len(found := rows[own.subject, own.relation]) != 1:
+            raise InputError(f"{written}: {len(found)} chains are about {own.chain}; leave it out")
+        made.append(extended(found[0], own, dates))
+    return _write(made, former, until, path, {"by_hand": {"file": written.name, "sha256": sha256(written)}})
+
+
+def _write(
+    rows: Sequence[Row], former: Path, until: datetime.date, path: Path, more: Mapping[str, Any]
+) -> tuple[Path, dict[str, Any]]:
+    """Writes CHAINS that continue others up to a day, and a manifest beside them; returns both."""
+    first, end = dates_of(former)
+    living = [row for row in rows if row.get("died") is None]
+    quarters = Counter(_quarter(change.day) for row in living for change in changes(row))
+    last_day = last_known(quarters, end, until)
+    schema = CHAINS.with_metadata({DATES_OF_FILE: f"{first} {last_day}"})
+    write_parquet(pa.Table.from_pylist(rows, schema), path)
+    manifest = {
+        **{"until": str(until), "dates": [str(first), str(last_day)]},
+        **{"marked_after": str(last_day) if last_day < until else None},
+        **{"chains": len(living), "deaths": len(rows) - len(living), "sha256": sha256(path)},
+        "former": {"file": former.name, "until": str(end), "sha256": sha256(former)},
+        "changes": dict(sorted(quarters.items())),
+        **more,
     }
     write_json(manifest, path.with_suffix(".json"))
     return path, manifest
@@ -171,7 +203,7 @@ def _timelines(
                 own = {key: lines[name][key] for key in _LINE if key in lines[name]}
                 writer.write(php_json({**own, "title": name, "lastrevid": lines[name].get("lastrevid", 0)}))
         newest = write_newest(folder / "dump.json.gz", groups, day, method, folder)
-        for row in pq.read_table(newest.timelines).to_pylist():
+        for row in pq.read_table(newest).to_pylist():
             key = entity_id(row["subject"]), f"P{row['property']}"
             timelines[key].append(read_tenure(row))
     return dict(timelines)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.questions.cutoff import Left, row_of, row_with
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.cutoff import REASONS, Left, row_of, row_with
 from factdrift.evaluation.questions.successions import Chain, Name
-from factdrift.evaluation.questions.tenures import Several, Tenure, tenures
+from factdrift.evaluation.questions.tenures import Several, Tenure, names_of, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, day_number, verdict
 from factdrift.streams.timelines import Tenure as StatementTenure
 from factdrift.tempripple.phrases import normal
@@ -54,10 +55,46 @@ def refreshed(row: Row, timeline: Timeline, names: Mapping[int, Name], dates: Da
         whole = None
     if whole is None or any(_excluded(span, timeline) for span in former):
         return Refreshed(row_of(now, dates.first, dates.last), changed=True)
-    before = {value: [Tenure(**own) for own in holder["tenures"]] for value, holder in holders.items()}
+    before = _days(holders)
     if _on(before, dates.former) != _on(whole, dates.former):
         return Refreshed(row_of(both, dates.first, dates.last), changed=True)
     return Refreshed(row_with(both, _spliced(before, whole, dates.former)))
+
+
+def extended(row: Row, written: Chain, dates: Dates) -> Row:
+    """A row of CHAINS with the later holders of a written succession; holders that the row lacks have no id.
+
+    The first one written is the holder at the end of the former chain. Raises InputError if that is another
+    one, or if the row cannot be continued.
+    """
+    holders = dict(enumerate(row["holders"], 1))
+    known = {normal(name): value for value, holder in holders.items() for name in names_of(holder)}
+    names = {value: _name(own, 0, None) for value, own in holders.items()}
+    values = {UNNAMED: UNNAMED}
+    for value, name in written.names.items():
+        values[value] = known.get(normal(name.label or ""), len(names) + 1)
+        names.setdefault(values[value], name)
+    at_end, *later = (span._replace(value=values[span.value]) for span in written.timeline)
+    before = _days(holders)
+    if _on(before, dates.former) != {at_end.value} - {UNNAMED}:
+        raise InputError(f"{written.chain}: its first row has another holder than the chain; correct it")
+    if not all(span.possible[0] > dates.former for span in later):
+        raise InputError(f"{written.chain}: a start lies in the time of the chain; leave the row out")
+    timeline = [span for value, holder in holders.items() for span in _spans(holder, value)]
+    certain = dates.former, max(dates.former, (at_end.certain or (0, 0))[1])
+    timeline += [at_end._replace(certain=certain, possible=(EVER, at_end.possible[1])), *later]
+    asked = {name: row[name] for name in Chain._fields if name in row}
+    whole = tenures(timeline, dates.first, dates.last)
+    made = row_with(Chain(**asked, timeline=(), names=names), _spliced(before, whole, dates.former))
+    if isinstance(made, Left) or len(made["holders"]) < len(names):
+        reason = REASONS[made.reason if isinstance(made, Left) else "in_prompt"]
+        raise InputError(f"{written.chain}: {reason}; leave its rows out")
+    return made
+
+
+def _days(holders: Mapping[int, Row]) -> Days:
+    """The tenures of holders as the former chain has them."""
+    return {value: [Tenure(**own) for own in holder["tenures"]] for value, holder in holders.items()}
 
 
 def _values(row: Row, names: Mapping[int, Name]) -> list[int]:
@@ -72,7 +109,7 @@ def _values(row: Row, names: Mapping[int, Name]) -> list[int]:
     for number, holder in enumerate(row["holders"], 1):
         made_up = holder["id"] is None or is_made_up(holder["id"])
         own = -number if made_up else entity_number(holder["id"]) or -number
-        by_name = (items.get(normal(name)) for name in (holder["label"], *holder["aliases"]))
+        by_name = (items.get(normal(name)) for name in names_of(holder))
         others = [value for value in by_name if value and value not in values]
         values.append(own if own in names or not others else others[0])
     return values

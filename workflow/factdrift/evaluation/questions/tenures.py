@@ -124,6 +124,11 @@ def _packed(ordinal: int | None) -> int | None:
     return None if ordinal is None else pack_date(datetime.date.fromordinal(ordinal))
 
 
+def names_of(holder: Row) -> tuple[str, ...]:
+    """The label and the aliases of a holder of CHAINS."""
+    return holder["label"], *holder["aliases"]
+
+
 class Change(NamedTuple):
     """A holder after another: the day, and the index of both in the chain."""
 

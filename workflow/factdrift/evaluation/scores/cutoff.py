@@ -294,14 +294,13 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
 
 
 def declared(model: str) -> tuple[str, str]:
-    """The maker's own date and its source, by the longest beginning of the name in makers.tsv; else ""."""
+    """The maker's own date and its source, by the longest beginning of the name in makers.tsv; else "".
+
+    A model whose maker declares none has a source without a date.
+    """
     makers = [fields for _, fields in rows_of(CUTOFF_MAKERS, ("name", "date", "source"))]
     known = {name: (date, source) for name, date, source in makers if model.startswith(name)}
     return known[max(known, key=len)] if known else ("", "")
-
-
-def maker_of(model: str) -> str:
-    return declared(model)[0]
 
 
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:

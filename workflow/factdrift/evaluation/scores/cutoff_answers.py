@@ -14,6 +14,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation import tables
 from factdrift.evaluation.questions.cutoff import CHAINS, HOLDER, questions_of
 from factdrift.evaluation.questions.question import WAYS, Question
+from factdrift.evaluation.questions.tenures import names_of
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict.judge import Case, judged
 
@@ -134,17 +135,22 @@ def _in_writing(row: Row, replies: Replies) -> Row:
     return {"output": reply["output"], "choice": choice, "reason": "unnamed" if choice is None else None}
 
 
+def wording_of(prompts: Sequence[str], output: str) -> str:
+    """The wording of the question that a text repeats; without any the first."""
+    return next((prompt for prompt in prompts if prompt in output), prompts[0])
+
+
 def holder_named(row: Row, output: str) -> int | None:
     """The index of the holder that a text gives as its answer, by the rules of `verdict`; None without any.
 
     Each holder in turn is the accepted answer, and all others are wrong ones. Of two that are asserted side
     by side it is the one that is named first.
     """
-    names = [(holder["label"], *holder["aliases"]) for holder in row["holders"]]
+    names = list(map(names_of, row["holders"]))
     first: dict[int, int] = {}
     for index, own in enumerate(names):
         others = tuple(name for other in names if other is not own for name in other)
-        judgement = judged(Case(output, own, others=others, question=row["prompts"][0]))
+        judgement = judged(Case(output, own, others=others, question=wording_of(row["prompts"], output)))
         if judgement.verdict in _NAMED:
             first[index] = min(judgement.named.index(name) for name in own if name in judgement.named)
     return min(first, key=lambda index: first[index]) if first else None

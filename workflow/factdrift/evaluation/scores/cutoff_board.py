@@ -22,7 +22,7 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
     model: str
     way: str
     declared: str
-    """By its maker; it and its source are empty if it is unknown."""
+    """By its maker; empty if there is none, and its source, too, if that is unknown."""
     source: str
     chains: str
     """The name of their file, whose SHA-256 is `digest`."""
@@ -70,15 +70,19 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
     """The board as a table, in which wordings follow the whole, then the sources of the declared dates."""
     board = []
     for result in results:
-        about = {"declared": result.declared or "not declared", "digest": result.digest[:8]}
+        about = {
+            "declared": result.declared or ("none" if result.source else "unknown"),
+            "digest": result.digest[:8],
+        }
         board.append(Line(result.model, {**result.whole, **about, "way": result.way}))
         wordings = (row for row in result.dates if row["subset"] == "wording")
         board += [Line(f"  wording {row['value']}", {**row, "way": ""}) for row in wordings]
     yield from table("", COLUMNS, board)
-    sources = {result.model: f"{result.declared}: {result.source}" for result in results if result.declared}
+    said = {result.model: (result.declared or "no date", result.source) for result in results}
     yield ""
-    for model, source in sorted(sources.items()):
-        yield f"{model} declares {source}"
+    yield from (
+        f"{model} declares {date}: {source}" for model, (date, source) in sorted(said.items()) if source
+    )
 
 
 def draw(results: Sequence[Result], path: Path) -> None:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import Ends, clustered_wilson, percentiles
 from factdrift.core.paths import REMARKS
+from factdrift.evaluation.questions.tenures import names_of
 from factdrift.evaluation.scores import cutoff_fit as fit
 from factdrift.evaluation.scores.cutoff import CutoffSettings, choices_of
+from factdrift.evaluation.scores.cutoff_answers import wording_of
 from factdrift.evaluation.states.stated import YEAR, Stated
 from factdrift.verdict.cues import read_cues
 from factdrift.verdict.judge import Case, judged
@@ -50,7 +52,7 @@ def remarks(text: str, language: str = "en") -> list[str]:
 def items(stated: Stated, answers: Answers) -> list[Row]:
     """Rows of ITEMS; those count in which taking a text can be told from leaving it."""
     of = {(state, row["chain"]): row for state, own in answers.items() for row in own}
-    prompts = {row["chain"]: row["prompts"][0] for row in stated.rows}
+    prompts = {row["chain"]: row["prompts"] for row in stated.rows}
     rows = []
     for item in stated.items:
         row, before = of[item.state, item.chain], of["none", item.chain]
@@ -62,37 +64,70 @@ def items(stated: Stated, answers: Answers) -> list[Row]:
         made["counted"] &= (kept, item.known) != (None, None)
         if reason is None:
             taken = item.holder if item.holder != kept else None
-            made["outcome"], made["marks"] = _outcome(row, prompts[item.chain], taken, kept)
+            made["outcome"], made["marks"] = outcome(row, prompts[item.chain], taken, kept, item.about)
         rows.append(made)
     return rows
 
 
-def _outcome(row: Row, prompt: str, taken: int | None, kept: int | None) -> tuple[str, list[str]]:
-    """Outcome and marks of an answer; in writing by verdicts, which may deny what the text says."""
-    outcome, denied = "other", False
-    names = [(holder["label"], *holder["aliases"]) for holder in row["holders"]]
-    for name, index in (("taken", taken), ("kept", kept)):
-        if outcome != "other" or index is None:
+def outcome(
+    row: Row,
+    prompts: Sequence[str],
+    taken: int | None,
+    kept: int | None,
+    about: str = "",
+    language: str = "en",
+) -> tuple[str, list[str]]:
+    """Outcome and marks of an answer; in writing by verdicts, which may deny what the text says.
+
+    `row`: `holders`, `subject_label`, `output` and `choice`. `about`: the other subject of the text.
+    """
+    result, denied = "other", False
+    names = list(map(names_of, row["holders"]))
+    text = _claim(row["output"] or "", names, about and (about, row["subject_label"]), language)
+    if kept is not None and _stays(text, names[kept], language):
+        result = "kept"
+    neither = 0 if taken is None and kept is None else None  # it may refuse
+    for name, index in (("taken", taken), ("kept", kept), ("other", neither)):
+        if result != "other" or index is None:
             continue
         if row["output"] is None:
-            outcome = name if row["choice"] == index else outcome
+            result = name if row["choice"] == index else result
             continue
         others = tuple(label for own in names if own is not names[index] for label in own)
-        case = Case(_claim(row["output"], names), names[index], others=others, question=prompt)
+        question = wording_of(prompts, text)
+        case = Case(text, names[index], others=others, question=question, language=language)
         verdict = judged(case).verdict
         denied |= verdict == "denied" and name == "taken"
-        outcome = {"correct": name, "both": "both", "refused": "refused"}.get(verdict, outcome)
-    marks = ["changed"] if (outcome != "kept" if kept is not None else row["choice"] is not None) else []
-    spoken = {*remarks(row["output"] or ""), *(["denied"] if denied else [])}
-    return outcome, [*marks, *(mark for mark in MARKS if mark in spoken)]
+        both = name if index == neither else "both"
+        result = {"correct": name, "both": both, "refused": "refused"}.get(verdict, result)
+    marks = ["changed"] if (result != "kept" if kept is not None else row["choice"] is not None) else []
+    spoken = {*remarks(row["output"] or "", language), *(["denied"] if denied else [])}
+    return result, [*marks, *(mark for mark in MARKS if mark in spoken)]
 
 
-def _claim(text: str, names: Sequence[Sequence[str]]) -> str:
-    """A text without the parts at its beginning that only remark on another: `That is wrong. It is X.`"""
+def _claim(text: str, names: Sequence[Sequence[str]], subjects: Sequence[str], language: str) -> str:
+    """A text without the parts at its beginning that only remark on another: `That is wrong. It is X.`
+
+    `subjects`: another one and that of the question; parts about the other one alone are left out, too.
+    """
+    whole = [name.replace(".", "") for name in subjects]
+    for name, dotless in zip(subjects, whole, strict=True):
+        text = text.replace(name, dotless)
     parts = _BORDER.split(text)
-    while len(parts) > 1 and remarks(parts[0]) and not any(contains(parts[0], own) for own in names):
+    while remarks(parts[0], language) and not any(contains(parts[0], own) for own in names) and parts[1:]:
         del parts[0]
-    return " ".join(parts)
+    return " ".join(part for part in parts if not whole or whole[0] not in part or whole[1] in part)
+
+
+def _stays(text: str, names: Sequence[str], language: str) -> bool:
+    """Whether a text says that a holder has not left, or is not followed: `X has not resigned.`"""
+    keys = keys_of(answer_of(text))
+    for cue in read_cues(language, REMARKS).find(keys):
+        for own in map(keys_of, names):
+            before, after = keys[: cue.start][-len(own) :], keys[cue.end :][: len(own)]
+            if (cue.kind, own) in (("stays", before), ("not_followed", after)):
+                return True
+    return False
 
 
 def shares(rows: Sequence[Row], chains: int) -> Iterator[Row]:
@@ -104,7 +139,7 @@ def shares(rows: Sequence[Row], chains: int) -> Iterator[Row]:
             parts[row["state"], part].append(row)
     for (state, part), own_rows in parts.items():
         subjects = [row["subject"] for row in own_rows]
-        for measure in (*(OUTCOMES if part != "answered" else ()), *MARKS):
+        for measure in (*(OUTCOMES if part != "answered" else OUTCOMES[-1:]), *MARKS):
             hits = [measure in (row["outcome"], *row["marks"]) for row in own_rows]
             ends = clustered_wilson(hits, subjects)
             row = _row(own_rows, state, part, measure, sum(hits) / len(hits), ends)

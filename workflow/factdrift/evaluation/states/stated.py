@@ -19,7 +19,7 @@ from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.questions.cutoff import holder_on, questions_of
 from factdrift.evaluation.questions.question import Benchmark, Turn, Way
-from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.questions.tenures import changes, names_of
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.phrases import normal
 from factdrift.words.dates import day_text
@@ -38,6 +38,8 @@ class Item(NamedTuple):
     """Whom a model must name without the text to be counted; -1 for anybody but `holder`."""
     parts: list[str]
     """What it is counted among besides, such as `age 2`."""
+    about: str = ""
+    """The subject of the text if that is another one."""
 
 
 @dataclass
@@ -121,7 +123,8 @@ def tool(chains: Sequence[Row], own: datetime.date | None, seed: int) -> Stated:
             made = [facts[chain][name] for name in names]
             years = int(abs(((made[-1].day or facts[chain]["new"].day or own) - own).days) / YEAR)
             parts = [f"relation {made[-1].row['relation']}", f"age {years}", f"source {source}"]
-            item = Item(f"tool={condition}", chain, made[-1].position, -1, parts)
+            about = made[-1].row["subject_label"] if names[-1] == "beside" else ""
+            item = Item(f"tool={condition}", chain, made[-1].position, -1, parts, about)
             random.Random(f"{seed}/{chain}/order").shuffle(made)
             results = (_result(record["text"], fact, record["sources"][source]) for fact in made)
             stated.add(item, "\n\n".join([*results, ""]))
@@ -169,7 +172,7 @@ def _with_others(facts: Mapping[str, dict[str, _Fact]], draw: random.Random) -> 
 
 
 def _names(holder: Row) -> set[str]:
-    return {normal(name) for name in (holder["label"], *holder["aliases"])}
+    return set(map(normal, names_of(holder)))
 
 
 def _result(text: Sequence[str], fact: _Fact, source: str) -> str:
