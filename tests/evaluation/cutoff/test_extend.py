@@ -174,7 +174,7 @@ def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(e
 
 
 def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension: Path) -> None:
-    sources = Counter(fields[4].partition(";")[0] for _, fields in rows_of(CUTOFF_CHANGES, COLUMNS))
+    sources = Counter(fields[4].partition(",")[0] for _, fields in rows_of(CUTOFF_CHANGES, COLUMNS))
     assert sources.keys() == {"the bundled chain", "by hand"}
     counts = Counter(
         (change.day // 100 % 100 + 2) // 3
