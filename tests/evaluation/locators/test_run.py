@@ -197,7 +197,7 @@ def test_sentences_without_probability_have_no_scores(loaded: Loaded, sentences:
     (some, *_) = {*batch[0].ids} - {*batch[-1].ids}
     with torch.no_grad():
         broken.model.get_submodule(broken.spec.embedding).weight[some] = torch.inf
-    found = pa.concat_tables(Locating(broken, entry(name), CHANGES.get(name, {}), settings()).locate(batch))
+    found = Locating(broken, entry(name), CHANGES.get(name, {}), settings()).locate(batch)
     lost = [chance is None for chance in found["probability"].to_pylist()]
     assert 0 < sum(lost) < len(lost)
     assert np.isnan(found["mean"].to_numpy()).tolist() == lost
