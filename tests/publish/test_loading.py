@@ -16,7 +16,7 @@ SPLITS = {
     "wikifactdiff": {"train": 2, "test": 1},
     "wfd_repl": {"train": 1},
     "klob": {"c": 2, "r": 1, "u": 1},
-    "tempripple": {"open": 1, "test": 2},
+    "tempripple": {"test": 2},
     "stream": {"train": 3},
     "corpus": {"test": 14},
 }
@@ -28,6 +28,8 @@ def test_datasets_polars_pandas_and_duckdb(name: str, published: Path, load: Cal
 
     found, data = load(published / name), published / name / "data"
     assert {split: len(rows) for split, rows in found.items()} == SPLITS[name]
+    if name == "tempripple":
+        (found["open"],) = load(published / name, "data_open").values()
     rows = [row for path in sorted(data.iterdir()) for row in pq.read_table(path).to_pylist()]
     assert [row for split in sorted(found) for row in found[split].to_list()] == rows
     assert polars.read_parquet(f"{data}/*.parquet").to_dicts() == rows
@@ -91,10 +93,12 @@ def test_inspect_asks_the_questions_of_a_folder(
     assert [each.input for each in corpus.dataset] == [row["question"] for row in rows]
     for row, sample in zip(rows, corpus.dataset, strict=True):
         assert all(name in sample.target for name in row["answers"])
+    # Items without options are a configuration of their own, if there are any.
     assert list(found["stream"]) == ["asof_without", "asof_with"]
-    assert list(found["tempripple"]) == ["tempripple_without", "tempripple_with"]
-    # Items without options are in a split of their own.
-    assert {len(task.dataset) for task in found["tempripple"].values()} == {2}
+    sizes = {name: len(task.dataset) for name, task in found["tempripple"].items()}
+    assert sizes == {"tempripple_without": 2, "tempripple_with": 2, "tempripple_open": 1}
+    (sample,) = found["tempripple"]["tempripple_open"].dataset
+    assert (sample.input, sample.target, sample.choices) == ("Who leads land 2?", "Caesar", None)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -105,7 +109,7 @@ def test_the_context_stands_before_the_question_and_the_right_letter_counts(
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     monkeypatch.chdir(tmp_path)
-    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch):
+    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch)[:2]:
         answers = [ModelOutput.from_content("mock", f"ANSWER: {letter}") for letter in "CA"]
         for answer in answers:
             answer.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them
