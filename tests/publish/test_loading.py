@@ -1,5 +1,9 @@
 """Published folders load unchanged with the libraries that people use."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +12,7 @@ import duckdb
 import pandas
 import pyarrow.parquet as pq
 import pytest
-from support import corpora
+from support import corpora, hub
 
 from factdrift.audit import of_folders
 
@@ -99,6 +103,30 @@ def test_inspect_asks_the_questions_of_a_folder(
     assert sizes == {"tempripple_without": 2, "tempripple_with": 2, "tempripple_open": 1}
     (sample,) = found["tempripple"]["tempripple_open"].dataset
     assert (sample.input, sample.target, sample.choices) == ("Who leads land 2?", "Caesar", None)
+
+
+FROM_THE_HUB = """
+import importlib, json, datasets
+datasets.disable_progress_bars()
+load = lambda *name: datasets.load_dataset("someone/tempripple", *name)["test"].num_rows
+tasks = importlib.import_module("inspect_ai._eval.task.hf").task_create_from_hf("hf/someone/tempripple")
+print(json.dumps([load(), load("data_open"), {task.name: len(task.dataset) for task in tasks}]))
+"""
+
+
+def test_an_uploaded_folder_is_read_through_the_hub(published: Path, tmp_path: Path) -> None:
+    """With the clients' own requests, which read the hub's address when they are imported."""
+    pytest.importorskip("inspect_ai")
+    own = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0"}
+    with hub.serving(published / "tempripple", "someone/tempripple") as address:
+        command = [sys.executable, "-c", FROM_THE_HUB]
+        variables = os.environ | own | {"HF_ENDPOINT": address}
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    with_options, without_options, tasks = json.loads(ended.stdout.splitlines()[-1])
+    assert (with_options, without_options) == (2, 1)
+    sizes = (("without", 2), ("with", 2), ("open", 1))
+    assert tasks == {f"hf/someone/tempripple/tempripple_{way}": rows for way, rows in sizes}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
