@@ -197,6 +197,15 @@ def test_draws_depend_on_seed_and_sentence_alone() -> None:
     turned = own.left(of[::-1], rows[::-1], 1)[::-1]
     for kind in ("named", "random"):
         assert [row[kind] for row in turned] == pytest.approx([row[kind] for row in first], rel=1e-12)
+    # Of a unit that is removed in part the channels are drawn, in attention and MLP.
+    block = removal(loaded, "layer", 5)
+    order, width = torch.arange(len(block.costs)), block.widths[0]
+    parts = [block.channels(order, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(parts[0], parts[1])
+    assert not torch.equal(parts[0], parts[2])
+    for part in parts:
+        assert 0 < part[:width].sum() < width
+        assert part[width : block.widths[1]].any()
     # One fact has no other sentences to take units from; and what has no score or answer has no effect.
     alone = own.left(of[:3], rows[:3], 1)
     assert {row["permuted"] for row in alone} == {None}
