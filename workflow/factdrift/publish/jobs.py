@@ -57,7 +57,7 @@ class Mismatches(Job, command="mismatches"):
     relations: Annotated[
         tuple[str, ...], "with one value at a time, besides those whose constraint says so", Flag("P6")
     ] = ()
-    partial: Annotated[tuple[str, ...], Key("method.partial_properties")]
+    partial: Annotated[tuple[str, ...], Key("audit.partial_properties")]
     output: Annotated[Output, Flag("CSV")]
 
     def run(self) -> str:
