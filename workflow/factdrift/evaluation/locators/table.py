@@ -182,7 +182,7 @@ def compare(
             }
             evaluation = evaluate(scores, subtasks, choices)
             if (folder / "known.parquet").is_file():
-                table = pq.read_table(folder / "known.parquet").to_pylist()
+                table = pq.read_table(folder / "known.parquet").drop_columns("layers").to_pylist()
                 _add_recalled(evaluation, table)
                 _add_effect(evaluation, table, subtasks)
             group.methods.append(evaluation)
