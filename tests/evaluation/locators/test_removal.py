@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import rounding, tiny_model  # noqa: E402
+from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
 from support.tiny_sentences import sentences, targets  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
@@ -230,6 +230,32 @@ def test_draws_depend_on_seed_and_sentence_alone() -> None:
 def test_what_cannot_be_removed_has_a_reason(family: str, given: tuple[Any, ...], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Removal(tiny_model(family), *given)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", LISTED)
+def test_channels_have_all_parameters_of_a_block_but_its_normalisations(family: str) -> None:
+    loaded = tiny_model(family)
+    if loaded.spec.experts:
+        with pytest.raises(InputError, match="mixture of experts"):
+            removal(loaded, "layer", 5)
+        return
+    blocks = [
+        loaded.model.get_submodule(loaded.spec.module(layer, "")) for layer in range(loaded.spec.layers)
+    ]
+    own = [sum(each.numel() for each in block.parameters()) for block in blocks]
+    norms = [
+        sum(
+            each.numel()
+            for name, each in block.named_parameters(recurse=True)
+            if "norm" in name or "ln_" in name
+        )
+        for block in blocks
+    ]
+    found = removal(loaded, "layer", 5).costs.tolist()
+    for cost, whole, norm in zip(found, own, norms, strict=True):
+        assert whole - norm <= cost + 1e-6
+        assert cost <= whole
 
 
 def test_the_interval_of_a_ratio_holds_the_truth_and_facts_are_clusters() -> None:
