@@ -7,7 +7,7 @@ import re
 from support.workflow import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OTHERS = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "results/README.md")]
+OTHERS = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "results/README.md", "config/README.md")]
 LINK = re.compile(r"\]\(([^)#\s]+)")
 
 

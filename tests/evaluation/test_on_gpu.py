@@ -24,8 +24,10 @@ from support.tiny_models import LISTED, spread_over, tiny_model  # noqa: E402
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from support.writing import continued  # noqa: E402
 
+from factdrift.evaluation.locators.gradients import per_layer  # noqa: E402
 from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
 from factdrift.evaluation.locators.plan import records as locators  # noqa: E402
+from factdrift.evaluation.locators.removal import Removal  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
@@ -185,6 +187,23 @@ def test_locators(gpus: list[Any], locator: str) -> None:
         scores = locator_of(locator)(loaded, of, targets(of), context(locator, loaded, **given))
         found.append(scores.detach().cpu())
     assert torch.allclose(*found, rtol=CLOSE, atol=CLOSE * found[0].abs().max().item())
+
+
+@pytest.mark.parametrize("granularity", ["neuron", "head", "layer"])
+def test_removed_units(gpus: list[Any], granularity: str) -> None:
+    here, of = tiny_model("llama"), sentences()
+    units = here.spec.layers * per_layer(here, granularity)
+    rows = [
+        {"mean": 0.0, "top": list(range(units)), "target": target, "probability": None}
+        for target in targets(of)
+    ]
+    found = [
+        Removal(loaded, granularity, units, units, 5).left(of, rows, 0)
+        for loaded in (here, spread_over(here, gpus[0]), spread_over(here, *gpus))
+    ]
+    for columns in zip(*found, strict=True):
+        assert columns[0] == pytest.approx(columns[1], rel=CLOSE)
+        assert columns[0] == pytest.approx(columns[2], rel=CLOSE)
 
 
 def test_tensors_of_two_devices_are_refused(gpus: list[Any]) -> None:

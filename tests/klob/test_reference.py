@@ -89,7 +89,7 @@ def test_scores_that_are_all_not_finite_leave_the_measures_undefined() -> None:
     examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
     scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
     text = [*lines([Group("", [evaluate(scores, examples, Choices((Fraction(20),)))], [])], "c", 20)]
-    assert text[-2].split() == ["tried", "1", *["-"] * 8, "0", "4", "0"]
+    assert text[-2].split() == ["tried", "1", *["-"] * 10, "0", "4", "0"]
     assert text[-1].startswith("tried: 12 of 12 sentences left out: they could not be scored, or a score is")
 
 

@@ -139,7 +139,10 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "klob_r.parquet": (KLOB, [example("r", 1)]),
     "klob_u.parquet": (KLOB, [example("u", 1)]),
     "ripples.parquet": (PROBES, [probe(1), probe(2)]),
-    "tempripple.parquet": (TR_ITEMS, [item(1), item(2, open_only=True, options=None), item(3)]),
+    "tempripple.parquet": (
+        TR_ITEMS,
+        [item(1), item(2, open_only=True, options=None, answer_label="Caesar"), item(3)],
+    ),
     "stream.parquet": (LINKED, [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)]),
     "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
     "corpus_questions.parquet": (CORPUS_QUESTIONS, corpora.questions()),

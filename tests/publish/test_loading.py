@@ -1,5 +1,9 @@
 """Published folders load unchanged with the libraries that people use."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +12,7 @@ import duckdb
 import pandas
 import pyarrow.parquet as pq
 import pytest
-from support import corpora
+from support import corpora, hub
 
 from factdrift.audit import of_folders
 
@@ -16,7 +20,7 @@ SPLITS = {
     "wikifactdiff": {"train": 2, "test": 1},
     "wfd_repl": {"train": 1},
     "klob": {"c": 2, "r": 1, "u": 1},
-    "tempripple": {"open": 1, "test": 2},
+    "tempripple": {"test": 2},
     "stream": {"train": 3},
     "corpus": {"test": 14},
 }
@@ -28,6 +32,8 @@ def test_datasets_polars_pandas_and_duckdb(name: str, published: Path, load: Cal
 
     found, data = load(published / name), published / name / "data"
     assert {split: len(rows) for split, rows in found.items()} == SPLITS[name]
+    if name == "tempripple":
+        (found["open"],) = load(published / name, "data_open").values()
     rows = [row for path in sorted(data.iterdir()) for row in pq.read_table(path).to_pylist()]
     assert [row for split in sorted(found) for row in found[split].to_list()] == rows
     assert polars.read_parquet(f"{data}/*.parquet").to_dicts() == rows
@@ -91,10 +97,36 @@ def test_inspect_asks_the_questions_of_a_folder(
     assert [each.input for each in corpus.dataset] == [row["question"] for row in rows]
     for row, sample in zip(rows, corpus.dataset, strict=True):
         assert all(name in sample.target for name in row["answers"])
+    # Items without options are a configuration of their own, if there are any.
     assert list(found["stream"]) == ["asof_without", "asof_with"]
-    assert list(found["tempripple"]) == ["tempripple_without", "tempripple_with"]
-    # Items without options are in a split of their own.
-    assert {len(task.dataset) for task in found["tempripple"].values()} == {2}
+    sizes = {name: len(task.dataset) for name, task in found["tempripple"].items()}
+    assert sizes == {"tempripple_without": 2, "tempripple_with": 2, "tempripple_open": 1}
+    (sample,) = found["tempripple"]["tempripple_open"].dataset
+    assert (sample.input, sample.target, sample.choices) == ("Who leads land 2?", "Caesar", None)
+
+
+FROM_THE_HUB = """
+import importlib, json, datasets
+datasets.disable_progress_bars()
+load = lambda *name: datasets.load_dataset("someone/tempripple", *name)["test"].num_rows
+tasks = importlib.import_module("inspect_ai._eval.task.hf").task_create_from_hf("hf/someone/tempripple")
+print(json.dumps([load(), load("data_open"), {task.name: len(task.dataset) for task in tasks}]))
+"""
+
+
+def test_an_uploaded_folder_is_read_through_the_hub(published: Path, tmp_path: Path) -> None:
+    """With the clients' own requests, which read the hub's address when they are imported."""
+    pytest.importorskip("inspect_ai")
+    own = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0"}
+    with hub.serving(published / "tempripple", "someone/tempripple") as address:
+        command = [sys.executable, "-c", FROM_THE_HUB]
+        variables = os.environ | own | {"HF_ENDPOINT": address}
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    with_options, without_options, tasks = json.loads(ended.stdout.splitlines()[-1])
+    assert (with_options, without_options) == (2, 1)
+    sizes = (("without", 2), ("with", 2), ("open", 1))
+    assert tasks == {f"hf/someone/tempripple/tempripple_{way}": rows for way, rows in sizes}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -105,7 +137,7 @@ def test_the_context_stands_before_the_question_and_the_right_letter_counts(
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     monkeypatch.chdir(tmp_path)
-    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch):
+    for task in tasks_of(published / "tempripple", tmp_path, monkeypatch)[:2]:
         answers = [ModelOutput.from_content("mock", f"ANSWER: {letter}") for letter in "CA"]
         for answer in answers:
             answer.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them

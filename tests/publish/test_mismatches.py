@@ -134,6 +134,18 @@ def test_what_is_no_contradiction_is_left_out(tmp_path: Path, rows: list[Row]) -
     assert found(snapshot(tmp_path / "s", rows)) == []
 
 
+def test_the_configuration_says_which_qualifiers_make_a_statement_partial(tmp_path: Path) -> None:
+    rows = [
+        statement(1, 0, 10, start=time(1990), qualifiers=[580, 5102]),
+        statement(1, 1, 11, start=time(2000), qualifiers=[580, 1534]),
+    ]
+    folder = snapshot(tmp_path / "s", rows)
+    assert found(folder) == []
+    assert found(folder, "--partial", "P518", "P1534") == []
+    (row,) = found(folder, "--partial", "P518")
+    assert "Q11 holds since 2000" in row["external_value"]
+
+
 def test_random_timelines_have_what_an_oracle_finds(tmp_path: Path) -> None:
     chance = random.Random(7)
 

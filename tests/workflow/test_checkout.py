@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -144,3 +145,33 @@ def test_the_workflow_is_found_where_deployment_tools_look(tmp_path: Path):
     assert "rule publish:" in plan
     catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
     assert catalog["usage"]["software-stack-deployment"]["apptainer"] is True
+
+
+DEPLOYED = """
+configfile: "config/config.yaml"
+
+module factdrift:
+    snakefile: "{root}/workflow/Snakefile"
+    config: config
+
+use rule * from factdrift
+"""
+
+
+def test_a_deployed_copy_has_the_configuration_and_the_targets_that_its_page_names(tmp_path: Path):
+    """As snakedeploy makes it, on whose page the catalog shows config/README.md."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "workflow").mkdir()
+    (tmp_path / "workflow/Snakefile").write_text(DEPLOYED.format(root=ROOT), encoding="utf-8")
+    page = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^snakemake --cores 2 (\S+)", page, re.MULTILINE)
+    assert targets == ["results/wfd_repl.parquet", "all"]
+    plan = snakemake(tmp_path, "--dry-run", *targets)
+    assert "rule all:" in plan
+    changed = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    (tmp_path / "config/config.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
+    for file in changed["dumps"].values():
+        (tmp_path / file).write_text("not read while the jobs are planned")
+    assert "old.json.bz2" in snakemake(tmp_path, "--dry-run", "results/wfd_repl.parquet")
+    keys = yaml.safe_load((ROOT / "config/config.schema.yaml").read_text(encoding="utf-8"))["properties"]
+    assert {*re.findall(r"^\| `(\w+)`", page, re.MULTILINE)} <= {*keys}

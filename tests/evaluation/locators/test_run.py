@@ -27,8 +27,14 @@ from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
 from factdrift.evaluation.locators.plan import Plan, PlannedLocator, Settings, entry, records  # noqa: E402
 from factdrift.evaluation.locators.run import Locating, aligned, answer_columns, write_located  # noqa: E402
-from factdrift.evaluation.locators.sentences import LOCATED, SENTENCES, read_sentences, write_examples  # noqa: E402
-from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
+from factdrift.evaluation.locators.sentences import (  # noqa: E402
+    LOCATED,
+    REMOVED,
+    SENTENCES,
+    read_sentences,
+    write_examples,
+)
+from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped, without_effect  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
     default_values,
@@ -111,7 +117,7 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     """And one table of all, compared in groups, with the reference locators of each."""
     names = ["causal_tracing", "attribution_patching_heads", "gradient_x_input", "activation"]
     names += ["pmet_cosine", "rome_layer"]
-    folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
+    folders = [made(loaded, sentences, tmp_path / name, name, parameters=2) for name in names]
     assert [(*units[2:], len(methods)) for units, methods in grouped(folders).items()] == [
         ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
@@ -129,13 +135,33 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     known = frame.query("measure == 'known' and locator == 'activation'")
     assert known["subtask"].tolist() == ["c", "r"]
     assert json.loads(frame.query("locator == 'causal_tracing'")["hyper"].iloc[0])["samples"] == 2
+    effects = frame[frame["measure"].str.startswith("effect")]
+    assert set(effects["locator"]) == set(names)
+    assert set(frame[frame["parameters"] == 2]["locator"]) == set(names)
+    for name in names:
+        mine = effects.query("locator == @name and subtask == 'c'").set_index(["measure", "population"])
+        rows = pq.read_table(tmp_path / name / "scores/known.parquet").to_pylist()
+        sums = {
+            column: sum(row[column] for row in rows if row["subtask"] == "c")
+            for column in ("probability", *REMOVED)
+        }
+        assert mine["n"].tolist() == [sum(row["subtask"] == "c" for row in rows)] * 4
+        assert mine["value"].to_dict() == pytest.approx(
+            {
+                ("effect_above_permuted", "all"): (sums["permuted"] - sums["named"]) / sums["random"],
+                ("effect", "all"): 1 - sums["named"] / sums["random"],
+                ("effect", "permuted"): 1 - sums["permuted"] / sums["random"],
+                ("effect", "random"): 1 - sums["random"] / sums["probability"],
+            }
+        )
+    assert mine["value"]["effect_above_permuted", "all"] == 0
     controls = frame.query("measure == 'rsim' and population == 'permuted' and subtask == 'c' and k == 1")
     high = set(controls[controls["value"] > 0.1]["locator"]) & set(names)
     for subtask in "cru":
         text = "\n".join(lines(found, subtask, 1.0))
         assert all(name in text for name in names)
         if subtask == "c":
-            assert text.count("above permuted  ") == 4
+            assert text.count("  effect above permuted  ") == 4
             said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
             assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
         path = tmp_path / f"{subtask}.svg"
@@ -197,7 +223,7 @@ def test_sentences_without_probability_have_no_scores(loaded: Loaded, sentences:
     (some, *_) = {*batch[0].ids} - {*batch[-1].ids}
     with torch.no_grad():
         broken.model.get_submodule(broken.spec.embedding).weight[some] = torch.inf
-    found = pa.concat_tables(Locating(broken, entry(name), CHANGES.get(name, {}), settings()).locate(batch))
+    found = Locating(broken, entry(name), CHANGES.get(name, {}), settings()).locate(batch)
     lost = [chance is None for chance in found["probability"].to_pylist()]
     assert 0 < sum(lost) < len(lost)
     assert np.isnan(found["mean"].to_numpy()).tolist() == lost
@@ -292,6 +318,47 @@ def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tm
         with torch.no_grad(), hooked(loaded.model, dict.fromkeys(names, look)):
             loaded.model(input_ids=torch.tensor([ids]))
         assert scores.mean[place] == pytest.approx(np.mean(norms), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["activation", "attribution_patching_heads"])
+def test_a_folder_of_scores_is_run_by_the_function_of_the_document(
+    loaded: Loaded, sentences: Path, tmp_path: Path, name: str
+) -> None:
+    """It has the effect of the locator that wrote the folder, dense or listed; a folder alone has none."""
+    text = (ROOT / "docs/klob_scores.md").read_text(encoding="utf-8")
+    source = text.partition("# of_folder.py\n")[2].partition("```")[0]
+    listed = made(loaded, sentences, tmp_path / "listed", name, parameters=2, budget=10**6)
+    dense = tmp_path / "dense"
+    dense.mkdir()
+    about = json.loads((listed / "scores.json").read_text("utf-8"))
+    batch, _ = aligned(loaded, read_sentences(sentences))
+    job = Locating(loaded, entry(name), {}, settings())
+    job.context = replace(job.context, noise_scale=about["subject_spread"])
+    scores = job._function(loaded, batch, [one.answer[0] if one.answer else 0 for one in batch], job.context)
+    np.save(dense / "scores.npy", scores.float().numpy())
+    (dense / "sentences.txt").write_text("\n".join(one.id for one in batch), encoding="utf-8")
+    keys = ("name", "model", "revision", "granularity", "units")
+    (dense / "scores.json").write_text(json.dumps({key: about[key] for key in keys}), encoding="utf-8")
+    first = pq.read_table(listed / "known.parquet")
+    for folder in (listed, dense):
+        own = tmp_path / f"of_{folder.name}.py"
+        own.write_text(source.replace('Path("my_method")', f"Path({str(folder)!r})"), encoding="utf-8")
+        again = made(loaded, sentences, tmp_path / own.stem, f"{own}:locate", parameters=2, budget=10**6)
+        known = pq.read_table(again / "known.parquet")
+        for column in REMOVED:
+            wanted, found = (table[column].to_pylist() for table in (first, known))
+            asked = [subtask in "cr" for subtask in first["subtask"].to_pylist()]
+            same = [
+                a == pytest.approx(b, rel=1e-9) for a, b, use in zip(found, wanted, asked, strict=True) if use
+            ]
+            # Scores of KLoB-u are of other targets here, and have no effect.
+            assert same == [True] * sum(asked)
+    reason = without_effect(dense / "scores.json")
+    assert reason is not None
+    assert "no effect: no locator was run" in reason
+    assert without_effect(listed / "scores.json") is None
+    few = made(loaded, sentences, tmp_path / "few", name, parameters=50, budget=10**6)
+    assert "no effect: locate.parameters is 50 %" in (without_effect(few / "scores.json") or "")
 
 
 LEAKS = """

@@ -30,6 +30,9 @@ LICENCES = ["cc0-1.0", "mit"]
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
+OPEN = "open"
+"""The split of items without options."""
+
 _BARS = 20
 """Bars of a figure; the table beside it has all rows."""
 
@@ -55,6 +58,18 @@ class Table:
     def filled(self) -> list[str]:
         """The splits that have rows."""
         return [split for split, rows in self.rows.items() if rows]
+
+    @property
+    def configurations(self) -> dict[str, dict[str, str]]:
+        """Name of a configuration -> split -> pattern of files; items without options have their own.
+
+        So the hub, Inspect and `load_dataset` without a name ask items that have options alone.
+        """
+        splits: dict[str, dict[str, str]] = {}
+        for split in self.filled:
+            name, own = (f"{self.name}_open", "test") if split == OPEN else (self.name, split)
+            splits.setdefault(name, {})[own] = self.pattern.format(split=split)
+        return splits
 
 
 @dataclass(frozen=True)
@@ -130,6 +145,7 @@ def write_card(this: Edition) -> None:
     """Writes FOLDER/README.md from the template of the data set in `resources/cards/`."""
     dataset, tables, folder = this.dataset, this.tables, this.folder
     rows = sum(tables[0].rows.values())
+    configurations = [pair for table in tables for pair in table.configurations.items()]
     header = {
         "pretty_name": f"{dataset.title}, {this.covers}",
         "license": LICENCES,
@@ -138,14 +154,10 @@ def write_card(this: Edition) -> None:
         "task_categories": dataset.tasks,
         "tags": dataset.tags,
         "configs": [
-            {"config_name": table.name}
-            | ({"default": True} if table is tables[0] else {})
-            | {
-                "data_files": [
-                    {"split": name, "path": table.pattern.format(split=name)} for name in table.filled
-                ]
-            }
-            for table in tables
+            {"config_name": name}
+            | ({} if index else {"default": True})
+            | {"data_files": [{"split": split, "path": path} for split, path in splits.items()]}
+            for index, (name, splits) in enumerate(configurations)
         ],
     }
     path = folder / "audit.json"

@@ -19,7 +19,7 @@ from factdrift.core.manifests import public, read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import DICTIONARY
 from factdrift.core.tables import write_parquet
-from factdrift.publish.card import Edition, Table, count, write_card
+from factdrift.publish.card import OPEN, Edition, Table, count, write_card
 from factdrift.publish.croissant import write_croissant
 from factdrift.publish.datasets import Config, Dataset, all_products, known
 from factdrift.publish.flat import write_flat
@@ -120,7 +120,9 @@ def _write(
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
-    written = {(table.name, split) for table in tables for split in table.filled}
+    written = {
+        (name, split) for table in tables for name, splits in table.configurations.items() for split in splits
+    }
     if tasks := [task for task in dataset.tasks_of_hub if (task["config"], task["split"]) in written]:
         header = {"name": dataset.title, "description": dataset.summary, **dataset.evaluation, "tasks": tasks}
         (folder / "eval.yaml").write_text(yaml.safe_dump(header, sort_keys=False), "utf-8")
@@ -171,7 +173,7 @@ def write_splits(
 
 def _splits(rows: pa.Table | pa.RecordBatch, config: Config) -> pa.Array | pa.ChunkedArray:
     """The splits of the rows."""
-    return pc.if_else(rows[config.open], "open", "test") if config.open else rows["split"]
+    return pc.if_else(rows[config.open], OPEN, "test") if config.open else rows["split"]
 
 
 def _write_shards(

@@ -57,6 +57,7 @@ class Mismatches(Job, command="mismatches"):
     relations: Annotated[
         tuple[str, ...], "with one value at a time, besides those whose constraint says so", Flag("P6")
     ] = ()
+    partial: Annotated[tuple[str, ...], Key("audit.partial_properties")]
     output: Annotated[Output, Flag("CSV")]
 
     def run(self) -> str:
@@ -64,7 +65,8 @@ class Mismatches(Job, command="mismatches"):
         from factdrift.wikidata.ids import listed_property
 
         relations = [listed_property(relation, "--relations") for relation in self.relations]
-        counts = write_mismatches(self.snapshot, relations, self.output)
+        partial = [listed_property(qualifier, "--partial") for qualifier in self.partial]
+        counts = write_mismatches(self.snapshot, relations, partial, self.output)
         listed = ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
         return f"{self.output}: {sum(counts.values()):,} statements ({listed or 'none'})"
 

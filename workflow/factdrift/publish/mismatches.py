@@ -18,9 +18,6 @@ COLUMNS = (
 """The header of an import file (docs/UserGuide.md of wmde/wikidata-mismatch-finder)."""
 _GUID = r"Q\d+\$[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
 
-_PARTIAL = (518, 1264, 1480, 5102)
-"""Qualifiers by which a statement holds in part, in a period, perhaps, or in a sense only."""
-
 _QUERY = """
 CREATE TEMP MACRO day(t) AS CASE WHEN t.precision >= 11 THEN printf('%d-%02d-%02d', t.year, t.month, t.day)
     WHEN t.precision = 10 THEN printf('%d-%02d', t.year, t.month) ELSE printf('%d', t.year) END;
@@ -54,11 +51,14 @@ SELECT * FROM (
 """
 
 
-def write_mismatches(snapshot: Path, relations: Collection[int], output: Path) -> dict[str, int]:
+def write_mismatches(
+    snapshot: Path, relations: Collection[int], partial: Collection[int], output: Path
+) -> dict[str, int]:
     """Writes the contradictions of a snapshot as CSV; returns kind -> number.
 
-    `relations`: properties with a single value at a time, besides those whose constraint says so. Values are
-    items only. Raises InputError if the folder is no snapshot.
+    `relations`: properties with a single value at a time, besides those whose constraint says so. `partial`:
+    qualifiers of statements that are left out. Values are items only. Raises InputError if the folder is no
+    snapshot.
     """
     statements, properties = snapshot / "statements", snapshot / "properties.parquet"
     if not properties.is_file() or not any(statements.glob("*.parquet")):
@@ -71,7 +71,7 @@ def write_mismatches(snapshot: Path, relations: Collection[int], output: Path) -
             statements=sql(f"{statements}/*.parquet"),
             properties=sql(properties),
             relations=sql(sorted(relations)),
-            partial=sql(_PARTIAL),
+            partial=sql(sorted(partial)),
             guid=_GUID,
             made_up=MADE_UP_ITEMS,
         )

@@ -115,7 +115,7 @@ class Scores(
     def run(self) -> str:
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.locators.table import compare, skipped
+        from factdrift.evaluation.locators.table import compare, skipped, without_effect
         from factdrift.klob.scoring.evaluate import Choices
         from factdrift.klob.scoring.inputs import read_examples
         from factdrift.klob.scoring.report import HEADLINE, draw_rsd, draw_rsim, lines
@@ -126,7 +126,8 @@ class Scores(
         subtasks = read_examples(self.examples)
         reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
         folders = [folder for folder in self.folders if reasons[folder] is None]
-        notes = [reason for reason in reasons.values() if reason]
+        effects = [without_effect(folder / "scores.json") for folder in folders]
+        notes = [reason for reason in (*reasons.values(), *effects) if reason]
         if not folders:
             raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
         with scratch() as folder:

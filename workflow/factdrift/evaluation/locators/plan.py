@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     budget: Positive
     batch: Positive
     k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
+    parameters: Annotated[float, msgspec.Meta(ge=0, le=100)]
     seed: int
 
     @property

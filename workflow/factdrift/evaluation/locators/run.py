@@ -25,7 +25,8 @@ from factdrift.core.progress import Progress, watched
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.locators.interface import Context, last_logits, probability
 from factdrift.evaluation.locators.plan import HYPER, PlannedLocator, Settings, locator_of
-from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
+from factdrift.evaluation.locators.removal import Removal
+from factdrift.evaluation.locators.sentences import LOCATED, REMOVED, Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.evaluation.tables import Checkpoints
@@ -60,6 +61,9 @@ class Locating:
             self._function = locator_of(locator.name)
             hyper = read_hyper(locator.name, loaded.name, values, FOLDER, HYPER)
         self.context = Context(hyper, seed=settings.seed, budget=settings.budget)
+        self.percent = max(Fraction(str(percent)) for percent in settings.k)
+        """How many of the units are kept."""
+        self._removals: dict[tuple[str, int], Removal | str] = {}
 
     def about(self) -> dict[str, Any]:
         """What the scores depend on."""
@@ -79,14 +83,32 @@ class Locating:
             "token": hyper.get("token", ""),
             "dtype": str(loaded.dtype).removeprefix("torch."),
             "seed": self.settings.seed,
+            "parameters": self.settings.parameters,
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
             "subject_spread": self.context.noise_scale,
         }
 
-    def locate(self, batch: Sequence[Sentence]) -> list[pa.Table]:
+    def removal(self, granularity: str, units: int) -> Removal | str:
+        """What removes units of a kind from the model; a text says why they cannot be removed."""
+        if (granularity, units) not in self._removals:
+            try:
+                listed = how_many(units, self.percent)
+                removal = Removal(self.loaded, granularity, units, listed, self.settings.parameters)
+                self._removals[granularity, units] = removal
+            except InputError as error:
+                self._removals[granularity, units] = str(error)
+        return self._removals[granularity, units]
+
+    def locate(self, batch: Sequence[Sentence]) -> pa.Table:
         """Results of one batch, which is halved between two groups where it does not fit into memory."""
         groups = grouped(batch)
-        return in_batches(groups, len(groups), self._locate)
+        table = pa.concat_tables(in_batches(groups, len(groups), self._locate))
+        removal = self.removal(table["granularity"][0].as_py(), table["units"][0].as_py())
+        if isinstance(removal, str):
+            return table
+        rows = table.to_pylist()
+        left = removal.left([one for group in groups for one in group], rows, self.settings.seed)
+        return pa.Table.from_pylist([row | more for row, more in zip(rows, left, strict=True)], schema=_PART)
 
     def _locate(self, groups: Sequence[list[Sentence]]) -> pa.Table:
         sentences = [sentence for group in groups for sentence in group]
@@ -108,7 +130,6 @@ class Locating:
             lost = [not math.isfinite(chance) for chance in chances]
             scores = scores.masked_fill(torch.tensor(lost, device=scores.device)[:, None], math.nan)
             answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
-        percent = max(Fraction(str(percent)) for percent in self.settings.k)
         columns = {
             "sentence": [sentence.id for sentence in sentences],
             "subtask": [sentence.subtask for sentence in sentences],
@@ -121,7 +142,8 @@ class Locating:
                 (math.isfinite(chance) and target == top) if sentence.answer else None
                 for sentence, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
             ],
-            **answer_columns(source, answer, len(sentences), self.loaded.spec.layers, percent),
+            **answer_columns(source, answer, len(sentences), self.loaded.spec.layers, self.percent),
+            **dict.fromkeys(REMOVED, [None] * len(sentences)),
         }
         return pa.Table.from_pydict(columns, schema=_PART)
 
@@ -132,7 +154,7 @@ class Locating:
         """
         bound = max(ROUNDING, torch.finfo(self.loaded.dtype).eps)
         known = {row["sentence"]: row for row in first.to_pylist()}
-        for row in pa.concat_tables(self.locate(batch)).to_pylist():
+        for row in self.locate(batch).to_pylist():
             before = known[row["sentence"]]
             # Where kernels add in any order, units with almost equal scores may change their order.
             same = self.loaded.device.type != "cpu" or row["top"] == before["top"]
@@ -251,7 +273,7 @@ def write_located(
             if not kept.has(number):
                 start = time.perf_counter()
                 batches = watched(pieces[number], "batches", "batches")
-                table = pa.concat_tables(part for batch in batches for part in job.locate(batch))
+                table = pa.concat_tables(map(job.locate, batches))
                 if loaded.device.type == "cuda":
                     torch.cuda.synchronize(loaded.device)
                 costs = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(loaded.device)}
@@ -270,6 +292,8 @@ def write_located(
                 raise InputError(f"locators: {locator.source}: not all sentences have equally many units")
             writer.write_table(table.select(LOCATED.names))
     units = dict(zip(("granularity", "units"), *kinds, strict=True)) if kinds else {}
+    if kinds and isinstance(reason := job.removal(*kinds.pop()), str):
+        units["not_removed"] = reason
     run = {"device": str(loaded.device), "threads": torch.get_num_threads(), "batches": kept.costs(numbers)}
     write_json({**about, **units, **run}, out_about)
     kept.remove()

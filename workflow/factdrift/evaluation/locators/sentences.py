@@ -32,12 +32,16 @@ fact in other words have one group. `fact`: the noise of causal tracing depends 
 
 LOCATED = schema_of(
     "sentence subtask reason: string, target: int32, target_text: string, probability: float64",
-    "known: bool, mean sd: float64, layers: [float64], top: [int32]",
+    "known: bool, mean sd: float64, layers: [float64], top: [int32], named permuted random: float64",
 )
 """One row for each sentence. `reason`: why it is not scored (docs/models.md); other columns are then null.
 `target`: the token whose probability is explained, with its `probability`; `known`: it is the likeliest one
 (null in KLoB-u, where it is chosen so). `mean`, `sd`: of all units' scores; NaN if one is not finite.
-`layers`: sums of the scores over the units of each block. `top`: the best units, the best first."""
+`layers`: sums of the scores over the units of each block. `top`: the best units, the best first. REMOVED: the
+target's probability without the units that are named for this sentence, for one of another fact, or drawn."""
+
+REMOVED = ("named", "permuted", "random")
+"""Columns of LOCATED that a model gives again after units have been removed from it (`removal.py`)."""
 
 
 @dataclass(frozen=True)

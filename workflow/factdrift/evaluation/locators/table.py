@@ -10,19 +10,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.columns import schema_of
+from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.sentences import LOCATED, read_sentences
-from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical, references
+from factdrift.klob.scoring.evaluate import (
+    EFFECT,
+    MEASURES,
+    Choices,
+    Evaluation,
+    evaluate,
+    lexical,
+    ratio_of_means,
+    references,
+)
 from factdrift.klob.scoring.inputs import GRANULARITIES, Examples, Scores, read_scores
 from factdrift.klob.scoring.report import Group
 from factdrift.models.names import check_same_weights
 
 KNOWN = pa.schema([field for field in LOCATED if field.name not in ("mean", "sd", "top")])
 """The columns of LOCATED that are no part of the scores, one row for each sentence, in their order."""
+
+_PROBABILITIES = ("probability", "random", "named", "permuted")
 
 _BATCH = 1024
 """Rows that are read at a time."""
@@ -32,6 +43,14 @@ def skipped(description: Path) -> str | None:
     """Why there are no scores, in a line, by the description of a shard or folder; None if there are some."""
     about = json.loads(description.read_text(encoding="utf-8"))
     return f"{about['name']} on {about['model']}: skipped: {about['skipped']}" if "skipped" in about else None
+
+
+def without_effect(description: Path) -> str | None:
+    """Why no effect of removing units is measured, in a line, by a folder's description; None if it is."""
+    about = json.loads(description.read_text(encoding="utf-8"))
+    by_others = None if "parameters" in about else "no locator was run on the model, with locate.parameters"
+    reason = about.get("not_removed", by_others)
+    return reason and f"{about['name']} on {about['model']}: no effect: {reason}"
 
 
 def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folder: Path) -> int:
@@ -100,10 +119,12 @@ def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
 
 SCORES = schema_of(
     "model revision granularity: string, units: int64, kind locator token hyper source: string",
+    "parameters: float64",
     *(field for field in MEASURES if field.name != "locator"),
 )
 """One row for each measure (docs/tables/locate_scores.md). `kind`: `method` or `reference`. Locators can be
-compared if model, revision, granularity and units are the same. `hyper`: hyper-parameters as JSON."""
+compared if model, revision, granularity and units are the same, by EFFECT also if model and `parameters` (the
+percentage that is removed) are. `hyper`: hyper-parameters as JSON."""
 
 
 Units = tuple[str, str, str, int]
@@ -157,9 +178,13 @@ def compare(
                 "token": about.get("token") or None,
                 "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
                 "source": about.get("source"),
+                "parameters": about.get("parameters"),
             }
             evaluation = evaluate(scores, subtasks, choices)
-            _add_recalled(evaluation, folder)
+            if (folder / "known.parquet").is_file():
+                table = pq.read_table(folder / "known.parquet").drop_columns("layers").to_pylist()
+                _add_recalled(evaluation, table)
+                _add_effect(evaluation, table, subtasks)
             group.methods.append(evaluation)
             rows += [own | row for row in evaluation.measures]
         rows += [
@@ -171,20 +196,39 @@ def compare(
     return groups, pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def _add_recalled(evaluation: Evaluation, folder: Path) -> None:
+def _add_recalled(evaluation: Evaluation, table: Sequence[Row]) -> None:
     """Adds how often the answer's first token is the likeliest one, and its mean probability.
 
     The mean is over the sentences for which the model's output is finite; the others count as not known. Of
     folders that others have written nothing is known.
     """
-    path = folder / "known.parquet"
-    if not path.is_file():
-        return
-    columns = ("known", "probability")
-    table = pq.read_table(path, columns=["subtask", *columns]).to_pylist()
     for subtask in ("c", "r"):
         asked = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
-        for measure in columns:
+        for measure in ("known", "probability"):
             values = [float(row[measure]) for row in asked if row[measure] is not None]
             value = sum(values) / len(values) if values else None
             evaluation.add(subtask, measure, value, len(values))
+
+
+def _add_effect(evaluation: Evaluation, table: Sequence[Row], subtasks: Mapping[str, Examples]) -> None:
+    """Adds the share of the answers' probability that removing the named units takes away.
+
+    It is that of the probability left without as many parameters at random; of these, of the whole model's.
+    """
+    rows = {row["sentence"]: row for row in table if row.get("random") is not None}
+    for name in ("c", "r"):
+        examples = subtasks[name]
+        facts = [fact for key, fact in zip(examples.sentences, examples.fact, strict=True) if key in rows]
+        columns = np.array(
+            [[rows[key][column] for key in examples.sentences if key in rows] for column in _PROBABILITIES],
+            np.float64,
+        )
+        whole, random, named, permuted = columns
+        for measure, population, lost, of in (
+            (EFFECT, "all", permuted - named, random),
+            ("effect", "all", random - named, random),
+            ("effect", "permuted", random - permuted, random),
+            ("effect", "random", whole - random, whole),
+        ):
+            ratio = ratio_of_means(lost, of, np.array(facts, np.int64))
+            evaluation.add(name, measure, population=population, **ratio)

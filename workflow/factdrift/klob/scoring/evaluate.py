@@ -31,6 +31,9 @@ MEASURES = schema_of(
 ABOVE = "rsim_above_permuted"
 """The leading measure: RSim against all results, not clipped, less that of the permuted sentences."""
 
+EFFECT = "effect_above_permuted"
+"""The one that locators of different granularity have in common: what removing the named units takes away."""
+
 
 class Choices(NamedTuple):
     """The switches of the scorer; `percents` is the sweep of k."""
@@ -218,6 +221,21 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str,
     variance = float((sums**2).sum()) / len(values) ** 2 * len(sums) / (len(sums) - 1)
     error = Z * variance**0.5
     return {"value": mean, "low": mean - error, "high": mean + error}
+
+
+def ratio_of_means(
+    part: NDArray[np.float64], whole: NDArray[np.float64], clusters: NDArray[np.int64]
+) -> dict[str, Any]:
+    """`value`: the mean of `part` by that of `whole`, as `_mean` with an interval by the delta method.
+
+    Entries with a NaN are left out, and the others counted as `n`.
+    """
+    known = ~np.isnan(part) & ~np.isnan(whole)
+    part, whole, n = part[known], whole[known], int(known.sum())
+    if not whole.sum() > 0:
+        return {"value": None, "n": n}
+    ratio = float(part.sum() / whole.sum())
+    return {**_mean(ratio + (part - ratio * whole) / whole.mean(), clusters[known]), "value": ratio, "n": n}
 
 
 def _add_rsd(result: Evaluation, parts: Mapping[str, Subtask], located: Located, pool: str) -> None:

@@ -8,7 +8,7 @@ from factdrift.core.columns import Row
 from factdrift.core.figures import INK, KEPT, SOFT, parts, save
 from factdrift.core.panels import Figure, Mark, draw
 from factdrift.core.screen import grid
-from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
+from factdrift.klob.scoring.evaluate import ABOVE, EFFECT, Evaluation
 
 TITLES = {
     "c": "KLoB-c, consistency: RSim between three wordings of a fact",
@@ -89,7 +89,8 @@ def _at(evaluation: Evaluation, subtask: str, k: float) -> dict[tuple[str, str |
 def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -> Iterator[str]:
     """A line for each name with its method and k; none for a method without scores of the subtask."""
     header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
-    header += [*(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
+    header += [*(f"raw, {name}" for name in CONTROLS[subtask]), "effect above permuted", "effect"]
+    header += ["n", "left out", "degenerate"]
     rows = []
     for name, evaluation, k in wanted:
         mine = _at(evaluation, subtask, k)
@@ -108,7 +109,8 @@ def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -
             *(_cell(mine.get(("rsim_raw", name)), False) for name in ("all", *CONTROLS[subtask])),
         ]
         counts = [f"{main['n']:,}", f"{left:.0f}", f"{degenerate:.0f}"]
-        rows.append([name, chosen, *(["-"] * len(cells) if alike else cells), *counts])
+        effects = [_cell(mine.get((measure, "all"))) for measure in (EFFECT, "effect")]
+        rows.append([name, chosen, *(["-"] * len(cells) if alike else cells), *effects, *counts])
     yield from grid(header, rows)
 
 
