@@ -84,7 +84,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         later = judged(following, openings - 1)
         if later.named or (later.verdict == "refused" and not asks):
             return later
-    if cues.only_names and named and reading.has("doubt", 0):
+    read = {at for cue in reading.cues for at in cue.span}
+    if cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read):
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text)

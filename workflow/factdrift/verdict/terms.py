@@ -219,7 +219,7 @@ def read_present(reading: Reading) -> None:
 def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     """`X until 2021, now Y`: `steps` are names that a later step of the sentence leaves behind."""
     first = reading.key(cue.start)
-    trailing, onward = first in ("since", "seit"), reading.is_a(cue.start, "then")
+    trailing, onward = first in ("since", "seit", "depuis", "desde"), reading.is_a(cue.start, "then")
     following = reading.tokens[cue.end : cue.end + 3]
     dated = any(token.kind == "number" or token.key == "then" for token in following)
     if first in ("as", "stand") or (trailing and not dated):
