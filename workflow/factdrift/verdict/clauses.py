@@ -88,12 +88,34 @@ def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
         at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
     }
     core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
+    fits = {} if asked_events(reading) else _fits(reading)
+    best = [name for name, (fit, _) in fits.items() if fit == max(fit for fit, _ in fits.values())]
+    for name, (_, other) in fits.items() if len(best) == 1 else ():
+        if other and name not in best:
+            reading.assign(name, Role.BESIDE, HOLDS)
     for first, then in pairwise(name for name in reading.mentions if reading.role(name) in HOLDS):
         own, other = (next(part for part in parts if name.start in part) for name in (first, then))
         relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
         aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")
         if own != other and (relative or aside):
             reading.assign(first, Role.BESIDE)
+
+
+def _fits(reading: Reading) -> dict[Mention, tuple[int, bool]]:
+    """How many words of what is asked for the clause of each name has, and whether it names another thing.
+
+    Empty if two names share a clause.
+    """
+    fits, clauses = dict[Mention, tuple[int, bool]](), _clauses(reading)
+    for name in (name for name in reading.mentions if reading.role(name) in HOLDS):
+        clause = next(clause for clause in clauses if name.start in clause)
+        words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
+        if name.value or any(clause[0] <= each.start < name.start for each in fits):
+            return {}
+        unknown = any(each.start in clause for each in reading.unknown)
+        other = unknown or bool(reading.words.valued("office", [reading.key(at) for at in words]))
+        fits[name] = len({reading.key(at) for at in words if is_core(reading, at)}), other
+    return fits
 
 
 def _clauses(reading: Reading) -> list[range]:

@@ -88,6 +88,9 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if reading.is_a(last, "dated") and not dated:
         return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
+    if name is not None and any(key in _STAYS for key in reading.keys(name.end)):
+        reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
+        return
     over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
@@ -98,6 +101,10 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         apart = False  # X, until 2022, then Y
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
+    if then is not None and not over and takes_office(reading, then):
+        reading.assign(name, Role.BEFORE, HOLDS)
+        reading.assign(then, Role.NOW)  # until X was appointed
+        return
     if name is not None and not (apart and then is not None):
         reading.assign(name, Role.BEFORE if over else Role.ONCE, HOLDS)
         _doubt_term(reading, name)
@@ -106,9 +113,20 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
+_ENDS = STOPS | {","}
+_STAYS = frozenset(("remains", "stays", "bleibt"))
 _UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
+
+
+def takes_office(reading: Reading, mention: Mention) -> bool:
+    """Whether a name is the subject of a verb that begins a term: `X was appointed`, `X took over`."""
+    end = next((at for at in range(mention.end, len(reading.tokens)) if reading.sign(at) in _ENDS), None)
+    verb = next((at for at in range(mention.end, end or len(reading.tokens)) if reading.is_a(at, "achieved")), None)
+    if verb is None or any(name.start in range(mention.end, verb) for name in reading.named()):
+        return False
+    return office_fits(reading, reading.keys(mention.end, end)) is not False
 
 
 def _doubt_term(reading: Reading, mention: Mention) -> None:
@@ -195,6 +213,15 @@ def read_present(reading: Reading) -> None:
     steps: list[Mention] = []
     for cue in reading.of("now"):
         _read_now(reading, cue, steps)
+    asked = {f"{key}s" for key in reading.asked}
+    for mention in reading.mentions:  # where he plays for X
+        lead = reading.lead(mention)
+        verb = lead - reading.is_a(lead, "locative", "by", "from", "to", "object", "of")
+        if not mention.value and reading.key(verb) in asked and (reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb)):
+            reading.assign(mention, Role.NOW, CLAIMED)
+    holders = [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
+    if len(holders) > 1 and takes_office(reading, holders[-1]):
+        reading.assign(holders[-1], Role.NOW)  # Y was sacked, Z filled in, and X was appointed
     tenses = {
         mention.start: _tense(reading, mention)
         for mention in reading.mentions
