@@ -100,7 +100,7 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
-    before = {name.start for name in reading.mentions if reading.role(name) == Role.BEFORE}
+    before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         if (
             at in before
@@ -293,6 +293,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return False  # X called for new elections
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
+    if not mention.value and at != reading.lead(mention) and _in_phrase(reading, at):
+        return True  # in the final round
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
     if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):
@@ -306,6 +308,17 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
         return True
     return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in _stems(reading)
+
+
+def _in_phrase(reading: Reading, at: int) -> bool:
+    """Whether a word is all that a preposition leads, which says where, when or how: `by a landslide`."""
+    before = at - 1
+    while reading.is_a(before, "article", "indefinite") or reading.key(before).endswith(_ADJECTIVE):
+        before -= 1
+    return before < at and reading.is_a(before, "locative", "by", "from") and not reading.is_a(at, "title", "object")
+
+
+_ADJECTIVE = ("al", "ic", "ous", "ive", "ary", "ful", "est")
 
 
 def _stems(reading: Reading) -> set[str]:

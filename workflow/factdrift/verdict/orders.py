@@ -11,6 +11,20 @@ _AFTER = ("after", "following", "nach", "nachdem")
 _PASSIVE = frozenset(("was", "been", "were"))
 
 
+def read_ranks(reading: Reading) -> None:
+    """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
+    most = any(key in ("most", "plus", "mas") or key.endswith("est") for key in reading.asked)
+    ranks = [cue for cue in reading.of("handed_on") if reading.key(cue.start) in _FOLLOWED]
+    second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
+    cut = min([cue.start for cue in ranks] + second if most else [], default=len(reading.tokens))
+    for name in reading.named():
+        reading.assign(name if name.start > cut else None, Role.BESIDE)
+    reading.cues = [cue for cue in reading.cues if cue.start < cut or cue not in ranks]
+
+
+_FOLLOWED = ("followed", "gefolgt", "suivi", "seguido")
+
+
 def read_order(reading: Reading) -> None:
     """Gives the names around a change their roles, the one before and the one now."""
     _moves(reading)

@@ -20,7 +20,7 @@ from factdrift.verdict.cues import Cue
 from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, office_fits, read_offices
-from factdrift.verdict.orders import read_order
+from factdrift.verdict.orders import read_order, read_ranks
 from factdrift.verdict.reading import (
     CLAIMED,
     HOLDS,
@@ -42,7 +42,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     unknown = unknown or candidates.unknown(sentence, own)
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
-        *(_read_limits, read_order, read_gifts, read_times, _read_former_list),
+        *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_subjects, read_events, read_offices),
         *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):

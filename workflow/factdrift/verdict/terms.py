@@ -8,7 +8,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates, held_office, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, held_office, office_fits
 from factdrift.verdict.orders import adjacent
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -37,6 +37,8 @@ def read_times(reading: Reading) -> None:
 def _read_former(reading: Reading, cue: Cue) -> None:
     """`former president X`, `X's predecessor was Y`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
+    if reading.key(cue.end - 1) == "late" and not asked_office(reading):
+        return
     noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
     if then is not None and not (noun and then.possessive):
         if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
