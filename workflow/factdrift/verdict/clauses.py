@@ -42,7 +42,10 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
     """Start of a name -> the event of its clause, or of the one that its clause goes on; empty: none."""
     events, named = reading.words.valued("event", reading.keys(0)), reading.positions()
     last, of = "", {}
-    for clause in clauses:
+    for number, clause in enumerate(clauses):
+        then = clauses[number + 1] if number + 1 < len(clauses) else range(0)
+        if named.issuperset(clause) and named.intersection(then) and reading.is_a(clause.stop, "conjunction"):
+            clause = range(clause.start, then.stop)  # X and Y founded it
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
@@ -142,8 +145,10 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
     for mention in (name for name in reading.mentions if reading.role(name) in HOLDS):
         if mention.value and any(len(key) == 4 and key.isdigit() for key in reading.keys(*mention[:2])):
             clause = next(clause for clause in clauses if mention.start in clause)
-            words = [reading.key(at) for at in clause if at not in mention.span]
+            words = [reading.key(at) for at in clause if at and at not in mention.span]
             fits[mention] = max((stems.get(key[:5], -1) for key in words if len(key) > 3), default=-2)
+    if list(fits.values()).count(-1) == len(fits) > 1 and "and" in reading.keys(min(fits).end, max(fits).start):
+        fits[max(fits)] = 0  # it applied on X and became a member on Y
     if list(fits.values()).count(max(fits.values(), default=0)) == 1:
         for mention, fit in fits.items():
             if -2 < fit < max(fits.values()):

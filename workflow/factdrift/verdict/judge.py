@@ -97,6 +97,11 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
             )
             if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
+        whole_question = case.question.rstrip().endswith("?")
+        if following and whole_question and not taken_back and verdict in ("stale", "wrong") and _tells(reading):
+            later = judged(following, openings - 1)
+            if later.verdict == "correct":
+                return later  # Y took office in 2017. X succeeded him in 2023.
     return result._replace(verdict=verdict, reason=reason)
 
 
@@ -152,6 +157,13 @@ def _asserts_nobody(reading: Reading) -> bool:
         return True  # X is the star of the team. Y coaches it.
     spoken = reading.mentions or (reading.of("not") and answering(reading) is None)
     return bool(spoken and not sure) or reading.tokens[-1].text == "?"
+
+
+def _tells(reading: Reading) -> bool:
+    """Whether a sentence only tells what was: `Y fled in July.`"""
+    words = [token.key for token in reading.tokens if token.text.islower()]
+    past = any(key.endswith(("ed", "te")) or reading.words.has("past", key) for key in words)
+    return past and not reading.of("now", "hedge", "disclaimer") and not reading.has("present", 0)
 
 
 def _asks_back(reading: Reading) -> bool:

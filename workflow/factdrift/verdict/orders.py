@@ -40,6 +40,8 @@ def read_order(reading: Reading) -> None:
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
+        if then and "sino" in reading.keys(cue.end, then.start):
+            then = None
         asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
         if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None
@@ -146,7 +148,7 @@ def _moves(reading: Reading) -> None:
         if not (swapped or reading.is_a(before, "from")):
             continue
         for second in named[at + 1 :]:
-            to = reading.lead(second)
+            to = reading.lead(second) - reading.is_a(reading.lead(second), "roughly")
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)

@@ -30,7 +30,7 @@ from factdrift.verdict.reading import (
     Role,
     side_by_side,
 )
-from factdrift.verdict.terms import read_present, read_times
+from factdrift.verdict.terms import read_present, read_series, read_times
 from factdrift.verdict.text import Token
 
 
@@ -43,7 +43,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
         *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list),
-        *(_read_denials, read_attempts, _read_company, read_subjects, read_events, read_offices),
+        *(_read_denials, read_attempts, _read_company, read_series, read_subjects, read_events, read_offices),
         *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
         step(reading)
@@ -225,7 +225,8 @@ def _read_concessions(reading: Reading) -> None:
             commas = (at for at in range(name.end, len(reading.tokens)) if reading.sign(at) == ",")
             comma = next(commas, len(reading.tokens))
             if any(mention.start > comma for mention in reading.mentions):
-                reading.assign(name, Role.BESIDE)
+                for mention in reading.mentions:
+                    reading.assign(mention if cue.end <= mention.start < comma else None, Role.BESIDE, HOLDS)
 
 
 def _read_refusals(reading: Reading) -> None:

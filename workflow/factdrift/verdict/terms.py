@@ -31,7 +31,6 @@ def read_times(reading: Reading) -> None:
     for cue in reading.of("until"):
         _read_end(reading, cue)
     _read_spans(reading)
-    _read_series(reading)
 
 
 def _read_former(reading: Reading, cue: Cue) -> None:
@@ -170,7 +169,7 @@ def _is_year(token: Token) -> bool:
     return token.kind == "number" and len(token.text) == 4 and token.text.isdigit()
 
 
-def _read_series(reading: Reading) -> None:
+def read_series(reading: Reading) -> None:
     """`By X in 1982, by Y in 2003 and by Z in 2022`: the last one holds, unless a year is asked for."""
     listed = [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
     dates = any(_is_year(reading.tokens[at]) for mention in listed for at in mention.span)
@@ -257,6 +256,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
     if name and then and reading.stopped(cue.end, then.start, kinds=("contrast",)):
         then = None  # X is still it, although Y
+    if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
+        then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     chosen = (name or then) if trailing else (then or name)
     if chosen is None or chosen is name:
         pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
