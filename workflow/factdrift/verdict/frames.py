@@ -315,7 +315,8 @@ def _in_phrase(reading: Reading, at: int) -> bool:
     before = at - 1
     while reading.is_a(before, "article", "indefinite") or reading.key(before).endswith(_ADJECTIVE):
         before -= 1
-    return before < at and reading.is_a(before, "locative", "by", "from") and not reading.is_a(at, "title", "object")
+    leads = reading.is_a(before, "locative", "by", "from") and not reading.is_a(before - 1, "present", "past")
+    return before < at and leads and not reading.is_a(at, "title", "object")
 
 
 _ADJECTIVE = ("al", "ic", "ous", "ive", "ary", "ful", "est")

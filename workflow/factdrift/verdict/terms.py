@@ -89,9 +89,12 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if reading.is_a(last, "dated") and not dated:
         return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
-    if name is not None and any(key in _STAYS for key in reading.keys(name.end)):
-        reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
-        return
+    for at in range(name.end, len(reading.tokens)) if name is not None else ():
+        if reading.key(at) in _STAYS and (
+            reading.has("tenure", at + 2, at + 4) or office_fits(reading, reading.keys(at + 1, at + 4))
+        ):
+            reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
+            return
     over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
@@ -127,7 +130,8 @@ def takes_office(reading: Reading, mention: Mention) -> bool:
     verb = next((at for at in range(mention.end, end or len(reading.tokens)) if reading.is_a(at, "achieved")), None)
     if verb is None or any(name.start in range(mention.end, verb) for name in reading.named()):
         return False
-    return office_fits(reading, reading.keys(mention.end, end)) is not False
+    fits = office_fits(reading, reading.keys(mention.end, end))
+    return bool(fits) or (fits is None and not reading.has("title", verb, end))
 
 
 def _doubt_term(reading: Reading, mention: Mention) -> None:
