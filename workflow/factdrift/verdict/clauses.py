@@ -71,7 +71,7 @@ def read_subjects(reading: Reading) -> None:
         at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
     ]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
-    _read_topics(reading, parts)
+    _read_topics(reading)
     kinds = ("article", "starter", "verb", "title", "thing", "particle")
     subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
     of_subject = [
@@ -85,40 +85,32 @@ def read_subjects(reading: Reading) -> None:
                     reading.assign(mention, Role.BESIDE, HOLDS)
 
 
-def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
-    """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
-    core = {
-        at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
-    }
-    core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
-    fits = {} if asked_events(reading) else _fits(reading)
-    best = [name for name, (fit, _) in fits.items() if fit == max(fit for fit, _ in fits.values())]
-    for name, (_, other) in fits.items() if len(best) == 1 else ():
-        if other and name not in best:
-            reading.assign(name, Role.BESIDE, HOLDS)
-    for first, then in pairwise(name for name in reading.mentions if reading.role(name) in HOLDS):
-        own, other = (next(part for part in parts if name.start in part) for name in (first, then))
-        relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
-        aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")
-        if own != other and (relative or aside):
-            reading.assign(first, Role.BESIDE)
+def _read_topics(reading: Reading) -> None:
+    """`X is the largest city, but the capital is Y`: the clause with most words of what is asked for chooses.
 
-
-def _fits(reading: Reading) -> dict[Mention, tuple[int, bool]]:
-    """How many words of what is asked for the clause of each name has, and whether it names another thing.
-
-    Empty if two names share a clause.
+    Only names whose clause says another thing give way, and none if two share a clause.
     """
-    fits, clauses = dict[Mention, tuple[int, bool]](), _clauses(reading)
+    clauses, fits = _clauses(reading), dict[Mention, int]()
+    other = set[Mention]()
     for name in (name for name in reading.mentions if reading.role(name) in HOLDS):
         clause = next(clause for clause in clauses if name.start in clause)
+        if reading.key(clause.start) == "which":
+            clause = range(clauses[clauses.index(clause) - 1].start, clause.stop)
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
-        if name.value or any(clause[0] <= each.start < name.start for each in fits):
-            return {}
-        unknown = any(each.start in clause for each in reading.unknown)
-        other = unknown or bool(reading.words.valued("office", [reading.key(at) for at in words]))
-        fits[name] = len({reading.key(at) for at in words if is_core(reading, at)}), other
-    return fits
+        if name.value or asked_events(reading) or any(each.start in clause for each in fits):
+            return
+        fits[name] = len({reading.key(at) for at in words if is_core(reading, at) or reading.is_a(at, "tenure")})
+        says = reading.is_a(name.end, "present") and any(
+            reading.sign(at).islower() and not reading.is_a(at, "starter") and reading.tokens[at].kind == "word"
+            for at in words
+            if at > name.end
+        )
+        offices = reading.words.valued("office", [reading.key(at) for at in words])
+        if says or offices or any(each.start in clause for each in reading.unknown):
+            other.add(name)
+    best = [name for name, fit in fits.items() if fit == max(fits.values())]
+    for name in other.difference(best) if len(best) == 1 else ():
+        reading.assign(name, Role.BESIDE, HOLDS)
 
 
 def _clauses(reading: Reading) -> list[range]:
