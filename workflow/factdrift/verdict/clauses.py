@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
@@ -99,9 +98,13 @@ def _read_topics(reading: Reading) -> None:
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
         if name.value or asked_events(reading) or any(each.start in clause for each in fits):
             return
-        fits[name] = len({reading.key(at) for at in words if is_core(reading, at) or reading.is_a(at, "tenure")})
+        fits[name] = len(
+            {reading.key(at) for at in words if is_core(reading, at) or reading.is_a(at, "tenure")}
+        )
         says = reading.is_a(name.end, "present") and any(
-            reading.sign(at).islower() and not reading.is_a(at, "starter") and reading.tokens[at].kind == "word"
+            reading.sign(at).islower()
+            and not reading.is_a(at, "starter")
+            and reading.tokens[at].kind == "word"
             for at in words
             if at > name.end
         )
@@ -139,7 +142,9 @@ def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
             clause = next(clause for clause in clauses if mention.start in clause)
             words = [reading.key(at) for at in clause if at and at not in mention.span]
             fits[mention] = max((stems.get(key[:5], -1) for key in words if len(key) > 3), default=-2)
-    if list(fits.values()).count(-1) == len(fits) > 1 and "and" in reading.keys(min(fits).end, max(fits).start):
+    if list(fits.values()).count(-1) == len(fits) > 1 and "and" in reading.keys(
+        min(fits).end, max(fits).start
+    ):
         fits[max(fits)] = 0  # it applied on X and became a member on Y
     if list(fits.values()).count(max(fits.values(), default=0)) == 1:
         for mention, fit in fits.items():

@@ -98,7 +98,13 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
             if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
         whole_question = case.question.rstrip().endswith("?")
-        if following and whole_question and not taken_back and verdict in ("stale", "wrong") and _tells(reading):
+        if (
+            following
+            and whole_question
+            and not taken_back
+            and verdict in ("stale", "wrong")
+            and _tells(reading)
+        ):
             later = judged(following, openings - 1)
             if later.verdict == "correct":
                 return later  # Y took office in 2017. X succeeded him in 2023.

@@ -127,7 +127,9 @@ _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "w
 def takes_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is the subject of a verb that begins a term: `X was appointed`, `X took over`."""
     end = next((at for at in range(mention.end, len(reading.tokens)) if reading.sign(at) in _ENDS), None)
-    verb = next((at for at in range(mention.end, end or len(reading.tokens)) if reading.is_a(at, "achieved")), None)
+    verb = next(
+        (at for at in range(mention.end, end or len(reading.tokens)) if reading.is_a(at, "achieved")), None
+    )
     if verb is None or any(name.start in range(mention.end, verb) for name in reading.named()):
         return False
     fits = office_fits(reading, reading.keys(mention.end, end))
@@ -222,7 +224,11 @@ def read_present(reading: Reading) -> None:
     for mention in reading.mentions:  # where he plays for X
         lead = reading.lead(mention)
         verb = lead - reading.is_a(lead, "locative", "by", "from", "to", "object", "of")
-        if not mention.value and reading.key(verb) in asked and (reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb)):
+        if (
+            not mention.value
+            and reading.key(verb) in asked
+            and (reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb))
+        ):
             reading.assign(mention, Role.NOW, CLAIMED)
     holders = [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
     if len(holders) > 1 and takes_office(reading, holders[-1]):
