@@ -97,16 +97,11 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
             )
             if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
                 return later  # It is not Y. It is X.
-        whole_question = case.question.rstrip().endswith("?")
-        if (
-            following
-            and whole_question
-            and not taken_back
-            and verdict in ("stale", "wrong")
-            and _tells(reading)
-        ):
+        whole = case.question.rstrip().endswith("?") and following and not taken_back and _tells(reading)
+        if whole and (verdict in ("stale", "wrong") or (verdict == "correct" and candidates.of_values)):
             later = judged(following, openings - 1)
-            if later.verdict == "correct":
+            before = {cue.kind for cue in cues.find(keys_of(later.answer))} & {"former", "until"}
+            if not before and later.verdict == ("stale" if verdict == "correct" else "correct"):
                 return later  # Y took office in 2017. X succeeded him in 2023.
     return result._replace(verdict=verdict, reason=reason)
 

@@ -184,9 +184,8 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if any(not reading.is_a(at, "article", "title", "filling") for at in tail):
         return False
     following = reading.keys(second.end, second.end + 2)
-    verb = (
-        reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in reading.words.values["event"]
-    )
+    verb = reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in ("its", "his", "her")
+    verb |= reading.key(second.end) in reading.words.values["event"]
     return last.kind == "or" or not verb or any(key in _TOO for key in following)
 
 

@@ -38,6 +38,8 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
     if reading.key(cue.end - 1) == "late" and not asked_office(reading):
         return
+    if then is not None and reading.stopped(cue.end, then.start, _STOPS, ["contrast"]):
+        then = None  # X used to be it, but Y took over
     noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
     if then is not None and not (noun and then.possessive):
         if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
