@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events, of_asked_event
+from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
@@ -218,8 +218,6 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
         return not fits and any(
             reading.words.has(kind, head) for kind in ("noun", "topic", "foreign", "title")
         )
-    if reading.is_a(lead, "by"):
-        return not fits and reading.words.has("topic", head)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
@@ -289,20 +287,16 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True  # from April it is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
-    if at == mention.end and key in ("called", "calls"):
-        return False  # X called for new elections
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
     if not mention.value and at != reading.lead(mention) and _in_phrase(reading, at):
         return True  # in the final round
     if key == "who" and not reading.sign(at + 1).isalpha():
         return False  # X or who?
-    if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):
-        return True  # owned and operated by X
-    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
-        return key in reading.asked  # the office of X
     if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
         return False  # the man that X succeeded
+    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
+        return key in reading.asked  # the office of X
     if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
         return True
     if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):

@@ -19,7 +19,7 @@ from factdrift.verdict.clauses import (
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import belongs, office_fits, read_offices
+from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import read_order, read_ranks
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -191,8 +191,6 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     first = reading.key(cue.start)
     if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
-    if first in ("under", "unter") and office_fits(reading, reading.keys(cue.end, mention.start)):
-        return False  # minister under President X
     others = [name for name in reading.named() if name.start != mention.start]
     begins = reading.sign(mention.end) == "," and not any(name.end <= cue.start for name in others)  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):

@@ -71,7 +71,6 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         if alone or (earlier and not reading.count(earlier[-1].end, name.start)):  # X, Y's predecessor
             reading.assign(name, Role.BESIDE)
             return
-        reading.assign(earlier[-1] if earlier else None, Role.BEFORE)
         _owner_now(reading, cue)
     elif not brief and first not in ("then", "past", "old", "alt"):
         office = reading.key(cue.end)
@@ -87,9 +86,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
     last = cue.end - 1
-    dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
-    if reading.is_a(last, "dated") and not dated:
-        return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     for at in range(name.end, len(reading.tokens)) if name is not None else ():
         if reading.key(at) in _STAYS and (
@@ -266,8 +262,6 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
-    if name and then and reading.stopped(cue.end, then.start, kinds=("contrast",)):
-        then = None  # X is still it, although Y
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     chosen = (name or then) if trailing else (then or name)
