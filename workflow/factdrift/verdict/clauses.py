@@ -10,6 +10,8 @@ from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
+_CLAUSE = STOPS | {",", "then", "dann"}
+"""Ends of a clause that begins with a conjunction."""
 
 
 def read_events(reading: Reading) -> None:
@@ -182,7 +184,7 @@ def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
-        planned = "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop)
+        planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
         if planned or (verb == "should" and to_be):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
@@ -243,7 +245,7 @@ def read_conditions(reading: Reading) -> None:
         of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
-        inside = _clause(reading, at)
+        inside = range(at, reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
@@ -253,16 +255,6 @@ def read_conditions(reading: Reading) -> None:
             if mention.start in inside or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
-
-
-def _clause(reading: Reading, start: int) -> range:
-    """The positions of the clause that begins with a conjunction: up to a comma, `then`, or the end."""
-    ends = (
-        at
-        for at in range(start + 1, len(reading.tokens))
-        if reading.sign(at) in STOPS | {","} or reading.key(at) in ("then", "dann")
-    )
-    return range(start, next(ends, len(reading.tokens)))
 
 
 def asked_events(reading: Reading) -> set[str]:

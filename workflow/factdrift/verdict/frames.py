@@ -176,7 +176,7 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
-    end = next((at for at in range(verb, len(tokens)) if tokens[at].text in _BORDERS), len(tokens))
+    end = reading.end(verb, _BORDERS)
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
         (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
@@ -280,40 +280,25 @@ def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
-    words, key = reading.words, reading.key(at)
-    kinds = ("month", "number", "scale", "ordinal")
-    rows = (*_ROWS, "roughly" if mention.value else "from")
-    if reading.is_a(at, "from") and reading.lead(mention) != at:
+    words, key, lead = reading.words, reading.key(at), reading.lead(mention)
+    if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
-    if not mention.value and at != reading.lead(mention) and _in_phrase(reading, at):
-        return True  # in the final round
-    if key == "who" and not reading.sign(at + 1).isalpha():
-        return False  # X or who?
-    if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
-        return False  # the man that X succeeded
-    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
+    that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")
+    if that or (key == "who" and not reading.sign(at + 1).isalpha()):
+        return False  # the man that X succeeded; X or who?
+    if lead == at + 1 and reading.is_a(lead, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
-    if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
-        return True
-    if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
-        return True
-    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in _stems(reading)
-
-
-def _in_phrase(reading: Reading, at: int) -> bool:
-    """Whether a word is all that a preposition leads, which says where, when or how: `by a landslide`."""
-    before = at - 1
-    while reading.is_a(before, "article", "indefinite") or reading.key(before).endswith(_ADJECTIVE):
-        before -= 1
-    leads = reading.is_a(before, "locative", "by", "from") and not reading.is_a(before - 1, "present", "past")
-    return before < at and leads and not reading.is_a(at, "title", "object")
-
-
-_ADJECTIVE = ("al", "ic", "ous", "ive", "ary", "ful", "est")
+    return (
+        any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        or reading.is_a(at, *_ROWS, "roughly" if mention.value else "from")
+        or (reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")))
+        or bool(office_fits(reading, reading.keys(at - 1, at + 1)))
+        or key[:4] in _stems(reading)
+    )
 
 
 def _stems(reading: Reading) -> set[str]:

@@ -13,7 +13,9 @@ _PASSIVE = frozenset(("was", "been", "were"))
 
 def read_ranks(reading: Reading) -> None:
     """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
-    most = any(key in ("most", "plus", "mas") or (len(key) > 4 and key.endswith("est")) for key in reading.asked)
+    most = any(
+        key in ("most", "plus", "mas") or (len(key) > 4 and key.endswith("est")) for key in reading.asked
+    )
     ranks = [cue for cue in reading.of("handed_on") if reading.key(cue.start) in _FOLLOWED]
     most &= not {"second", "third"} & set(reading.keys(0, 6))
     second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]

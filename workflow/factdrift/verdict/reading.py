@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -138,6 +138,11 @@ class Reading:
         if any(token.text in stops or token.kind == "break" for token in self.tokens[start:end]):
             return True
         return any(start <= cue.start < end for cue in self.of(*kinds))
+
+    def end(self, start: int, signs: Collection[str] = STOPS | {","}) -> int:
+        """The first position from `start` on with one of these signs or keys; else the end of the sentence."""
+        ends = (at for at in range(start, len(self.tokens)) if {self.sign(at), self.key(at)} & {*signs})
+        return next(ends, len(self.tokens))
 
     def next(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
         """The first name after a cue, unless a sign or too many words are between them."""

@@ -220,11 +220,10 @@ def _read_concessions(reading: Reading) -> None:
         name = reading.next(cue, 6)
         begins = cue.start == 0 or not reading.tokens[cue.start - 1].is_word
         if name is not None and begins and reading.is_a(cue.start, "conceded"):
-            commas = (at for at in range(name.end, len(reading.tokens)) if reading.sign(at) == ",")
-            comma = next(commas, len(reading.tokens))
-            if any(mention.start > comma for mention in reading.mentions):
-                for mention in reading.mentions:
-                    reading.assign(mention if cue.end <= mention.start < comma else None, Role.BESIDE, HOLDS)
+            comma = reading.end(name.end, ",")
+            inside = [mention for mention in reading.mentions if cue.end <= mention.start < comma]
+            for mention in inside if reading.mentions[-1].start > comma else ():
+                reading.assign(mention, Role.BESIDE, HOLDS)
 
 
 def _read_refusals(reading: Reading) -> None:

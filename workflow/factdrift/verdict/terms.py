@@ -115,7 +115,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
-_ENDS = STOPS | {","}
 _STAYS = frozenset(("remains", "stays", "bleibt"))
 _UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
@@ -124,11 +123,9 @@ _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "w
 
 def takes_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is the subject of a verb that begins a term: `X was appointed`, `X took over`."""
-    end = next((at for at in range(mention.end, len(reading.tokens)) if reading.sign(at) in _ENDS), None)
-    verb = next(
-        (at for at in range(mention.end, end or len(reading.tokens)) if reading.is_a(at, "achieved")), None
-    )
-    if verb is None or any(name.start in range(mention.end, verb) for name in reading.named()):
+    end = reading.end(mention.end)
+    verb = next((at for at in range(mention.end, end) if reading.is_a(at, "achieved")), None)
+    if verb is None or any(mention.end <= name.start < verb for name in reading.named()):
         return False
     fits = office_fits(reading, reading.keys(mention.end, end))
     return bool(fits) or (fits is None and not reading.has("title", verb, end))
