@@ -76,34 +76,20 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     result = Judged("empty", text[sentence[0].start : sentence[-1].end].strip(), named, stop, "")
     following = case._replace(text=text[rest[0].start :]) if rest and openings else None
     reading = read_sentence(sentence, candidates, text)
-    if reason := _says_nothing(reading, mentions, keys_of(case.question)):
-        later = judged(following, openings - 1) if following else None
-        return later if later is not None and later.named else result._replace(reason=reason)
-    asks = _asks_back(reading)
-    if following and _leads(reading, asks, case.question):
-        later = judged(following, openings - 1)
-        if later.named or (later.verdict == "refused" and not asks):
-            return later
+    asks, taken_back = _asks_back(reading), None
     read = {at for cue in reading.cues for at in cue.span}
-    if cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read):
+    if reason := _says_nothing(reading, mentions, keys_of(case.question)):
+        verdict = "empty"
+    elif cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read):
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
-        if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
-            later = judged(following, openings - 1)
-            holds = later.verdict == "stale" and any(
-                cues.has("present", key) or cues.has("leads", key) for key in keys_of(later.answer)
-            )
-            if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
-                return later  # It is not Y. It is X.
-        whole = case.question.rstrip().endswith("?") and following and not taken_back and _tells(reading)
-        if whole and (verdict in ("stale", "wrong") or (verdict == "correct" and candidates.of_values)):
-            later = judged(following, openings - 1)
-            before = {cue.kind for cue in cues.find(keys_of(later.answer))} & {"former", "until"}
-            if not before and later.verdict == ("stale" if verdict == "correct" else "correct"):
-                return later  # Y took office in 2017. X succeeded him in 2023.
-    return result._replace(verdict=verdict, reason=reason)
+    result = result._replace(verdict=verdict, reason=reason)
+    if following and not taken_back and (verdict != "correct" or candidates.of_values):
+        later = judged(following, openings - 1)
+        return later if _gives_way(reading, verdict, asks, later, case.question) else result
+    return result
 
 
 _NO_WORD = "there is no word"
@@ -130,6 +116,25 @@ def _says_nothing(reading: Reading, mentions: Sequence[Mention], asked: Sequence
     if start is not None and not any(mention.start < words[start] for mention in reading.mentions):
         return "one phrase again and again"
     return ""
+
+
+def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, question: str) -> bool:
+    """Whether what follows a sentence with a verdict is the answer, and not the sentence."""
+    if verdict == "empty":
+        return bool(later.named)
+    if _leads(reading, asks, question) and (later.named or (later.verdict == "refused" and not asks)):
+        return True
+    keys = keys_of(later.answer)
+    if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
+        holds = any(reading.words.has(kind, key) for kind in ("present", "leads") for key in keys)
+        if later.verdict == "correct" or (later.named and not asserted(reading)):
+            return True
+        if holds and later.verdict == "stale":
+            return True
+    before = any(cue.kind in ("former", "until") for cue in reading.words.find(keys))
+    told = question.rstrip().endswith("?") and not before and _tells(reading)
+    instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
+    return told and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
 
 
 def _leads(reading: Reading, asks: bool, question: str) -> bool:
