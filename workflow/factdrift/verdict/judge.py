@@ -80,7 +80,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     read = {at for cue in reading.cues for at in cue.span}
     if reason := _says_nothing(reading, mentions, keys_of(case.question)):
         verdict = "empty"
-    elif cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read):
+    elif (
+        cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read)
+    ):
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text)

@@ -40,7 +40,10 @@ def read_order(reading: Reading) -> None:
         joined |= founding and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
+    _read_predecessors(reading)
     for cue in reading.of("took_over", "handed_on"):
+        if reading.is_a(cue.start, "predecessor"):
+            continue
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
         if then and "sino" in reading.keys(cue.end, then.start):
@@ -58,8 +61,6 @@ def read_order(reading: Reading) -> None:
         handed = _handed(reading, cue, first, then)
         if handed is None:
             continue
-        if handed and reading.is_a(cue.start, "predecessor") and _headed(reading, cue, first, then):
-            continue
         if handed:
             _read_handed(reading, cue, first, then)
         else:
@@ -69,6 +70,27 @@ def read_order(reading: Reading) -> None:
             later = [name for name in reading.named() if then is not None and name.start == then.end]
             turned = later and not (after or first)  # 2025 löste X Y ab
             reading.assign(later[0] if turned else then, Role.BEFORE)
+
+
+def _read_predecessors(reading: Reading) -> None:
+    """`X's predecessor was Y`, `the predecessor of X, Y`: Y was before X, who holds now if a verb says so."""
+    for cue in (cue for cue in reading.of("former", "took_over", "handed_on")):
+        if not reading.is_a(cue.start, "predecessor"):
+            continue
+        earlier = [name for name in reading.named() if name.end <= cue.start]
+        later = [name for name in reading.named() if name.start >= cue.end]
+        if cue.kind == "handed_on":
+            owner, others = next(iter(later), None), [*earlier[-1:], *later[1:2]]
+        else:
+            owner = earlier[-1] if earlier and earlier[-1].possessive else None
+            others = [*later[:1], *earlier[:-1][-1:]] if owner else [*later[:1], *earlier[-1:]]
+        other = others[0] if others else None
+        ends = sorted(name.start for name in (owner, other) if name)
+        linked = other is not None and (
+            reading.has("verb", *ends) or reading.has("verb", cue.start, ends[-1])
+        )
+        reading.assign(owner, Role.NOW if linked else Role.BESIDE)
+        reading.assign(other, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
@@ -168,24 +190,6 @@ def _moves(reading: Reading) -> None:
         again = [later for later in named[at + 1 :] if later.name == mention.name]
         if any(reading.role(later) == Role.BEFORE for later in again):
             reading.assign(mention, Role.BEFORE, (Role.NOW,))
-
-
-def _headed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool:
-    """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
-    if then is None:
-        return False
-    if first is not None:
-        apposed = reading.sign(first.end) == "," and not reading.has("verb", first.end, then.start)
-        beside, before = then, first
-    else:
-        later = [mention for mention in reading.named() if mention.start == then.end + 1]
-        apposed = bool(later) and reading.sign(then.end) == ","
-        beside, before = then, later[0] if later else then
-        apposed |= len(reading.named()) == 1 and reading.is_a(0, "article") and cue.start == 1
-    if apposed:
-        reading.assign(beside, Role.BESIDE)
-        reading.assign(before, Role.BEFORE)
-    return apposed
 
 
 def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:

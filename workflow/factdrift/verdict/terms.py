@@ -27,28 +27,25 @@ _STOPS = STOPS - {":"}
 def read_times(reading: Reading) -> None:
     """Gives names the roles that words of the past, ends of terms and years say."""
     for cue in reading.of("former"):
-        _read_former(reading, cue)
+        if not reading.is_a(cue.start, "predecessor"):
+            _read_former(reading, cue)
     for cue in reading.of("until"):
         _read_end(reading, cue)
     _read_spans(reading)
 
 
 def _read_former(reading: Reading, cue: Cue) -> None:
-    """`former president X`, `X's predecessor was Y`, `X was formerly president`."""
+    """`former president X`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
     if reading.key(cue.end - 1) == "late" and not asked_office(reading):
         return
     if then is not None and reading.stopped(cue.end, then.start, _STOPS, ["contrast"]):
         then = None  # X used to be it, but Y took over
-    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
-    if then is not None and not (noun and then.possessive):
-        if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
+    brief = first in ("once", "einst", "briefly")
+    if then is not None:
+        if reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
-        before = (
-            noun or any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
-        )
-        if noun:
-            _owner_now(reading, cue)
+        before = any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
         if not (brief or first == "zuvor") or adjacent(reading, cue, then, 4):
             reading.assign(then, Role.BEFORE if before else Role.ONCE)
             return
@@ -65,14 +62,7 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         if glued:
             _doubt_term(reading, name)
         return
-    if noun and name.possessive:
-        earlier = [other for other in reading.named() if other.end <= name.start]
-        alone = len(reading.named()) == 1 and cue.end >= len(reading.tokens) - 1  # X's predecessor
-        if alone or (earlier and not reading.count(earlier[-1].end, name.start)):  # X, Y's predecessor
-            reading.assign(name, Role.BESIDE)
-            return
-        _owner_now(reading, cue)
-    elif not brief and first not in ("then", "past", "old", "alt"):
+    if first not in ("then", "past", "old", "alt"):
         office = reading.key(cue.end)
         whole = office in reading.asked and reading.is_a(cue.end, "title")
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
@@ -138,15 +128,6 @@ def _doubt_term(reading: Reading, mention: Mention) -> None:
         reading.doubts[mention.start] = "is said to have held until a date, or in the past"
 
 
-def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether a name is itself the answer in `X's predecessor, Y`, without a verb between; then X is not."""
-    owner = reading.previous(cue, 1)
-    if owner is None or not owner.possessive or reading.has("verb", cue.end, then.start):
-        return False
-    reading.assign(owner, Role.BESIDE)
-    return True
-
-
 def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     """Whether `former` is said of what is asked for: `former president X`, not `former vice president X`."""
     keys = [token.key for token in reading.tokens[cue.end : then.start] if token.is_word]
@@ -158,12 +139,6 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
         or (len(key) > 4 and any(word.endswith(key) for word in reading.asked))
         for key in keys
     )
-
-
-def _owner_now(reading: Reading, cue: Cue) -> None:
-    """`X's predecessor was Y` says that X holds now."""
-    owner = reading.previous(cue, 1)
-    reading.assign(owner if owner and owner.possessive else None, Role.NOW)
 
 
 def _is_year(token: Token) -> bool:
