@@ -322,7 +322,8 @@ class Candidates:
         """Whether a capitalised word says nothing about whose name it is."""
         kinds = ("title", "starter", "article", "verb", "opening")
         common = any(self.cues.has(kind, token.key) for kind in kinds)
-        return common or token.key in self.cues.values["month"] or bool(self.cues.find([token.key]))
+        common |= any(token.key in self.cues.values[kind] for kind in ("month", "office"))
+        return common or bool(self.cues.find([token.key]))
 
     def _valued(self, tokens: Sequence[Token], text: str) -> Iterator[Mention]:
         kinds = {value.kind for value, *_ in self._values}

@@ -51,7 +51,14 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
         )
-        own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
+        own = [
+            at
+            for at in clause
+            if at in events
+            and at not in named
+            and not reading.is_a(at - 1, "tenure")
+            and not reading.has("by", at - 2, at)
+        ]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):

@@ -46,8 +46,10 @@ def read_order(reading: Reading) -> None:
             continue
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
-        if then and "sino" in reading.keys(cue.end, then.start):
-            then = None
+        passive = not _PASSIVE.isdisjoint(reading.keys(cue.start - 3, cue.start))
+        turned = then and "sino" in reading.keys(cue.end, then.start)
+        if turned or (passive and then and cue.kind == "took_over" and not _by_later(reading, cue, then)):
+            then = None  # Y was herself removed, and now it is X
         asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
         if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None

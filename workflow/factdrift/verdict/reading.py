@@ -173,7 +173,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     covered |= reading.positions()
     left = [
         reading.tokens[at]
-        for at in _outside(reading.tokens, range(first.end, second.start))
+        for at in outside(reading.tokens, range(first.end, second.start))
         if at not in covered and not reading.is_a(at, "article", "title")
     ]
     signs = {token.text for token in left if not token.is_word and token.kind not in ("break", "bullet")}
@@ -197,7 +197,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
 _TOO = ("too", "also", "auch", "both", "beide")
 
 
-def _outside(tokens: Sequence[Token], positions: range) -> list[int]:
+def outside(tokens: Sequence[Token], positions: range) -> list[int]:
     """The positions that are not within parentheses which open and close there."""
     left: list[int] = []
     opened: list[int] = []

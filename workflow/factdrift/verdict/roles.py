@@ -28,6 +28,7 @@ from factdrift.verdict.reading import (
     STOPS_BUT_PARENTHESES,
     Reading,
     Role,
+    outside,
     side_by_side,
 )
 from factdrift.verdict.terms import read_present, read_series, read_times
@@ -120,7 +121,10 @@ def _scope(reading: Reading, start: int) -> int:
         sign = reading.sign(at)
         if sign in STOPS_BUT_PARENTHESES or reading.tokens[at].kind == "break" or at in contrasts:
             return at
-        if sign == "," and reading.key(at + 1) != "dass" and not _list_goes_on(reading, at):
+        named = reading.is_a(at - 1, "title") and any(
+            name.start == at + 1 and reading.sign(name.end) == "," for name in reading.mentions
+        )
+        if sign == "," and reading.key(at + 1) != "dass" and not (named or _list_goes_on(reading, at)):
             return at
     return len(reading.tokens)
 
@@ -146,7 +150,7 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
         return None
     if reading.sign(comma) == "," and comma > before[0].end:
         return before[0]
-    between = range(before[0].end, cue.start)
+    between = outside(reading.tokens, range(before[0].end, cue.start))
     ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
     pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))
     longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
