@@ -78,11 +78,11 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     reading = read_sentence(sentence, candidates, text)
     asks, taken_back = _asks_back(reading), None
     read = {at for cue in reading.cues for at in cue.span}
+    read |= {at for at in range(len(sentence)) if reading.key(at) in cues.values["month"]}
+    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)):
         verdict = "empty"
-    elif (
-        cues.only_names and named and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read)
-    ):
+    elif named and doubts:
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text)
