@@ -117,6 +117,7 @@ def _read_topics(reading: Reading) -> None:
             for at in words
             if at > name.end
         )
+        says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
         offices = reading.words.valued("office", [reading.key(at) for at in words])
         if says or offices or any(each.start in clause for each in reading.unknown):
             other.add(name)
@@ -266,7 +267,8 @@ def read_conditions(reading: Reading) -> None:
 
 def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
-    return set(reading.words.valued("event", reading.asked).values())
+    events = set(reading.words.valued("event", reading.asked).values())
+    return events - {"direction"} if "general" in reading.asked else events
 
 
 def of_asked_event(reading: Reading, position: int) -> bool:
