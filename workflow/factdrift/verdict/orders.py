@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
@@ -97,12 +96,7 @@ def _read_predecessors(reading: Reading) -> None:
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
     """Whether a change is still to come, `X will be succeeded by Y`, or is none: `X became Taoiseach`."""
-    keys = reading.keys(cue.start, cue.end)
-    if first is None:
-        return False
-    if keys == ["became"] and first.person and then.kind == UNKNOWN and len(then.span) == 1:
-        return True
-    if not reading.has("will", max(cue.start - 3, first.end), cue.start):
+    if first is None or not reading.has("will", max(cue.start - 3, first.end), cue.start):
         return False
     handed = cue.kind == "handed_on" or _by_later(reading, cue, then)
     reading.assign(first if handed else then, Role.NOW)

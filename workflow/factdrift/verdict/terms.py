@@ -94,7 +94,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if then is not None and not over and takes_office(reading, then):
-        reading.assign(name, Role.BEFORE, HOLDS)
         reading.assign(then, Role.NOW)  # until X was appointed
         return
     if name is not None and not (apart and then is not None):
@@ -237,11 +236,6 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     chosen = (name or then) if trailing else (then or name)
-    if chosen is None or chosen is name:
-        pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
-        if pronoun and reading.is_a(cue.end + 1, "present") and office_fits(reading, reading.keys(cue.end)):
-            earlier = [mention for mention in reading.mentions if mention.end <= cue.start]
-            reading.assign(earlier[-1] if earlier else None, Role.NOW, (*CLAIMED, Role.BEFORE))
     if chosen is None:
         return
     ahead = onward and chosen.start >= cue.end
