@@ -12,11 +12,9 @@ _PASSIVE = frozenset(("was", "been", "were"))
 
 def read_ranks(reading: Reading) -> None:
     """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
-    most = any(
-        key in ("most", "plus", "mas") or (len(key) > 4 and key.endswith("est")) for key in reading.asked
-    )
-    ranks = [cue for cue in reading.of("handed_on") if reading.key(cue.start) in _FOLLOWED]
+    most = any(key in _MOST or (len(key) > 4 and key.endswith("est")) for key in reading.asked)
     most &= not {"second", "third"} & set(reading.keys(0, 6))
+    ranks = [cue for cue in reading.of("handed_on") if reading.key(cue.start) in _FOLLOWED]
     second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
     cut = min([cue.start for cue in ranks] + second if most else [], default=len(reading.tokens))
     for name in reading.named():
@@ -24,6 +22,7 @@ def read_ranks(reading: Reading) -> None:
     reading.cues = [cue for cue in reading.cues if cue.start < cut or cue not in ranks]
 
 
+_MOST = ("most", "plus", "mas")
 _FOLLOWED = ("followed", "gefolgt", "suivi", "seguido")
 
 
@@ -32,21 +31,18 @@ def read_order(reading: Reading) -> None:
     _moves(reading)
     for mention in reading.mentions:
         lead = reading.lead(mention)
-        joined = reading.is_a(lead, "arrived") or (
-            reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
-        )
+        joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
         founding = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
         joined |= founding and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
     _read_predecessors(reading)
-    for cue in reading.of("took_over", "handed_on"):
-        if reading.is_a(cue.start, "predecessor"):
-            continue
+    cues = reading.of("took_over", "handed_on")
+    for cue in (cue for cue in cues if not reading.is_a(cue.start, "predecessor")):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
         passive = not _PASSIVE.isdisjoint(reading.keys(cue.start - 3, cue.start))
-        turned = then and "sino" in reading.keys(cue.end, then.start)
+        turned = then is not None and "sino" in reading.keys(cue.end, then.start)
         if turned or (passive and then and cue.kind == "took_over" and not _by_later(reading, cue, then)):
             then = None  # Y was herself removed, and now it is X
         asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
@@ -55,29 +51,24 @@ def read_order(reading: Reading) -> None:
             reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
         if then and then.value and not adjacent(reading, cue, then, 4):
             continue  # followed by a transition that ended on that day
-        if then is None and _agent_before(reading, cue):
-            continue
-        if then is not None and _only_planned(reading, cue, first, then):
+        if _agent_before(reading, cue) if then is None else _only_planned(reading, cue, first, then):
             continue
         handed = _handed(reading, cue, first, then)
-        if handed is None:
-            continue
         if handed:
             _read_handed(reading, cue, first, then)
-        else:
+        elif handed is False:
             pronoun = reading.key(cue.end) in ("him", "her", "them")  # X succeeded him
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
             later = [name for name in reading.named() if then is not None and name.start == then.end]
-            turned = later and not (after or first)  # 2025 löste X Y ab
-            reading.assign(later[0] if turned else then, Role.BEFORE)
+            turn = later and not (after or first)  # 2025 löste X Y ab
+            reading.assign(later[0] if turn else then, Role.BEFORE)
 
 
 def _read_predecessors(reading: Reading) -> None:
     """`X's predecessor was Y`, `the predecessor of X, Y`: Y was before X, who holds now if a verb says so."""
-    for cue in (cue for cue in reading.of("former", "took_over", "handed_on")):
-        if not reading.is_a(cue.start, "predecessor"):
-            continue
+    cues = reading.of("former", "took_over", "handed_on")
+    for cue in (cue for cue in cues if reading.is_a(cue.start, "predecessor")):
         earlier = [name for name in reading.named() if name.end <= cue.start]
         later = [name for name in reading.named() if name.start >= cue.end]
         if cue.kind == "handed_on":
@@ -87,15 +78,13 @@ def _read_predecessors(reading: Reading) -> None:
             others = [*later[:1], *earlier[:-1][-1:]] if owner else [*later[:1], *earlier[-1:]]
         other = others[0] if others else None
         ends = sorted(name.start for name in (owner, other) if name)
-        linked = other is not None and (
-            reading.has("verb", *ends) or reading.has("verb", cue.start, ends[-1])
-        )
+        linked = any(reading.has("verb", start, ends[-1]) for start in (ends[0], cue.start)) if other else 0
         reading.assign(owner, Role.NOW if linked else Role.BESIDE)
         reading.assign(other, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
-    """Whether a change is still to come, `X will be succeeded by Y`, or is none: `X became Taoiseach`."""
+    """Whether a change is still to come, `X will be succeeded by Y`."""
     if first is None or not reading.has("will", max(cue.start - 3, first.end), cue.start):
         return False
     handed = cue.kind == "handed_on" or _by_later(reading, cue, then)
@@ -198,10 +187,8 @@ def _agent_before(reading: Reading, cue: Cue) -> bool:
     named = [mention for mention in reading.mentions if mention.end <= cue.start]
     if len(named) < 2:
         named = [mention for mention in reading.named() if mention.end <= cue.start]
-    if not named:
-        return False
-    first, then = named[-2] if len(named) > 1 else None, named[-1]
-    if not reading.has("by", first.end if first else 0, then.start):
+    first, then = [None, None, *named][-2:]
+    if then is None or not reading.has("by", first.end if first else 0, then.start):
         return False
     reading.assign(first, Role.BEFORE)
     reading.assign(then, Role.NOW)
