@@ -21,17 +21,12 @@ def read_events(reading: Reading) -> None:
     for, as of an office, so are names with an event if another one has none: `X founded it; Y runs it`.
     """
     asked, clauses = asked_events(reading), _clauses(reading)
-    if not asked:
-        _read_dates(reading, clauses)
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
         event, lead = events[mention.start], reading.lead(mention)
-        if (
-            reading.key(lead) == "of"
-            and reading.key(lead - 1)[-2:] in ("er", "or")
-            and of_asked_event(reading, lead - 1)
-        ):
+        agent = reading.key(lead - 1)[-2:] in ("er", "or") and of_asked_event(reading, lead - 1)
+        if agent and reading.key(lead) == "of":
             reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
         elif event in asked and mention.kind != UNKNOWN:
             reading.assign(mention, Role.NOW)
@@ -51,14 +46,8 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
         )
-        own = [
-            at
-            for at in clause
-            if at in events
-            and at not in named
-            and not reading.is_a(at - 1, "tenure")
-            and not reading.has("by", at - 2, at)
-        ]
+        own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
+        own = [at for at in own if not reading.is_a(at - 1, "tenure")]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):
@@ -75,16 +64,13 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
     kind = "conjunction" if any(mention.value for mention in reading.mentions) else "conceded"
-    cuts = [
-        at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
-    ]
-    parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
+    tokens = reading.tokens
+    cuts = [at for at in range(len(tokens)) if tokens[at].text in (";", "but") or reading.is_a(at, kind)]
+    parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
     _read_topics(reading)
     kinds = ("article", "starter", "verb", "title", "thing", "particle")
     subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
-    of_subject = [
-        any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
-    ]
+    of_subject = [any(tokens[at].is_capital and tokens[at].key in subject for at in part) for part in parts]
     for part, own in zip(parts, of_subject, strict=True):
         unknown = any(name.start in part and not name.value for name in reading.unknown)
         if any(of_subject) and unknown and not own:
@@ -96,34 +82,41 @@ def read_subjects(reading: Reading) -> None:
 def _read_topics(reading: Reading) -> None:
     """`X is the largest city, but the capital is Y`: the clause with most words of what is asked for chooses.
 
-    Only names whose clause says another thing give way, and none if two share a clause.
+    Of dates the question's last words choose: `It was signed on X and entered into force on Y`. Names give
+    way if their clause says another thing, and none does if two share a clause.
     """
-    clauses, fits = _clauses(reading), dict[Mention, int]()
-    other = set[Mention]()
-    for name in (name for name in reading.mentions if reading.role(name) in HOLDS):
+    clauses, stems = _clauses(reading), {key[:5]: position for position, key in enumerate(reading.asked)}
+    fits, other = dict[Mention, int](), set[Mention]()
+    holders = [] if asked_events(reading) else reading.asserted()
+    core = {at for at in range(len(reading.tokens)) if is_core(reading, at) or reading.is_a(at, "tenure")}
+    years = {name for name in holders if name.value and any(map(_is_year, reading.keys(*name[:2])))}
+    for name in (name for name in holders if not years or name in years):
         clause = next(clause for clause in clauses if name.start in clause)
         if reading.key(clause.start) == "which":
             clause = range(clauses[clauses.index(clause) - 1].start, clause.stop)
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
-        if name.value or asked_events(reading) or any(each.start in clause for each in fits):
+        if not years and (name.value or any(each.start in clause for each in fits)):
             return
-        fits[name] = len(
-            {reading.key(at) for at in words if is_core(reading, at) or reading.is_a(at, "tenure")}
-        )
+        last = max((stems.get(reading.key(at)[:5], -1) for at in words if at), default=-2)
+        fits[name] = last if years else len({reading.key(at) for at in words if at in core})
         says = reading.is_a(name.end, "present") and any(
-            reading.sign(at).islower()
-            and not reading.is_a(at, "starter")
-            and reading.tokens[at].kind == "word"
-            for at in words
-            if at > name.end
+            token.text.islower() and token.kind == "word" and not reading.words.has("starter", token.key)
+            for token in reading.tokens[name.end + 1 : clause.stop]
         )
         says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
-        offices = reading.words.valued("office", [reading.key(at) for at in words])
-        if says or offices or any(each.start in clause for each in reading.unknown):
+        says |= bool(reading.words.valued("office", [reading.key(at) for at in words]))
+        says |= any(each.start in clause for each in reading.unknown)
+        if says or (years and fits[name] > -2):
             other.add(name)
+    if years and set(fits.values()) == {-1} and "and" in reading.keys(min(fits).end, max(fits).start):
+        fits[max(fits)] = 0  # it applied on X and became a member on Y
     best = [name for name, fit in fits.items() if fit == max(fits.values())]
     for name in other.difference(best) if len(best) == 1 else ():
-        reading.assign(name, Role.BESIDE, HOLDS)
+        reading.assign(name, Role.BESIDE, CLAIMED if years else HOLDS)
+
+
+def _is_year(key: str) -> bool:
+    return len(key) == 4 and key.isdigit()
 
 
 def _clauses(reading: Reading) -> list[range]:
@@ -133,33 +126,11 @@ def _clauses(reading: Reading) -> list[range]:
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
         aside = reading.key(at + 1) in events and reading.sign(at + 2) == ")"  # X (born)
-        if (
-            at not in named
-            and not (both or aside)
-            and (token.text in _BORDERS or reading.is_a(at, "conjunction"))
-        ):
+        border = token.text in _BORDERS or reading.is_a(at, "conjunction")
+        if border and at not in named and not (both or aside):
             clauses.append(range(start, at))
             start = at + 1
     return [*clauses, range(start, len(reading.tokens))]
-
-
-def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
-    """`It was signed on X and entered into force on Y`: the question's last words choose."""
-    stems = {key[:5]: position for position, key in enumerate(reading.asked)}
-    fits: dict[Mention, int] = {}
-    for mention in (name for name in reading.mentions if reading.role(name) in HOLDS):
-        if mention.value and any(len(key) == 4 and key.isdigit() for key in reading.keys(*mention[:2])):
-            clause = next(clause for clause in clauses if mention.start in clause)
-            words = [reading.key(at) for at in clause if at and at not in mention.span]
-            fits[mention] = max((stems.get(key[:5], -1) for key in words if len(key) > 3), default=-2)
-    if list(fits.values()).count(-1) == len(fits) > 1 and "and" in reading.keys(
-        min(fits).end, max(fits).start
-    ):
-        fits[max(fits)] = 0  # it applied on X and became a member on Y
-    if list(fits.values()).count(max(fits.values(), default=0)) == 1:
-        for mention, fit in fits.items():
-            if -2 < fit < max(fits.values()):
-                reading.assign(mention, Role.BESIDE, CLAIMED)
 
 
 def read_attempts(reading: Reading) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, asserted, correction, decided
+from factdrift.verdict.decision import answering, correction, decided
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading
@@ -129,7 +129,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     keys = keys_of(later.answer)
     if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
         holds = any(reading.words.has(kind, key) for kind in ("present", "leads") for key in keys)
-        if later.verdict == "correct" or (later.named and not asserted(reading)):
+        if later.verdict == "correct" or (later.named and not reading.asserted()):
             return True
         if holds and later.verdict == "stale":
             return True
@@ -141,7 +141,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
 
 def _leads(reading: Reading, asks: bool, question: str) -> bool:
     """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
-    if asks and not asserted(reading):
+    if asks and not reading.asserted():
         return True
     if reading.mentions or reading.of("retracted", "not"):
         return False
@@ -158,7 +158,7 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
 
 def _asserts_nobody(reading: Reading) -> bool:
     """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
-    sure = [name for name in asserted(reading) if name.start not in reading.doubts]
+    sure = [name for name in reading.asserted() if name.start not in reading.doubts]
     end = sure[0].end if len(sure) == 1 and sure[0].person else len(reading.tokens)
     is_the = reading.is_a(end, "present") and reading.is_a(end + 1, "article")
     if is_the and not any(is_core(reading, at) for at in range(len(reading.tokens))):
@@ -178,7 +178,7 @@ def _asks_back(reading: Reading) -> bool:
     """Whether an answer is itself a question, and more than a name with a question mark."""
     asking = reading.of("asked")
     if not any(token.text == "?" for token in reading.tokens[-2:]):
-        return any(len(cue.span) > 1 and cue.start < 6 for cue in asking) and not asserted(reading)
+        return any(len(cue.span) > 1 and cue.start < 6 for cue in asking) and not reading.asserted()
     first = next(at for at, token in enumerate(reading.tokens) if token.is_word)
     begins = any(cue.start == first for cue in asking) or reading.is_a(first, "verb")
-    return begins or not asserted(reading)
+    return begins or not reading.asserted()

@@ -120,6 +120,10 @@ class Reading:
         if mention is not None and self.role(mention) in over:
             self.roles[mention.start] = role
 
+    def asserted(self) -> list[Mention]:
+        """The candidates that the sentence asserts, in their order."""
+        return [mention for mention in self.mentions if self.role(mention) in HOLDS]
+
     def of(self, *kinds: str) -> list[Cue]:
         return [cue for cue in self.cues if cue.kind in kinds]
 

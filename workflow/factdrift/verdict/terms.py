@@ -193,20 +193,13 @@ def read_present(reading: Reading) -> None:
     for mention in reading.mentions:  # where he plays for X
         lead = reading.lead(mention)
         verb = lead - reading.is_a(lead, "locative", "by", "from", "to", "object", "of")
-        if (
-            not mention.value
-            and reading.key(verb) in asked
-            and (reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb))
-        ):
+        led = reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb)
+        if led and reading.key(verb) in asked and not mention.value:
             reading.assign(mention, Role.NOW, CLAIMED)
-    holders = [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
+    holders = reading.asserted()
     if len(holders) > 1 and takes_office(reading, holders[-1]):
         reading.assign(holders[-1], Role.NOW)  # Y was sacked, Z filled in, and X was appointed
-    tenses = {
-        mention.start: _tense(reading, mention)
-        for mention in reading.mentions
-        if reading.role(mention) in HOLDS
-    }
+    tenses = {mention.start: _tense(reading, mention) for mention in reading.asserted()}
     if not reading.of("now", "disclaimer", "hedge") and not any(map(_is_year, reading.tokens)):
         for mention in reading.mentions:
             if held_office(reading, mention):
