@@ -207,11 +207,6 @@ def _corrects(after: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether a name replaces the answer; it does not in `In fact, he won against X`."""
     following = after.key(mention.end)
     free = not any(token.is_word for token in after.tokens[mention.end : mention.end + 1])
-    return (
-        cue.kind == "retracted"
-        or mention.possessive
-        or free
-        or following in (*after.asked, "who", "der", "die")
-        or after.is_a(mention.end, "verb")
-        or any(other.start == mention.end for other in after.cues)
-    )
+    free |= cue.kind == "retracted" or mention.possessive or after.is_a(mention.end, "verb")
+    free |= any(other.start == mention.end for other in after.cues)
+    return free or following in (*after.asked, "who", "der", "die")

@@ -80,16 +80,13 @@ def _is_opinion(reading: Reading, mention: Mention) -> bool:
     """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
     turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
     turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
-    return any(
-        cue.start == mention.end
-        or (
-            cue.end <= mention.start
-            and not any(
-                at < mention.start and (at >= cue.end or reading.is_a(at, "conceded")) for at in turns
-            )
-        )
-        for cue in reading.of("believed")
-    )
+    for cue in reading.of("believed"):
+        before = [
+            at for at in turns if at < mention.start and (at >= cue.end or reading.is_a(at, "conceded"))
+        ]
+        if cue.start == mention.end or (cue.end <= mention.start and not led):
+            return True
+    return False
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
@@ -102,11 +99,8 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        if (
-            at in before
-            or (is_core(reading, at) and not _is_object(reading, at))
-            or reading.key(at) in ("according", "laut")
-        ):
+        core = is_core(reading, at) and not _is_object(reading, at)
+        if core or at in before or reading.key(at) in ("according", "laut"):
             return  # X replaced Y at a fixed rate
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
@@ -165,11 +159,8 @@ def _office_before(reading: Reading, at: int) -> bool:
 def _is_described(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
     verb, tokens = mention.end, reading.tokens
-    aside = (
-        range(verb + 2, len(tokens))
-        if reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
-        else ()
-    )
+    apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
+    aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
     leads = reading.is_a(verb, "leads")
@@ -186,13 +177,9 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return False
     noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
     named = any(tokens[at].is_capital for at in _behind(reading, mention))
-    described = (
-        named
-        or reading.is_a(verb + 1, "object")
-        or reading.key(verb + 1) in ("on", "at")
-        or (noun and noun[0].kind == "word")
-    )
-    return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
+    described = named or reading.is_a(verb + 1, "object") or reading.key(verb + 1) in ("on", "at")
+    described |= bool(noun and noun[0].kind == "word")
+    return described and not office_fits(reading, [reading.key(at) for at in rest])
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
@@ -215,9 +202,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
     if reading.is_a(lead, "present", "past"):
-        return not fits and any(
-            reading.words.has(kind, head) for kind in ("noun", "topic", "foreign", "title")
-        )
+        kinds = ("noun", "topic", "foreign", "title")
+        return not fits and any(reading.words.has(kind, head) for kind in kinds)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
