@@ -81,10 +81,10 @@ def _is_opinion(reading: Reading, mention: Mention) -> bool:
     turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
     turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
     for cue in reading.of("believed"):
-        before = [
-            at for at in turns if at < mention.start and (at >= cue.end or reading.is_a(at, "conceded"))
-        ]
-        if cue.start == mention.end or (cue.end <= mention.start and not led):
+        led = [at for at in turns if at >= cue.end or reading.is_a(at, "conceded")]
+        if cue.start == mention.end or (
+            cue.end <= mention.start and min(led, default=mention.start) >= mention.start
+        ):
             return True
     return False
 
