@@ -176,6 +176,7 @@ def read_future(reading: Reading) -> None:
             "will" in led[1:]
             and led[:3] != ["it", "will", "be"]
             and not (mention.value and {led[led.index("will") + 1][:4]} & {key[:4] for key in reading.asked})
+            and not any(map(_is_year, reading.asked))
             and led[led.index("will") - 1] not in ("i", "you", "we", "that", "ich", "du")
         ):
             reading.doubts[mention.start] = "is named with what will be"

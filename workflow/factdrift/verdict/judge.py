@@ -170,8 +170,9 @@ def _asserts_nobody(reading: Reading) -> bool:
 def _tells(reading: Reading) -> bool:
     """Whether a sentence only tells what was: `Y fled in July.`"""
     words = [token.key for token in reading.tokens if token.text.islower()]
-    past = any(key.endswith(("ed", "te")) or reading.words.has("past", key) for key in words)
-    return past and not reading.of("now", "hedge", "disclaimer") and not reading.has("present", 0)
+    past = any(key.endswith(("ed", "te", "had")) or reading.words.has("past", key) for key in words)
+    now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
+    return past and not now and not reading.of("hedge", "disclaimer") and not reading.has("present", 0)
 
 
 def _asks_back(reading: Reading) -> bool:

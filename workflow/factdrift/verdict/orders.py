@@ -14,12 +14,12 @@ def read_ranks(reading: Reading) -> None:
     """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
     most = any(key in _MOST or (len(key) > 4 and key.endswith("est")) for key in reading.asked)
     most &= not {"second", "third"} & set(reading.keys(0, 6))
-    ranks = [cue for cue in reading.of("handed_on") if reading.key(cue.start) in _FOLLOWED]
+    ranks = [at for at in range(len(reading.tokens)) if reading.key(at) in _FOLLOWED]
     second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
-    cut = min([cue.start for cue in ranks] + second if most else [], default=len(reading.tokens))
+    cut = min([*ranks, *second] if most else [], default=len(reading.tokens))
     for name in reading.named():
         reading.assign(name if name.start > cut else None, Role.BESIDE)
-    reading.cues = [cue for cue in reading.cues if cue.start < cut or cue not in ranks]
+    reading.cues = [cue for cue in reading.cues if cue.start < cut or cue.start not in ranks]
 
 
 _MOST = ("most", "plus", "mas")

@@ -152,7 +152,7 @@ def read_series(reading: Reading) -> None:
         return
     starts, ends = [mention.start for mention in listed], [mention.end for mention in listed]
     led = any(  # in 2012: X
-        _is_year(reading.tokens[at]) and (listed[0].value or reading.is_a(at - 1, "locative"))
+        _is_year(reading.tokens[at]) and (not at or listed[0].value or reading.is_a(at - 1, "locative"))
         for at in range(starts[0])
     )
     gaps = zip([0, *ends[:-1]], starts, strict=True) if led else zip(ends, [*starts[1:], None], strict=True)
