@@ -94,7 +94,8 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     start = mention.start
     while start and not _is_border(reading, start - 1):
         start -= 1
-    yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
+    owned = not mention.value and reading.tokens[mention.start - 1].possessive  # Nigeria's X
+    yield from (at for at in range(start, mention.start - owned) if _is_common(reading, at, mention))
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}

@@ -222,11 +222,8 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     the surname; `George H. W.` and `Jill` are not. A given name by its initial needs another one beside it.
     """
     initials = initials_of(person.name.name)
-    own = [
-        letter
-        for name in (person.given, *person.middle)
-        for letter in (name if name in initials else (name,))
-    ]
+    parts = (person.given, *person.middle)
+    own = [letter for name in parts for letter in (name if name in initials else (name,))]
     if len(own) == 1:
         full = len(given) > 1 and given[0] == own[0]
         return full and names.own(person.surname, person.name.kind)
