@@ -84,11 +84,8 @@ class Candidates:
         """
         matches = sorted(self._matches(tokens), key=lambda match: (-len(match[1].keys), match[0].start))
         starts = {span.start for span, _ in matches}
-        whole = (
-            self._mention(tokens, span, name)
-            for span, name in matches
-            if not self._inside(tokens, span, name, starts)
-        )
+        apart = [match for match in matches if not self._inside(tokens, *match, starts)]
+        whole = (self._mention(tokens, *match) for match in apart)
         mentions: list[Mention] = []
         taken: set[int] = set()
         for mention in chain(whole, self._people(tokens), self._valued(tokens, text)):

@@ -10,7 +10,7 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
-_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")}
+_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state"), "any": ("any", "party")}
 """What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
 
 
