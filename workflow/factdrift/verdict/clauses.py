@@ -97,7 +97,7 @@ def _read_topics(reading: Reading) -> None:
         if reading.key(clause.start) == "which":
             clause = range(clauses[clauses.index(clause) - 1].start, clause.stop)
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
-        if not years and (name.value or any(each.start in clause for each in fits)):
+        if not years and (name.value or any(rival.start in clause for rival in fits)):
             return
         last = max((stems.get(reading.key(at)[:5], -1) for at in words if at), default=-2)
         fits[name] = last if years else len({reading.key(at) for at in words if at in core})
@@ -107,7 +107,7 @@ def _read_topics(reading: Reading) -> None:
         )
         says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
         says |= bool(reading.words.valued("office", [reading.key(at) for at in words]))
-        says |= any(each.start in clause for each in reading.unknown)
+        says |= any(unknown.start in clause for unknown in reading.unknown)
         if says or (years and fits[name] > -2):
             other.add(name)
     if years and set(fits.values()) == {-1} and "and" in reading.keys(min(fits).end, max(fits).start):

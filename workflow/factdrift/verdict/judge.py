@@ -134,9 +134,9 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         if holds and later.verdict == "stale":
             return True
     before = any(cue.kind in ("former", "until") for cue in reading.words.find(keys))
-    told = question.rstrip().endswith("?") and not before and _tells(reading)
+    past = question.rstrip().endswith("?") and not before and _tells(reading)
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
-    return told and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
+    return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
 
 
 def _leads(reading: Reading, asks: bool, question: str) -> bool:
