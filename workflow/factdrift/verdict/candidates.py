@@ -84,11 +84,8 @@ class Candidates:
         """
         matches = sorted(self._matches(tokens), key=lambda match: (-len(match[1].keys), match[0].start))
         starts = {span.start for span, _ in matches}
-        whole = (
-            self._mention(tokens, span, name)
-            for span, name in matches
-            if not self._inside(tokens, span, name, starts)
-        )
+        apart = [match for match in matches if not self._inside(tokens, *match, starts)]
+        whole = (self._mention(tokens, *match) for match in apart)
         mentions: list[Mention] = []
         taken: set[int] = set()
         for mention in chain(whole, self._people(tokens), self._valued(tokens, text)):
@@ -103,18 +100,14 @@ class Candidates:
 
         def is_named(position: int) -> bool:
             token = tokens[position]
-            if token.key in self.cues.values["event"] and not (position and tokens[position - 1].is_word):
-                return False  # Born in X
             capital = position not in taken and (token.is_capital or token.kind == "alone")
             return capital and not self._known(token) and token.key not in self.asked
 
         runs = [[*run] for named, run in groupby(range(len(tokens)), is_named) if named]
+        names = [" ".join(tokens[position].text for position in run) for run in runs]
         return [
-            Mention(
-                *(run[0], run[-1] + 1, UNKNOWN, " ".join(tokens[position].text for position in run)),
-                possessive=tokens[run[-1]].possessive,
-            )
-            for run in runs
+            Mention(run[0], run[-1] + 1, UNKNOWN, name, possessive=tokens[run[-1]].possessive)
+            for run, name in zip(runs, names, strict=True)
         ]
 
     def _mention(self, tokens: Sequence[Token], span: range, name: Name) -> Mention:
@@ -288,14 +281,8 @@ class Candidates:
         if not before.is_capital or self._known(before) or before.key in self.asked:
             return before.key in self.asked and last.key in self.asked and not self._known(before)
         titled = self._language == "de" and _TITLE.search(before.key)
-        initial = (
-            before.kind == "initials"
-            and name.kind != SHARED
-            and any(
-                keys[-1] == self._number(last.key) and keys[0][0] == before.key[0]
-                for keys in self._names.whole
-            )
-        )
+        own = {(keys[-1], keys[0][0]) for keys in self._names.whole} if name.kind != SHARED else {}
+        initial = before.kind == "initials" and (self._number(last.key), before.key[0]) in own
         return not (titled or initial or before.key in self._names.surnames)
 
     def _of_another_place(self, tokens: Sequence[Token], start: int, name: Name) -> bool:
@@ -322,7 +309,8 @@ class Candidates:
         """Whether a capitalised word says nothing about whose name it is."""
         kinds = ("title", "starter", "article", "verb", "opening")
         common = any(self.cues.has(kind, token.key) for kind in kinds)
-        return common or token.key in self.cues.values["month"] or bool(self.cues.find([token.key]))
+        common |= any(token.key in self.cues.values[kind] for kind in ("month", "office"))
+        return common or bool(self.cues.find([token.key]))
 
     def _valued(self, tokens: Sequence[Token], text: str) -> Iterator[Mention]:
         kinds = {value.kind for value, *_ in self._values}

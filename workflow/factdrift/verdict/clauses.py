@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.names import UNKNOWN
@@ -11,6 +10,8 @@ from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _BORDERS = frozenset(",;:()–—")
+_CLAUSE = STOPS | {",", "then", "dann"}
+"""Ends of a clause that begins with a conjunction."""
 
 
 def read_events(reading: Reading) -> None:
@@ -20,17 +21,12 @@ def read_events(reading: Reading) -> None:
     for, as of an office, so are names with an event if another one has none: `X founded it; Y runs it`.
     """
     asked, clauses = asked_events(reading), _clauses(reading)
-    if not asked:
-        _read_dates(reading, clauses)
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
         event, lead = events[mention.start], reading.lead(mention)
-        if (
-            reading.key(lead) == "of"
-            and reading.key(lead - 1)[-2:] in ("er", "or")
-            and of_asked_event(reading, lead - 1)
-        ):
+        agent = reading.key(lead - 1)[-2:] in ("er", "or") and of_asked_event(reading, lead - 1)
+        if agent and reading.key(lead) == "of":
             reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
         elif event in asked and mention.kind != UNKNOWN:
             reading.assign(mention, Role.NOW)
@@ -42,14 +38,20 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
     """Start of a name -> the event of its clause, or of the one that its clause goes on; empty: none."""
     events, named = reading.words.valued("event", reading.keys(0)), reading.positions()
     last, of = "", {}
-    for clause in clauses:
+    for number, clause in enumerate(clauses):
+        then = clauses[number + 1] if number + 1 < len(clauses) else range(0)
+        if named.issuperset(clause) and named.intersection(then) and reading.is_a(clause.stop, "conjunction"):
+            clause = range(clause.start, then.stop)  # X and Y founded it
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
         )
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
+        own = [at for at in own if not reading.is_a(at - 1, "tenure")]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
+            if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
+                near = own[-1:]  # its founder X owns it
             if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):
                 near = [near[0] - 2]  # born and raised in X
             of[mention.start] = events[near[0]] if near else last if goes_on else ""
@@ -64,16 +66,13 @@ _JOINING = ("article", "by", "from", "to", "particle", "title", "locative")
 def read_subjects(reading: Reading) -> None:
     """`X wrote A; B is by Y`: where B is asked about, X is not the answer."""
     kind = "conjunction" if any(mention.value for mention in reading.mentions) else "conceded"
-    cuts = [
-        at for at in range(len(reading.tokens)) if reading.sign(at) in (";", "but") or reading.is_a(at, kind)
-    ]
-    parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(reading.tokens)], strict=True)]
-    _read_topics(reading, parts)
+    tokens = reading.tokens
+    cuts = [at for at in range(len(tokens)) if tokens[at].text in (";", "but") or reading.is_a(at, kind)]
+    parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
+    _read_topics(reading)
     kinds = ("article", "starter", "verb", "title", "thing", "particle")
     subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
-    of_subject = [
-        any(reading.tokens[at].is_capital and reading.key(at) in subject for at in part) for part in parts
-    ]
+    of_subject = [any(tokens[at].is_capital and tokens[at].key in subject for at in part) for part in parts]
     for part, own in zip(parts, of_subject, strict=True):
         unknown = any(name.start in part and not name.value for name in reading.unknown)
         if any(of_subject) and unknown and not own:
@@ -82,18 +81,44 @@ def read_subjects(reading: Reading) -> None:
                     reading.assign(mention, Role.BESIDE, HOLDS)
 
 
-def _read_topics(reading: Reading, parts: Sequence[range]) -> None:
-    """`X is the largest city, but the capital is Y`: the part that says what is asked for chooses."""
-    core = {
-        at for at, token in enumerate(reading.tokens) if token.text.islower() or reading.is_a(at, "title")
-    }
-    core = {at for at in core if is_core(reading, at) or reading.is_a(at, "tenure")}
-    for first, then in pairwise(name for name in reading.mentions if reading.role(name) in HOLDS):
-        own, other = (next(part for part in parts if name.start in part) for name in (first, then))
-        relative = reading.is_a(own.start, "known") and reading.is_a(own.start + 1, "foreign")  # his wife
-        aside = core.isdisjoint(own) and core & {*other} and reading.is_a(first.end, "present")
-        if own != other and (relative or aside):
-            reading.assign(first, Role.BESIDE)
+def _read_topics(reading: Reading) -> None:
+    """`X is the largest city, but the capital is Y`: the clause with most words of what is asked for chooses.
+
+    Of dates the question's last words choose: `It was signed on X and entered into force on Y`. Names give
+    way if their clause says another thing, and none does if two share a clause.
+    """
+    clauses, stems = _clauses(reading), {key[:5]: position for position, key in enumerate(reading.asked)}
+    fits, other = dict[Mention, int](), set[Mention]()
+    holders = [] if asked_events(reading) else reading.asserted()
+    core = {at for at in range(len(reading.tokens)) if is_core(reading, at) or reading.is_a(at, "tenure")}
+    years = {name for name in holders if name.value and any(map(_is_year, reading.keys(*name[:2])))}
+    for name in (name for name in holders if not years or name in years):
+        clause = next(clause for clause in clauses if name.start in clause)
+        if reading.key(clause.start) == "which":
+            clause = range(clauses[clauses.index(clause) - 1].start, clause.stop)
+        words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
+        if not years and (name.value or any(rival.start in clause for rival in fits)):
+            return
+        last = max((stems.get(reading.key(at)[:5], -1) for at in words if at), default=-2)
+        fits[name] = last if years else len({reading.key(at) for at in words if at in core})
+        says = reading.is_a(name.end, "present") and any(
+            token.text.islower() and token.kind == "word" and not reading.words.has("starter", token.key)
+            for token in reading.tokens[name.end + 1 : clause.stop]
+        )
+        says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
+        says |= bool(reading.words.valued("office", [reading.key(at) for at in words]))
+        says |= any(unknown.start in clause for unknown in reading.unknown)
+        if says or (years and fits[name] > -2):
+            other.add(name)
+    if years and set(fits.values()) == {-1} and "and" in reading.keys(min(fits).end, max(fits).start):
+        fits[max(fits)] = 0  # it applied on X and became a member on Y
+    best = [name for name, fit in fits.items() if fit == max(fits.values())]
+    for name in other.difference(best) if len(best) == 1 else ():
+        reading.assign(name, Role.BESIDE, CLAIMED if years else HOLDS)
+
+
+def _is_year(key: str) -> bool:
+    return len(key) == 4 and key.isdigit()
 
 
 def _clauses(reading: Reading) -> list[range]:
@@ -103,29 +128,11 @@ def _clauses(reading: Reading) -> list[range]:
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
         aside = reading.key(at + 1) in events and reading.sign(at + 2) == ")"  # X (born)
-        if (
-            at not in named
-            and not (both or aside)
-            and (token.text in _BORDERS or reading.is_a(at, "conjunction"))
-        ):
+        border = token.text in _BORDERS or reading.is_a(at, "conjunction")
+        if border and at not in named and not (both or aside):
             clauses.append(range(start, at))
             start = at + 1
     return [*clauses, range(start, len(reading.tokens))]
-
-
-def _read_dates(reading: Reading, clauses: Sequence[range]) -> None:
-    """`It was signed on X and entered into force on Y`: the question's last words choose."""
-    stems = {key[:5]: position for position, key in enumerate(reading.asked)}
-    fits: dict[Mention, int] = {}
-    for mention in (name for name in reading.mentions if reading.role(name) in HOLDS):
-        if mention.value and any(len(key) == 4 and key.isdigit() for key in reading.keys(*mention[:2])):
-            clause = next(clause for clause in clauses if mention.start in clause)
-            words = [reading.key(at) for at in clause if at not in mention.span]
-            fits[mention] = max((stems.get(key[:5], -1) for key in words if len(key) > 3), default=-2)
-    if list(fits.values()).count(max(fits.values(), default=0)) == 1:
-        for mention, fit in fits.items():
-            if -2 < fit < max(fits.values()):
-                reading.assign(mention, Role.BESIDE, CLAIMED)
 
 
 def read_attempts(reading: Reading) -> None:
@@ -158,7 +165,7 @@ def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
-        planned = "werden" in reading.keys(mention.end, _clause(reading, mention.end - 1).stop)
+        planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
         if planned or (verb == "should" and to_be):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
@@ -171,6 +178,7 @@ def read_future(reading: Reading) -> None:
             "will" in led[1:]
             and led[:3] != ["it", "will", "be"]
             and not (mention.value and {led[led.index("will") + 1][:4]} & {key[:4] for key in reading.asked})
+            and not any(map(_is_year, reading.asked))
             and led[led.index("will") - 1] not in ("i", "you", "we", "that", "ich", "du")
         ):
             reading.doubts[mention.start] = "is named with what will be"
@@ -219,7 +227,7 @@ def read_conditions(reading: Reading) -> None:
         of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
-        inside = _clause(reading, at)
+        inside = range(at, reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
@@ -231,19 +239,10 @@ def read_conditions(reading: Reading) -> None:
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
 
 
-def _clause(reading: Reading, start: int) -> range:
-    """The positions of the clause that begins with a conjunction: up to a comma, `then`, or the end."""
-    ends = (
-        at
-        for at in range(start + 1, len(reading.tokens))
-        if reading.sign(at) in STOPS | {","} or reading.key(at) in ("then", "dann")
-    )
-    return range(start, next(ends, len(reading.tokens)))
-
-
 def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
-    return set(reading.words.valued("event", reading.asked).values())
+    events = set(reading.words.valued("event", reading.asked).values())
+    return events - {"direction"} if "general" in reading.asked else events
 
 
 def of_asked_event(reading: Reading, position: int) -> bool:

@@ -57,7 +57,7 @@ class Cue(NamedTuple):
 
 
 class Cues:
-    """The cue words of one language. `only_names`: it has none, so only names are read."""
+    """The cue words of one language. `only_names`: it has no offices, so names, dates and turns are read."""
 
     def __init__(self, rows: Mapping[str, Sequence[str]]) -> None:
         """`rows`: kind -> its words as the table has them."""
@@ -69,7 +69,7 @@ class Cues:
         self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         for phrase, kind in phrases:
             self._by_first.setdefault(phrase[0], []).append((phrase, kind))
-        self.only_names = "not" not in rows
+        self.only_names = "office" not in rows
         self._words = {kind: frozenset(keys.get(kind, ())) for kind in WORDS}
         self._single = {
             kind: {phrase[0] for phrase in phrases if len(phrase) == 1}

@@ -7,15 +7,10 @@ from collections.abc import Sequence
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
-from factdrift.verdict.reading import HOLDS, Reading, Role, side_by_side
+from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import split
 from factdrift.verdict.text import Token
-
-
-def asserted(reading: Reading) -> list[Mention]:
-    """The candidates that a sentence asserts, in their order."""
-    return [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
 
 
 def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tuple[str, str]:
@@ -24,7 +19,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     `several`: the relation has several values at a time. `asks`: the sentence asks back. `of_values`: dates
     or amounts are accepted.
     """
-    claimed = asserted(reading)
+    claimed = reading.asserted()
     refused = bool(reading.of("refused"))
     if asks:
         return "refused", "it asks back"
@@ -157,9 +152,9 @@ def correction(
             return "refused", "it asks twice"
         if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
             return "refused", "it asks, and says that it does not know"
-        earlier = {mention.name for mention in asserted(reading)}
+        earlier = {mention.name for mention in reading.asserted()}
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
-        if cue is None and earlier & again and any(name.kind != ACCEPTED for name in asserted(after)):
+        if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):
             return "unclear", "what is asserted first is denied later"
         if cue is None:
             continue
@@ -171,7 +166,7 @@ def correction(
         if taken_back and not after.mentions and not unknown and rest:
             after = read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
             unknown = list(after.unknown)
-        instead = [mention for mention in asserted(after) if _corrects(after, cue, mention)]
+        instead = [mention for mention in after.asserted() if _corrects(after, cue, mention)]
         if any(mention.name not in earlier for mention in instead):
             verdict, reason = decided(after, False, False, candidates.of_values)
             return verdict, f"the answer is taken back: {reason}"
@@ -212,11 +207,6 @@ def _corrects(after: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether a name replaces the answer; it does not in `In fact, he won against X`."""
     following = after.key(mention.end)
     free = not any(token.is_word for token in after.tokens[mention.end : mention.end + 1])
-    return (
-        cue.kind == "retracted"
-        or mention.possessive
-        or free
-        or following in (*after.asked, "who", "der", "die")
-        or after.is_a(mention.end, "verb")
-        or any(other.start == mention.end for other in after.cues)
-    )
+    free |= cue.kind == "retracted" or mention.possessive or after.is_a(mention.end, "verb")
+    free |= any(other.start == mention.end for other in after.cues)
+    return free or following in (*after.asked, "who", "der", "die")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events, of_asked_event
+from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
@@ -80,16 +80,13 @@ def _is_opinion(reading: Reading, mention: Mention) -> bool:
     """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
     turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
     turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
-    return any(
-        cue.start == mention.end
-        or (
-            cue.end <= mention.start
-            and not any(
-                at < mention.start and (at >= cue.end or reading.is_a(at, "conceded")) for at in turns
-            )
-        )
-        for cue in reading.of("believed")
-    )
+    for cue in reading.of("believed"):
+        led = [at for at in turns if at >= cue.end or reading.is_a(at, "conceded")]
+        if cue.start == mention.end or (
+            cue.end <= mention.start and min(led, default=mention.start) >= mention.start
+        ):
+            return True
+    return False
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
@@ -97,16 +94,14 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     start = mention.start
     while start and not _is_border(reading, start - 1):
         start -= 1
-    yield from (at for at in range(start, mention.start) if _is_common(reading, at, mention))
+    owned = not mention.value and reading.tokens[mention.start - 1].possessive  # Nigeria's X
+    yield from (at for at in range(start, mention.start - owned) if _is_common(reading, at, mention))
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
-    before = {name.start for name in reading.mentions if reading.role(name) == Role.BEFORE}
+    before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        if (
-            at in before
-            or (is_core(reading, at) and not _is_object(reading, at))
-            or reading.key(at) in ("according", "laut")
-        ):
+        core = is_core(reading, at) and not _is_object(reading, at)
+        if core or at in before or reading.key(at) in ("according", "laut"):
             return  # X replaced Y at a fixed rate
         if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
             yield at
@@ -165,18 +160,15 @@ def _office_before(reading: Reading, at: int) -> bool:
 def _is_described(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
     verb, tokens = mention.end, reading.tokens
-    aside = (
-        range(verb + 2, len(tokens))
-        if reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
-        else ()
-    )
+    apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
+    aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
     leads = reading.is_a(verb, "leads")
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
-    end = next((at for at in range(verb, len(tokens)) if tokens[at].text in _BORDERS), len(tokens))
+    end = reading.end(verb, _BORDERS)
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
         (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
@@ -186,13 +178,9 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return False
     noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
     named = any(tokens[at].is_capital for at in _behind(reading, mention))
-    described = (
-        named
-        or reading.is_a(verb + 1, "object")
-        or reading.key(verb + 1) in ("on", "at")
-        or (noun and noun[0].kind == "word")
-    )
-    return bool(described) and not office_fits(reading, [reading.key(at) for at in rest])
+    described = named or reading.is_a(verb + 1, "object") or reading.key(verb + 1) in ("on", "at")
+    described |= bool(noun and noun[0].kind == "word")
+    return described and not office_fits(reading, [reading.key(at) for at in rest])
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
@@ -215,11 +203,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
     if reading.is_a(lead, "present", "past"):
-        return not fits and any(
-            reading.words.has(kind, head) for kind in ("noun", "topic", "foreign", "title")
-        )
-    if reading.is_a(lead, "by"):
-        return not fits and reading.words.has("topic", head)
+        kinds = ("noun", "topic", "foreign", "title")
+        return not fits and any(reading.words.has(kind, head) for kind in kinds)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
@@ -282,30 +267,25 @@ def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
-    words, key = reading.words, reading.key(at)
-    kinds = ("month", "number", "scale", "ordinal")
-    rows = (*_ROWS, "roughly" if mention.value else "from")
-    if reading.is_a(at, "from") and reading.lead(mention) != at:
+    words, key, lead = reading.words, reading.key(at), reading.lead(mention)
+    if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
-    if at == mention.end and key in ("called", "calls"):
-        return False  # X called for new elections
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
-    if key == "who" and not reading.sign(at + 1).isalpha():
-        return False  # X or who?
-    if reading.is_a(at - 1, "conjunction") and of_asked_event(reading, at - 2):
-        return True  # owned and operated by X
-    if reading.lead(mention) == at + 1 and reading.is_a(at + 1, "of") and mention.person and key != "wird":
+    that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")
+    if that or (key == "who" and not reading.sign(at + 1).isalpha()):
+        return False  # the man that X succeeded; X or who?
+    if lead == at + 1 and reading.is_a(lead, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
-    if reading.lead(mention) == at and key in ("that", "which") and reading.is_a(at - 2, "article"):
-        return False  # the man that X succeeded
-    if any(key in words.values[kind] for kind in kinds) or reading.is_a(at, *rows):
-        return True
-    if reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")):
-        return True
-    return bool(office_fits(reading, reading.keys(at - 1, at + 1))) or key[:4] in _stems(reading)
+    return (
+        any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        or reading.is_a(at, *_ROWS, "roughly" if mention.value else "from")
+        or (reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")))
+        or bool(office_fits(reading, reading.keys(at - 1, at + 1)))
+        or key[:4] in _stems(reading)
+    )
 
 
 def _stems(reading: Reading) -> set[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, asserted, correction, decided
+from factdrift.verdict.decision import answering, correction, decided
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading
@@ -76,27 +76,22 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     result = Judged("empty", text[sentence[0].start : sentence[-1].end].strip(), named, stop, "")
     following = case._replace(text=text[rest[0].start :]) if rest and openings else None
     reading = read_sentence(sentence, candidates, text)
+    asks, taken_back = _asks_back(reading), None
+    read = {at for cue in reading.cues for at in cue.span}
+    read |= {at for at in range(len(sentence)) if reading.key(at) in cues.values["month"]}
+    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)):
-        later = judged(following, openings - 1) if following else None
-        return later if later is not None and later.named else result._replace(reason=reason)
-    asks = _asks_back(reading)
-    if following and _leads(reading, asks, case.question):
-        later = judged(following, openings - 1)
-        if later.named or (later.verdict == "refused" and not asks):
-            return later
-    if cues.only_names and named and reading.has("doubt", 0):
+        verdict = "empty"
+    elif named and doubts:
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
-        if following and not taken_back and not asks and _asserts_nobody(reading) and verdict != "refused":
-            later = judged(following, openings - 1)
-            holds = later.verdict == "stale" and any(
-                cues.has("present", key) or cues.has("leads", key) for key in keys_of(later.answer)
-            )
-            if holds or later.verdict == "correct" or (later.named and not asserted(reading)):
-                return later  # It is not Y. It is X.
-    return result._replace(verdict=verdict, reason=reason)
+    result = result._replace(verdict=verdict, reason=reason)
+    if following and not taken_back and (verdict != "correct" or candidates.of_values):
+        later = judged(following, openings - 1)
+        return later if _gives_way(reading, verdict, asks, later, case.question) else result
+    return result
 
 
 _NO_WORD = "there is no word"
@@ -125,9 +120,28 @@ def _says_nothing(reading: Reading, mentions: Sequence[Mention], asked: Sequence
     return ""
 
 
+def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, question: str) -> bool:
+    """Whether what follows a sentence with a verdict is the answer, and not the sentence."""
+    if verdict == "empty":
+        return bool(later.named)
+    if _leads(reading, asks, question) and (later.named or (later.verdict == "refused" and not asks)):
+        return True
+    keys = keys_of(later.answer)
+    if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
+        holds = any(reading.words.has(kind, key) for kind in ("present", "leads") for key in keys)
+        if later.verdict == "correct" or (later.named and not reading.asserted()):
+            return True
+        if holds and later.verdict == "stale":
+            return True
+    before = any(cue.kind in ("former", "until") for cue in reading.words.find(keys))
+    past = question.rstrip().endswith("?") and not before and _tells(reading)
+    instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
+    return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
+
+
 def _leads(reading: Reading, asks: bool, question: str) -> bool:
     """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
-    if asks and not asserted(reading):
+    if asks and not reading.asserted():
         return True
     if reading.mentions or reading.of("retracted", "not"):
         return False
@@ -144,7 +158,7 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
 
 def _asserts_nobody(reading: Reading) -> bool:
     """Whether a sentence surely asserts no name: `Y left in 2024.`, `Y?`, `She is not married.`"""
-    sure = [name for name in asserted(reading) if name.start not in reading.doubts]
+    sure = [name for name in reading.asserted() if name.start not in reading.doubts]
     end = sure[0].end if len(sure) == 1 and sure[0].person else len(reading.tokens)
     is_the = reading.is_a(end, "present") and reading.is_a(end + 1, "article")
     if is_the and not any(is_core(reading, at) for at in range(len(reading.tokens))):
@@ -153,11 +167,19 @@ def _asserts_nobody(reading: Reading) -> bool:
     return bool(spoken and not sure) or reading.tokens[-1].text == "?"
 
 
+def _tells(reading: Reading) -> bool:
+    """Whether a sentence only tells what was: `Y fled in July.`"""
+    words = [token.key for token in reading.tokens if token.text.islower()]
+    past = any(key.endswith(("ed", "te", "had")) or reading.words.has("past", key) for key in words)
+    now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
+    return past and not now and not reading.of("hedge", "disclaimer") and not reading.has("present", 0)
+
+
 def _asks_back(reading: Reading) -> bool:
     """Whether an answer is itself a question, and more than a name with a question mark."""
     asking = reading.of("asked")
     if not any(token.text == "?" for token in reading.tokens[-2:]):
-        return any(len(cue.span) > 1 and cue.start < 6 for cue in asking) and not asserted(reading)
+        return any(len(cue.span) > 1 and cue.start < 6 for cue in asking) and not reading.asserted()
     first = next(at for at, token in enumerate(reading.tokens) if token.is_word)
     begins = any(cue.start == first for cue in asking) or reading.is_a(first, "verb")
-    return begins or not asserted(reading)
+    return begins or not reading.asserted()

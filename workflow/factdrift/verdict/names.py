@@ -68,6 +68,12 @@ class Names:
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
             if name.kind == ACCEPTED and person.surname not in parts:
                 parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
+        for name in whole.values() if any(cues.has("who", key) for key in asked) else ():
+            given = name.keys[:1]
+            own = _own(given, name.kind, whole)
+            if (own or name.kind == ACCEPTED) and _ROYAL.fullmatch(name.name):  # King Charles
+                kind = name.kind if own else SHARED
+                parts.setdefault(given, Name(given, kind, name.name, part=True))
         by_first: dict[str, list[Name]] = {}
         for name in sorted(parts.values(), key=lambda name: -len(name.keys)):
             by_first.setdefault(name.keys[0], []).append(name)
@@ -80,6 +86,9 @@ class Names:
     def own(self, part: Keys, kind: str) -> bool:
         """Whether no candidate of another side has these words in this order, with others between or not."""
         return _own(part, kind, self.whole)
+
+
+_ROYAL = re.compile(r"[^\W\d_]+ [IVX]+")
 
 
 def _whole_names(listed: Mapping[str, Sequence[str]], cues: Cues) -> dict[Keys, Name]:
@@ -213,11 +222,8 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     the surname; `George H. W.` and `Jill` are not. A given name by its initial needs another one beside it.
     """
     initials = initials_of(person.name.name)
-    own = [
-        letter
-        for name in (person.given, *person.middle)
-        for letter in (name if name in initials else (name,))
-    ]
+    parts = (person.given, *person.middle)
+    own = [letter for name in parts for letter in (name if name in initials else (name,))]
     if len(own) == 1:
         full = len(given) > 1 and given[0] == own[0]
         return full and names.own(person.surname, person.name.kind)

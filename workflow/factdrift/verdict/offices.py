@@ -10,7 +10,7 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
-_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state")}
+_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state"), "any": ("any", "party")}
 """What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
 
 
@@ -59,10 +59,10 @@ def asked_office(reading: Reading) -> bool:
 
 def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
-    kinds = set(reading.words.valued("office", keys).values()) - {"any"}
+    kinds = set(reading.words.valued("office", keys).values())
     asked = reading.words.valued("office", reading.asked).values()
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
-    return bool(kinds & {*fitting, "head"}) if kinds and fitting else None
+    return bool(kinds & {*fitting, "head"}) if kinds - {"any"} and fitting else None
 
 
 def is_core(reading: Reading, at: int) -> bool:

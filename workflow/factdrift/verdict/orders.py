@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
 _PASSIVE = frozenset(("was", "been", "were"))
+
+
+def read_ranks(reading: Reading) -> None:
+    """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
+    most = any(key in _MOST or (len(key) > 4 and key.endswith("est")) for key in reading.asked)
+    most &= not {"second", "third"} & set(reading.keys(0, 6))
+    ranks = [at for at in range(len(reading.tokens)) if reading.key(at) in _FOLLOWED]
+    second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
+    cut = min([*ranks, *second] if most else [], default=len(reading.tokens))
+    for name in reading.named():
+        reading.assign(name if name.start > cut else None, Role.BESIDE)
+    reading.cues = [cue for cue in reading.cues if cue.start < cut or cue.start not in ranks]
+
+
+_MOST = ("most", "plus", "mas")
+_FOLLOWED = ("followed", "gefolgt", "suivi", "seguido")
 
 
 def read_order(reading: Reading) -> None:
@@ -16,50 +31,61 @@ def read_order(reading: Reading) -> None:
     _moves(reading)
     for mention in reading.mentions:
         lead = reading.lead(mention)
-        joined = reading.is_a(lead, "arrived") or (
-            reading.key(lead) == "for" and reading.is_a(lead - 1, "arrived")
-        )
+        joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
         founding = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
         joined |= founding and reading.has("departs", 0, lead)  # he left Y and founded X
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
-    for cue in reading.of("took_over", "handed_on"):
+    _read_predecessors(reading)
+    cues = reading.of("took_over", "handed_on")
+    for cue in (cue for cue in cues if not reading.is_a(cue.start, "predecessor")):
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
+        passive = not _PASSIVE.isdisjoint(reading.keys(cue.start - 3, cue.start))
+        turned = then is not None and "sino" in reading.keys(cue.end, then.start)
+        if turned or (passive and then and cue.kind == "took_over" and not _by_later(reading, cue, then)):
+            then = None  # Y was herself removed, and now it is X
         asked = reading.sign(cue.end)[:1].isupper() and reading.key(cue.end) in reading.asked
         if then and asked and reading.has_cue("and", cue.end, then.start):  # he left Chelsea and X followed
             then = None
             reading.assign(first if reading.is_a(cue.start, "departs") else None, Role.BEFORE)
         if then and then.value and not adjacent(reading, cue, then, 4):
             continue  # followed by a transition that ended on that day
-        if then is None and _agent_before(reading, cue):
-            continue
-        if then is not None and _only_planned(reading, cue, first, then):
+        if _agent_before(reading, cue) if then is None else _only_planned(reading, cue, first, then):
             continue
         handed = _handed(reading, cue, first, then)
-        if handed is None:
-            continue
-        if handed and reading.is_a(cue.start, "predecessor") and _headed(reading, cue, first, then):
-            continue
         if handed:
             _read_handed(reading, cue, first, then)
-        else:
+        elif handed is False:
             pronoun = reading.key(cue.end) in ("him", "her", "them")  # X succeeded him
             reading.assign(first if pronoun else None, Role.NOW)
             after = reading.key(cue.end - 1) in _AFTER
             later = [name for name in reading.named() if then is not None and name.start == then.end]
-            turned = later and not (after or first)  # 2025 löste X Y ab
-            reading.assign(later[0] if turned else then, Role.BEFORE)
+            turn = later and not (after or first)  # 2025 löste X Y ab
+            reading.assign(later[0] if turn else then, Role.BEFORE)
+
+
+def _read_predecessors(reading: Reading) -> None:
+    """`X's predecessor was Y`, `the predecessor of X, Y`: Y was before X, who holds now if a verb says so."""
+    cues = reading.of("former", "took_over", "handed_on")
+    for cue in (cue for cue in cues if reading.is_a(cue.start, "predecessor")):
+        earlier = [name for name in reading.named() if name.end <= cue.start]
+        later = [name for name in reading.named() if name.start >= cue.end]
+        if cue.kind == "handed_on":
+            owner, others = next(iter(later), None), [*earlier[-1:], *later[1:2]]
+        else:
+            owner = earlier[-1] if earlier and earlier[-1].possessive else None
+            others = [*later[:1], *earlier[:-1][-1:]] if owner else [*later[:1], *earlier[-1:]]
+        other = others[0] if others else None
+        ends = sorted(name.start for name in (owner, other) if name)
+        linked = any(reading.has("verb", start, ends[-1]) for start in (ends[0], cue.start)) if other else 0
+        reading.assign(owner, Role.NOW if linked else Role.BESIDE)
+        reading.assign(other, Role.BEFORE)
 
 
 def _only_planned(reading: Reading, cue: Cue, first: Mention | None, then: Mention) -> bool:
-    """Whether a change is still to come, `X will be succeeded by Y`, or is none: `X became Taoiseach`."""
-    keys = reading.keys(cue.start, cue.end)
-    if first is None:
-        return False
-    if keys == ["became"] and first.person and then.kind == UNKNOWN and len(then.span) == 1:
-        return True
-    if not reading.has("will", max(cue.start - 3, first.end), cue.start):
+    """Whether a change is still to come, `X will be succeeded by Y`."""
+    if first is None or not reading.has("will", max(cue.start - 3, first.end), cue.start):
         return False
     handed = cue.kind == "handed_on" or _by_later(reading, cue, then)
     reading.assign(first if handed else then, Role.NOW)
@@ -132,7 +158,7 @@ def _moves(reading: Reading) -> None:
         if not (swapped or reading.is_a(before, "from")):
             continue
         for second in named[at + 1 :]:
-            to = reading.lead(second)
+            to = reading.lead(second) - reading.is_a(reading.lead(second), "roughly")
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)
@@ -151,24 +177,6 @@ def _moves(reading: Reading) -> None:
             reading.assign(mention, Role.BEFORE, (Role.NOW,))
 
 
-def _headed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> bool:
-    """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
-    if then is None:
-        return False
-    if first is not None:
-        apposed = reading.sign(first.end) == "," and not reading.has("verb", first.end, then.start)
-        beside, before = then, first
-    else:
-        later = [mention for mention in reading.named() if mention.start == then.end + 1]
-        apposed = bool(later) and reading.sign(then.end) == ","
-        beside, before = then, later[0] if later else then
-        apposed |= len(reading.named()) == 1 and reading.is_a(0, "article") and cue.start == 1
-    if apposed:
-        reading.assign(beside, Role.BESIDE)
-        reading.assign(before, Role.BEFORE)
-    return apposed
-
-
 def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
     """Whether fewer than so many words are between a cue and a name."""
     return reading.count(cue.end, then.start) < words
@@ -179,10 +187,8 @@ def _agent_before(reading: Reading, cue: Cue) -> bool:
     named = [mention for mention in reading.mentions if mention.end <= cue.start]
     if len(named) < 2:
         named = [mention for mention in reading.named() if mention.end <= cue.start]
-    if not named:
-        return False
-    first, then = named[-2] if len(named) > 1 else None, named[-1]
-    if not reading.has("by", first.end if first else 0, then.start):
+    first, then = [None, None, *named][-2:]
+    if then is None or not reading.has("by", first.end if first else 0, then.start):
         return False
     reading.assign(first, Role.BEFORE)
     reading.assign(then, Role.NOW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -120,6 +120,10 @@ class Reading:
         if mention is not None and self.role(mention) in over:
             self.roles[mention.start] = role
 
+    def asserted(self) -> list[Mention]:
+        """The candidates that the sentence asserts, in their order."""
+        return [mention for mention in self.mentions if self.role(mention) in HOLDS]
+
     def of(self, *kinds: str) -> list[Cue]:
         return [cue for cue in self.cues if cue.kind in kinds]
 
@@ -138,6 +142,11 @@ class Reading:
         if any(token.text in stops or token.kind == "break" for token in self.tokens[start:end]):
             return True
         return any(start <= cue.start < end for cue in self.of(*kinds))
+
+    def end(self, start: int, signs: Collection[str] = STOPS | {","}) -> int:
+        """The first position from `start` on with one of these signs or keys; else that behind the last."""
+        ends = (at for at in range(start, len(self.tokens)) if {self.sign(at), self.key(at)} & {*signs})
+        return next(ends, len(self.tokens))
 
     def next(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
         """The first name after a cue, unless a sign or too many words are between them."""
@@ -168,7 +177,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     covered |= reading.positions()
     left = [
         reading.tokens[at]
-        for at in _outside(reading.tokens, range(first.end, second.start))
+        for at in outside(reading.tokens, range(first.end, second.start))
         if at not in covered and not reading.is_a(at, "article", "title")
     ]
     signs = {token.text for token in left if not token.is_word and token.kind not in ("break", "bullet")}
@@ -184,16 +193,15 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if any(not reading.is_a(at, "article", "title", "filling") for at in tail):
         return False
     following = reading.keys(second.end, second.end + 2)
-    verb = (
-        reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in reading.words.values["event"]
-    )
+    verb = reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in ("its", "his", "her")
+    verb |= reading.key(second.end) in reading.words.values["event"]
     return last.kind == "or" or not verb or any(key in _TOO for key in following)
 
 
 _TOO = ("too", "also", "auch", "both", "beide")
 
 
-def _outside(tokens: Sequence[Token], positions: range) -> list[int]:
+def outside(tokens: Sequence[Token], positions: range) -> list[int]:
     """The positions that are not within parentheses which open and close there."""
     left: list[int] = []
     opened: list[int] = []

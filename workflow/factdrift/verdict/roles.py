@@ -19,8 +19,8 @@ from factdrift.verdict.clauses import (
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import belongs, office_fits, read_offices
-from factdrift.verdict.orders import read_order
+from factdrift.verdict.offices import belongs, read_offices
+from factdrift.verdict.orders import read_order, read_ranks
 from factdrift.verdict.reading import (
     CLAIMED,
     HOLDS,
@@ -28,9 +28,10 @@ from factdrift.verdict.reading import (
     STOPS_BUT_PARENTHESES,
     Reading,
     Role,
+    outside,
     side_by_side,
 )
-from factdrift.verdict.terms import read_present, read_times
+from factdrift.verdict.terms import read_present, read_series, read_times
 from factdrift.verdict.text import Token
 
 
@@ -42,8 +43,8 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     unknown = unknown or candidates.unknown(sentence, own)
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
-        *(_read_limits, read_order, read_gifts, read_times, _read_former_list),
-        *(_read_denials, read_attempts, _read_company, read_subjects, read_events, read_offices),
+        *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list),
+        *(_read_denials, read_attempts, _read_company, read_series, read_subjects, read_events, read_offices),
         *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
         step(reading)
@@ -120,7 +121,10 @@ def _scope(reading: Reading, start: int) -> int:
         sign = reading.sign(at)
         if sign in STOPS_BUT_PARENTHESES or reading.tokens[at].kind == "break" or at in contrasts:
             return at
-        if sign == "," and reading.key(at + 1) != "dass" and not _list_goes_on(reading, at):
+        named = reading.is_a(at - 1, "title") and any(
+            name.start == at + 1 and reading.sign(name.end) == "," for name in reading.mentions
+        )
+        if sign == "," and reading.key(at + 1) != "dass" and not (named or _list_goes_on(reading, at)):
             return at
     return len(reading.tokens)
 
@@ -146,7 +150,7 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
         return None
     if reading.sign(comma) == "," and comma > before[0].end:
         return before[0]
-    between = range(before[0].end, cue.start)
+    between = outside(reading.tokens, range(before[0].end, cue.start))
     ends = reading.count(cue.end, len(reading.tokens)) == 0 and reading.sign(cue.end) != "?"
     pronoun = any(reading.is_a(at, "pronoun") for at in (cue.start - 2, cue.start - 1))
     longer = reading.key(cue.end - 1) in ("more", "longer", "anymore")
@@ -191,8 +195,6 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     first = reading.key(cue.start)
     if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
-    if first in ("under", "unter") and office_fits(reading, reading.keys(cue.end, mention.start)):
-        return False  # minister under President X
     others = [name for name in reading.named() if name.start != mention.start]
     begins = reading.sign(mention.end) == "," and not any(name.end <= cue.start for name in others)  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
@@ -222,10 +224,10 @@ def _read_concessions(reading: Reading) -> None:
         name = reading.next(cue, 6)
         begins = cue.start == 0 or not reading.tokens[cue.start - 1].is_word
         if name is not None and begins and reading.is_a(cue.start, "conceded"):
-            commas = (at for at in range(name.end, len(reading.tokens)) if reading.sign(at) == ",")
-            comma = next(commas, len(reading.tokens))
-            if any(mention.start > comma for mention in reading.mentions):
-                reading.assign(name, Role.BESIDE)
+            comma = reading.end(name.end, ",")
+            inside = [mention for mention in reading.mentions if cue.end <= mention.start < comma]
+            for mention in inside if reading.mentions[-1].start > comma else ():
+                reading.assign(mention, Role.BESIDE, HOLDS)
 
 
 def _read_refusals(reading: Reading) -> None:

@@ -8,7 +8,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates, held_office, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, held_office, office_fits
 from factdrift.verdict.orders import adjacent
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -27,25 +27,25 @@ _STOPS = STOPS - {":"}
 def read_times(reading: Reading) -> None:
     """Gives names the roles that words of the past, ends of terms and years say."""
     for cue in reading.of("former"):
-        _read_former(reading, cue)
+        if not reading.is_a(cue.start, "predecessor"):
+            _read_former(reading, cue)
     for cue in reading.of("until"):
         _read_end(reading, cue)
     _read_spans(reading)
-    _read_series(reading)
 
 
 def _read_former(reading: Reading, cue: Cue) -> None:
-    """`former president X`, `X's predecessor was Y`, `X was formerly president`."""
+    """`former president X`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
-    noun, brief = reading.is_a(cue.start, "predecessor"), first in ("once", "einst", "briefly")
-    if then is not None and not (noun and then.possessive):
-        if (noun and _heads(reading, cue, then)) or reading.stopped(cue.end, then.start, _STOPS, ["now"]):
+    if reading.key(cue.end - 1) == "late" and not asked_office(reading):
+        return
+    if then is not None and reading.stopped(cue.end, then.start, _STOPS, ["contrast"]):
+        then = None  # X used to be it, but Y took over
+    brief = first in ("once", "einst", "briefly")
+    if then is not None:
+        if reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
-        before = (
-            noun or any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
-        )
-        if noun:
-            _owner_now(reading, cue)
+        before = any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
         if not (brief or first == "zuvor") or adjacent(reading, cue, then, 4):
             reading.assign(then, Role.BEFORE if before else Role.ONCE)
             return
@@ -62,15 +62,7 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         if glued:
             _doubt_term(reading, name)
         return
-    if noun and name.possessive:
-        earlier = [other for other in reading.named() if other.end <= name.start]
-        alone = len(reading.named()) == 1 and cue.end >= len(reading.tokens) - 1  # X's predecessor
-        if alone or (earlier and not reading.count(earlier[-1].end, name.start)):  # X, Y's predecessor
-            reading.assign(name, Role.BESIDE)
-            return
-        reading.assign(earlier[-1] if earlier else None, Role.BEFORE)
-        _owner_now(reading, cue)
-    elif not brief and first not in ("then", "past", "old", "alt"):
+    if first not in ("then", "past", "old", "alt"):
         office = reading.key(cue.end)
         whole = office in reading.asked and reading.is_a(cue.end, "title")
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
@@ -84,10 +76,13 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
     last = cue.end - 1
-    dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
-    if reading.is_a(last, "dated") and not dated:
-        return
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
+    for at in range(name.end, len(reading.tokens)) if name is not None else ():
+        if reading.key(at) in _STAYS and (
+            reading.has("tenure", at + 2, at + 4) or office_fits(reading, reading.keys(at + 1, at + 4))
+        ):
+            reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
+            return
     over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
@@ -98,6 +93,9 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         apart = False  # X, until 2022, then Y
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
+    if then is not None and not over and takes_office(reading, then):
+        reading.assign(then, Role.NOW)  # until X was appointed
+        return
     if name is not None and not (apart and then is not None):
         reading.assign(name, Role.BEFORE if over else Role.ONCE, HOLDS)
         _doubt_term(reading, name)
@@ -106,9 +104,20 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
+_STAYS = frozenset(("remains", "stays", "bleibt"))
 _UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
+
+
+def takes_office(reading: Reading, mention: Mention) -> bool:
+    """Whether a name is the subject of a verb that begins a term: `X was appointed`, `X took over`."""
+    end = reading.end(mention.end)
+    verb = next((at for at in range(mention.end, end) if reading.is_a(at, "achieved")), None)
+    if verb is None or any(mention.end <= name.start < verb for name in reading.named()):
+        return False
+    fits = office_fits(reading, reading.keys(mention.end, end))
+    return bool(fits) or (fits is None and not reading.has("title", verb, end))
 
 
 def _doubt_term(reading: Reading, mention: Mention) -> None:
@@ -116,15 +125,6 @@ def _doubt_term(reading: Reading, mention: Mention) -> None:
     of_past = any(reading.words.has("past", key) for key in reading.asked)
     if not (mention.value or asked_events(reading) - _LASTING or of_past):
         reading.doubts[mention.start] = "is said to have held until a date, or in the past"
-
-
-def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
-    """Whether a name is itself the answer in `X's predecessor, Y`, without a verb between; then X is not."""
-    owner = reading.previous(cue, 1)
-    if owner is None or not owner.possessive or reading.has("verb", cue.end, then.start):
-        return False
-    reading.assign(owner, Role.BESIDE)
-    return True
 
 
 def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
@@ -140,17 +140,11 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     )
 
 
-def _owner_now(reading: Reading, cue: Cue) -> None:
-    """`X's predecessor was Y` says that X holds now."""
-    owner = reading.previous(cue, 1)
-    reading.assign(owner if owner and owner.possessive else None, Role.NOW)
-
-
 def _is_year(token: Token) -> bool:
     return token.kind == "number" and len(token.text) == 4 and token.text.isdigit()
 
 
-def _read_series(reading: Reading) -> None:
+def read_series(reading: Reading) -> None:
     """`By X in 1982, by Y in 2003 and by Z in 2022`: the last one holds, unless a year is asked for."""
     listed = [mention for mention in reading.mentions if reading.role(mention) in HOLDS]
     dates = any(_is_year(reading.tokens[at]) for mention in listed for at in mention.span)
@@ -158,7 +152,7 @@ def _read_series(reading: Reading) -> None:
         return
     starts, ends = [mention.start for mention in listed], [mention.end for mention in listed]
     led = any(  # in 2012: X
-        _is_year(reading.tokens[at]) and (listed[0].value or reading.is_a(at - 1, "locative"))
+        _is_year(reading.tokens[at]) and (not at or listed[0].value or reading.is_a(at - 1, "locative"))
         for at in range(starts[0])
     )
     gaps = zip([0, *ends[:-1]], starts, strict=True) if led else zip(ends, [*starts[1:], None], strict=True)
@@ -195,11 +189,17 @@ def read_present(reading: Reading) -> None:
     steps: list[Mention] = []
     for cue in reading.of("now"):
         _read_now(reading, cue, steps)
-    tenses = {
-        mention.start: _tense(reading, mention)
-        for mention in reading.mentions
-        if reading.role(mention) in HOLDS
-    }
+    asked = {f"{key}s" for key in reading.asked}
+    for mention in reading.mentions:  # where he plays for X
+        lead = reading.lead(mention)
+        verb = lead - reading.is_a(lead, "locative", "by", "from", "to", "object", "of")
+        led = reading.is_a(verb - 1, "pronoun") or reading.has_cue("now", verb - 1, verb)
+        if led and reading.key(verb) in asked and not mention.value:
+            reading.assign(mention, Role.NOW, CLAIMED)
+    holders = reading.asserted()
+    if len(holders) > 1 and takes_office(reading, holders[-1]):
+        reading.assign(holders[-1], Role.NOW)  # Y was sacked, Z filled in, and X was appointed
+    tenses = {mention.start: _tense(reading, mention) for mention in reading.asserted()}
     if not reading.of("now", "disclaimer", "hedge") and not any(map(_is_year, reading.tokens)):
         for mention in reading.mentions:
             if held_office(reading, mention):
@@ -219,21 +219,16 @@ def read_present(reading: Reading) -> None:
 def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     """`X until 2021, now Y`: `steps` are names that a later step of the sentence leaves behind."""
     first = reading.key(cue.start)
-    trailing, onward = first in ("since", "seit"), reading.is_a(cue.start, "then")
+    trailing, onward = first in ("since", "seit", "depuis", "desde"), reading.is_a(cue.start, "then")
     following = reading.tokens[cue.end : cue.end + 3]
     dated = any(token.kind == "number" or token.key == "then" for token in following)
     if first in ("as", "stand") or (trailing and not dated):
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
-    if name and then and reading.stopped(cue.end, then.start, kinds=("contrast",)):
-        then = None  # X is still it, although Y
+    if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
+        then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     chosen = (name or then) if trailing else (then or name)
-    if chosen is None or chosen is name:
-        pronoun = reading.key(cue.end) in ("he", "she", "er", "sie")
-        if pronoun and reading.is_a(cue.end + 1, "present") and office_fits(reading, reading.keys(cue.end)):
-            earlier = [mention for mention in reading.mentions if mention.end <= cue.start]
-            reading.assign(earlier[-1] if earlier else None, Role.NOW, (*CLAIMED, Role.BEFORE))
     if chosen is None:
         return
     ahead = onward and chosen.start >= cue.end

@@ -34,6 +34,7 @@ _MARKS = [
     (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
     (re.compile(r"!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*\)"), r"\1"),
     (re.compile(r"\[\^?\d{1,3}\]"), ""),
+    (re.compile(r"(?<=[a-z]) [\"(][A-Z][a-z]+[\")](?= [A-Z][a-z]+)"), ""),
     (re.compile(r"(?<!\w)n/a(?!\w)", re.I), "na"),
     (re.compile(r"~~[^~\n]*~~"), " "),
     (re.compile(r"(?<=[^\W\d_])_(?=[^\W\d_])(?=[A-Z])"), " "),

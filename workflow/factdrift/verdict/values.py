@@ -54,6 +54,8 @@ class Value(NamedTuple):
             is_year = self.kind == Kind.DATE and not any(self.date[1:]) and self.span == 1
             return is_year and other.kind == Kind.AMOUNT and other.number == self.date[0] and not other.unit
         if self.kind == Kind.AMOUNT:
+            if other.unit[:2] in ("$/", "€/", "£/", "¥/") and "/" not in self.unit:
+                other = other._replace(unit=other.unit[0])  # 12.82 euros per hour
             units = {self.unit, other.unit}
             if not self.unit and other.unit in ("km2", "ha"):
                 return False
