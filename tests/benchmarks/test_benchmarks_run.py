@@ -90,9 +90,16 @@ def test_every_command_is_run_here() -> None:
     # mutants_tests.py is a process of mutants.py.
     # labels.py is run on the labels of a whole build, in test_synthesize.py, structure.py in
     # tests/core/test_layout.py. What screenshots.py drives Chromium with is run in tests/pages/report/,
-    # wrong_inputs.py in test_wrong_inputs.py.
+    # wrong_inputs.py in test_wrong_inputs.py, stated_reading.py in test_stated_read.py.
     given = set(re.findall(r'"(\w+)\.py[" ]', source))
-    assert commands - given == {"labels", "mutants_tests", "screenshots", "structure", "wrong_inputs"}
+    assert commands - given == {
+        "labels",
+        "mutants_tests",
+        "screenshots",
+        "stated_reading",
+        "structure",
+        "wrong_inputs",
+    }
 
 
 MODULE = '''"""A module: 1 < 2."""

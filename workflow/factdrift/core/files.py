@@ -106,9 +106,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A file whose outermost value is a mapping."""
     import yaml  # here, because most commands read none
 
+    text = path.read_text(encoding="utf-8")
     # libyaml where PyYAML has it: a run begins with the schema.
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return content
 
 

@@ -69,11 +69,11 @@ class Names:
             if name.kind == ACCEPTED and person.surname not in parts:
                 parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
         for name in whole.values() if any(cues.has("who", key) for key in asked) else ():
-            given = name.keys[:1]
-            own = _own(given, name.kind, whole)
+            first = name.keys[:1]
+            own = _own(first, name.kind, whole)
             if (own or name.kind == ACCEPTED) and _ROYAL.fullmatch(name.name):  # King Charles
                 kind = name.kind if own else SHARED
-                parts.setdefault(given, Name(given, kind, name.name, part=True))
+                parts.setdefault(first, Name(first, kind, name.name, part=True))
         by_first: dict[str, list[Name]] = {}
         for name in sorted(parts.values(), key=lambda name: -len(name.keys)):
             by_first.setdefault(name.keys[0], []).append(name)

@@ -144,7 +144,7 @@ class Reading:
         return any(start <= cue.start < end for cue in self.of(*kinds))
 
     def end(self, start: int, signs: Collection[str] = STOPS | {","}) -> int:
-        """The first position from `start` on with one of these signs or keys; else that behind the last."""
+        """The first position from `start` on with any of these signs or keys; else that behind the last."""
         ends = (at for at in range(start, len(self.tokens)) if {self.sign(at), self.key(at)} & {*signs})
         return next(ends, len(self.tokens))
 

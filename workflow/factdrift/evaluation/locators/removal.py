@@ -67,7 +67,7 @@ class Removal:
             )
 
     def channels(self, order: Tensor, drawn: torch.Generator) -> Tensor:
-        """[channels]: whether each is removed: those of the first units of `order`, up to the budget.
+        """[channels], whether a channel is removed: those of the first units of `order`, up to the budget.
 
         Of the unit that is over the budget as many channels are `drawn` as fit.
         """

@@ -1,6 +1,7 @@
 """Runs one locator on the sentences of a table, batch by batch and resumable. Imports torch."""
 
 import importlib.metadata
+import itertools
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ class Locating:
         if isinstance(removal, str):
             return table
         rows = table.to_pylist()
-        left = removal.left([one for group in groups for one in group], rows, self.settings.seed)
+        left = removal.left(list(itertools.chain(*groups)), rows, self.settings.seed)
         return pa.Table.from_pylist([row | more for row, more in zip(rows, left, strict=True)], schema=_PART)
 
     def _locate(self, groups: Sequence[list[Sentence]]) -> pa.Table:
@@ -317,7 +318,11 @@ def noise_scale(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     KLoB-u does not count, whose sentences have no subject. As in the released causal tracing, which embeds
     the subjects alone instead of in their sentences.
     """
-    spans = [(one.ids, slice(*one.subject)) for one in sentences if one.subtask != "u" and one.subject]
+    spans = [
+        (sentence.ids, slice(*sentence.subject))
+        for sentence in sentences
+        if sentence.subtask != "u" and sentence.subject
+    ]
     if not spans:
         return 0.0
     tokens, counts = np.unique([token for ids, span in spans for token in ids[span]], return_counts=True)

@@ -137,9 +137,9 @@ def write_extended(
         rows[row["subject_label"], row["relation"]].append(row)
     made = list[Row]()
     for own in read_successions(written, dates.last):
-        if len(found := rows[own.subject, own.relation]) != 1:
-            raise InputError(f"{written}: {len(found)} chains are about {own.chain}; leave it out")
-        made.append(extended(found[0], own, dates))
+        if len(chains := rows[own.subject, own.relation]) != 1:
+            raise InputError(f"{written}: {len(chains)} chains are about {own.chain}; leave it out")
+        made.append(extended(chains[0], own, dates))
     return _write(made, former, until, path, {"by_hand": {"file": written.name, "sha256": sha256(written)}})
 
 

@@ -78,10 +78,10 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
         wordings = (row for row in result.dates if row["subset"] == "wording")
         board += [Line(f"  wording {row['value']}", {**row, "way": ""}) for row in wordings]
     yield from table("", COLUMNS, board)
-    said = {result.model: (result.declared or "no date", result.source) for result in results}
+    dates = {result.model: (result.declared or "no date", result.source) for result in results}
     yield ""
     yield from (
-        f"{model} declares {date}: {source}" for model, (date, source) in sorted(said.items()) if source
+        f"{model} declares {date}: {source}" for model, (date, source) in sorted(dates.items()) if source
     )
 
 

@@ -106,9 +106,9 @@ def outcome(
 
 
 def _claim(text: str, names: Sequence[Sequence[str]], subjects: Sequence[str], language: str) -> str:
-    """A text without the parts at its beginning that only remark on another: `That is wrong. It is X.`
+    """A text without the parts at its beginning that only remark on another part: `That is wrong. It is X.`
 
-    `subjects`: another one and that of the question; parts about the other one alone are left out, too.
+    `subjects`: another subject and that of the question; parts about the other alone are left out, too.
     """
     whole = [name.replace(".", "") for name in subjects]
     for name, dotless in zip(subjects, whole, strict=True):
