@@ -190,7 +190,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def build(architecture: str, device: torch.device, dtype_name: str | None) -> Loaded:
+def build(architecture: str, device: torch.device, dtype_name: str | None = None) -> Loaded:
     """A model with random weights; unless a type is named, in bfloat16 on a GPU and float32 on a CPU."""
     family, sizes = ARCHITECTURES[architecture]
     dtype = getattr(torch, dtype_name or ("bfloat16" if device.type == "cuda" else "float32"))

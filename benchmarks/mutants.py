@@ -164,9 +164,9 @@ def drawn(seed: int, number: int) -> list[Mutant]:
     for room in ROOMS:
         mutants = list(mutants_of(room))
         random.Random(f"{seed}/{room}").shuffle(mutants)
-        orders.append(mutants)
+        orders.append(mutant for mutant in mutants if mutant.can_be_made)
     turns = (mutant for turn in zip_longest(*orders) for mutant in turn if mutant is not None)
-    return list(islice((mutant for mutant in turns if mutant.can_be_made), number))
+    return list(islice(turns, number))
 
 
 def mutants_of(room: str) -> Iterator[Mutant]:
