@@ -7,6 +7,7 @@ comparison; what it prints is not shown.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
@@ -37,6 +38,7 @@ PARTS = ("rome", "memit", "baselines", "util", "globals.yml")
 def install(checkout: Path, device: torch.device) -> None:
     """Puts a copy of the checkout, for a device, on the path of imports; FileNotFoundError without one."""
     folder = Path(tempfile.mkdtemp(prefix="released-"))
+    atexit.register(shutil.rmtree, folder)
     for part in PARTS:
         path = checkout / part
         (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / part)

@@ -194,13 +194,18 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
 ) -> None:
     assert dates_of(extension) == (SAMPLE_DATES[0], datetime.date(2025, 12, 31))
     monkeypatch.chdir(tmp_path)
-    assert main(["cutoff", "extend"]) == 0
+    mine = Path("chains-by-hand.json")
+    mine.write_text("mine", encoding="utf-8")  # nothing is written that the command line does not name
+    assert main(["cutoff", "extend", "--json=about.json"]) == 0
+    assert mine.read_text(encoding="utf-8") == "mine"
     assert "240 chains: chains-by-hand.parquet" in capsys.readouterr().out
     assert Path("chains-by-hand.parquet").read_bytes() == extension.read_bytes()
     assert newest() == CUTOFF_CHAINS
-    manifest = json.loads(Path("chains-by-hand.json").read_text("utf-8"))
+    manifest = json.loads(Path("about.json").read_text("utf-8"))
     assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
     assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
+    assert main(["cutoff", "extend", "-o=same", "--json=same"]) == 1
+    assert "each output needs a file of its own" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seed", range(3))

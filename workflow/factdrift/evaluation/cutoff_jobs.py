@@ -318,13 +318,17 @@ class Extend(Job, command="cutoff extend"):
 
     changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
     until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
+    json: Annotated[Output | None, "digests, dates and changes by quarter", Flag("JSON")] = None
     output: Annotated[Output, Flag("PARQUET")] = Path("chains-by-hand.parquet")
 
     def run(self) -> str:
+        from factdrift.core.files import write_json
         from factdrift.evaluation.questions.refresh import write_extended
 
-        path, manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.output)
-        return "\n".join([f"{manifest['chains']:,} chains: {path}", *_of_new(manifest)])
+        manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.output)
+        if self.json:
+            write_json(manifest, self.json)
+        return "\n".join([f"{manifest['chains']:,} chains: {self.output}", *_of_new(manifest)])
 
 
 def _of_new(manifest: dict[str, Any]) -> Iterator[str]:

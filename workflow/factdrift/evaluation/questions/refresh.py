@@ -117,7 +117,10 @@ def write_refreshed(
         "redirects": dict(sorted(servers.redirects.items())),
         "revisions": {row["id"]: row.get("lastrevid") for row in (*records.values(), *called.values())},
     }
-    return _write([*rows, *deaths], former, until, folder / f"chains-{until}.parquet", more)
+    path = folder / f"chains-{until}.parquet"
+    manifest = _write([*rows, *deaths], former, until, path, more)
+    write_json(manifest, path.with_suffix(".json"))
+    return path, manifest
 
 
 def _dates(former: Path, until: datetime.date) -> Dates:
@@ -128,10 +131,8 @@ def _dates(former: Path, until: datetime.date) -> Dates:
     return Dates(*map(pack_date, (first, end, until)))
 
 
-def write_extended(
-    former: Path, written: Path, until: datetime.date, path: Path
-) -> tuple[Path, dict[str, Any]]:
-    """Writes the CHAINS that have later changes in a table of successions, and a manifest; returns both."""
+def write_extended(former: Path, written: Path, until: datetime.date, path: Path) -> dict[str, Any]:
+    """Writes the CHAINS that have later changes in a table of successions; returns their manifest."""
     dates, rows = _dates(former, until), defaultdict[tuple[str, str], list[Row]](list)
     for row in read_chains(former):
         rows[row["subject_label"], row["relation"]].append(row)
@@ -145,15 +146,15 @@ def write_extended(
 
 def _write(
     rows: Sequence[Row], former: Path, until: datetime.date, path: Path, more: Mapping[str, Any]
-) -> tuple[Path, dict[str, Any]]:
-    """Writes CHAINS that continue others up to a day, and a manifest beside them; returns both."""
+) -> dict[str, Any]:
+    """Writes CHAINS that continue others up to a day; returns their manifest."""
     first, end = dates_of(former)
     living = [row for row in rows if row.get("died") is None]
     quarters = Counter(_quarter(change.day) for row in living for change in changes(row))
     last_day = last_known(quarters, end, until)
     schema = CHAINS.with_metadata({DATES_OF_FILE: f"{first} {last_day}"})
     write_parquet(pa.Table.from_pylist(rows, schema), path)
-    manifest = {
+    return {
         **{"until": str(until), "dates": [str(first), str(last_day)]},
         **{"marked_after": str(last_day) if last_day < until else None},
         **{"chains": len(living), "deaths": len(rows) - len(living), "sha256": sha256(path)},
@@ -161,8 +162,6 @@ def _write(
         "changes": dict(sorted(quarters.items())),
         **more,
     }
-    write_json(manifest, path.with_suffix(".json"))
-    return path, manifest
 
 
 def _asked(rows: Sequence[Row], servers: Servers) -> Iterator[Asked]:
