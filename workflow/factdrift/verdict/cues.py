@@ -33,6 +33,7 @@ WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
     *("predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
+    *("most", "followed", "remains"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),

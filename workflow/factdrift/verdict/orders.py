@@ -12,18 +12,16 @@ _PASSIVE = frozenset(("was", "been", "were"))
 
 def read_ranks(reading: Reading) -> None:
     """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
-    most = any(key in _MOST or (len(key) > 4 and key.endswith("est")) for key in reading.asked)
+    most = any(
+        reading.words.has("most", key) or (len(key) > 4 and key.endswith("est")) for key in reading.asked
+    )
     most &= not {"second", "third"} & set(reading.keys(0, 6))
-    ranks = [at for at in range(len(reading.tokens)) if reading.key(at) in _FOLLOWED]
+    ranks = [at for at in range(len(reading.tokens)) if reading.is_a(at, "followed")]
     second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
     cut = min([*ranks, *second] if most else [], default=len(reading.tokens))
     for name in reading.named():
         reading.assign(name if name.start > cut else None, Role.BESIDE)
     reading.cues = [cue for cue in reading.cues if cue.start < cut or cue.start not in ranks]
-
-
-_MOST = ("most", "plus", "mas")
-_FOLLOWED = ("followed", "gefolgt", "suivi", "seguido")
 
 
 def read_order(reading: Reading) -> None:

@@ -78,7 +78,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     last = cue.end - 1
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     for at in range(name.end, len(reading.tokens)) if name is not None else ():
-        if reading.key(at) in _STAYS and (
+        if reading.is_a(at, "remains") and (
             reading.has("tenure", at + 2, at + 4) or office_fits(reading, reading.keys(at + 1, at + 4))
         ):
             reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
@@ -104,7 +104,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
-_STAYS = frozenset(("remains", "stays", "bleibt"))
 _UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
