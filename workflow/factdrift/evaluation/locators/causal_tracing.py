@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
+from factdrift.core.progress import watched
 from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.evaluation.methods.shared import generator
@@ -84,7 +85,8 @@ def trace(
     order = sorted(range(len(sites)), key=lambda index: (behind[index], sites[index]))
     # Of a sweep over the blocks, half of the branches run through a block on average.
     budget = (2 * context.budget + 1) // (run.samples * loaded.spec.layers)
-    for batch in batches([behind[index] for index in order], budget):
+    together = list(batches([behind[index] for index in order], budget))
+    for batch in watched(together, "restorations", "batches"):
         part = [order[rank] for rank in batch]
         restored = run.restored([sites[index] for index in part], wanted)
         # One by one: a mean of many sites at once may differ in the last digits.

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor
 
+from factdrift.core.progress import watched
 from factdrift.evaluation.locators.gradients import per_layer
 from factdrift.evaluation.locators.interface import Context, probability
 from factdrift.evaluation.locators.sentences import Sentence
@@ -44,7 +45,7 @@ def knowledge_neurons(
     attributions = []
     # A step of a block is one token.
     size = max(1, context.budget // (len(scales) * spec.layers))
-    for start in range(0, len(sentences), size):
+    for start in watched(range(0, len(sentences), size), "gradients", "steps"):
         rows = torch.arange(start, min(start + size, len(sentences)), device=device)
         mine = [values[rows] for values in activations]
         slopes = _slopes(loaded, whole, rows, last[rows], wanted[rows], mine, scales)
