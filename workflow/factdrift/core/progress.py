@@ -35,6 +35,9 @@ class Progress:
     however long one advance takes.
     """
 
+    _newest = 0.0
+    """When the last line of any work was printed."""
+
     def __init__(
         self, what: str, total: float | None = None, unit: str = "rows", before: float = 0.0, beside: str = ""
     ):
@@ -47,7 +50,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if _open:
-            self.what, self._printed = f"{_open[-1].what}: {self.what}", _open[-1]._printed
+            self.what = f"{_open[-1].what}: {self.what}"
         _open.append(self)
         _watcher()
         return self
@@ -63,8 +66,7 @@ class Progress:
 
     def say(self, note: str = "") -> None:
         now = time.monotonic()
-        for work in (self, *_open):
-            work._printed = now
+        self._printed = Progress._newest = now
         if self.total and self.done >= self.total:
             if self._whole == (self.done, note):
                 return
@@ -98,7 +100,7 @@ def _watch() -> None:
     while True:
         time.sleep(_LOOK)
         for work in _open[-1:]:
-            if time.monotonic() - work._printed >= max(EVERY, _LOOK):
+            if time.monotonic() - max(_open[0].started, Progress._newest) >= max(EVERY, _LOOK):
                 work.say()
 
 

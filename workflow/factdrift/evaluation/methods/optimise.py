@@ -12,7 +12,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from factdrift.core.progress import watched
+from factdrift.core.progress import Progress, watched
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import aligned_texts, changes_of_all
@@ -84,20 +84,26 @@ def in_batches_of(
     The size is estimated from the free memory, and halved if it is too large.
     """
     results: list[Result] = []
+
+    def counted(batch: Sequence[Contexts]) -> Result:
+        result = work(batch)
+        progress.advance(len(batch))
+        return result
+
     texts = [text for context in contexts for text in (*context.prompts, context.essence)]
     longest = max((len(text.ids) for text in texts), default=0)
-    for alike in _alike(contexts):
-        sentences = [prompt for context in alike for prompt in context.prompts]
-        need = edit_bytes(
-            loaded,
-            len(alike[0].prompts) + 1,
-            max(context.width for context in alike),
-            max(len(sentence.ids) for sentence in sentences),
-            max(len(sentence.ids) - sentence.target for sentence in sentences),
-        )
-        size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
-        with lean(loaded.model, longest):
-            results += in_batches(alike, size, work)
+    with Progress("edits", len(contexts), "edits") as progress, lean(loaded.model, longest):
+        for alike in _alike(contexts):
+            sentences = [prompt for context in alike for prompt in context.prompts]
+            need = edit_bytes(
+                loaded,
+                len(alike[0].prompts) + 1,
+                max(context.width for context in alike),
+                max(len(sentence.ids) for sentence in sentences),
+                max(len(sentence.ids) - sentence.target for sentence in sentences),
+            )
+            size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
+            results += in_batches(alike, size, counted)
     return results
 
 
