@@ -166,16 +166,3 @@ rule answer_lm_eval:
         questions=named_questions,
     shell:
         job("answer lm-eval")
-
-
-rule answer_inspect:
-    """Tasks for Inspect: the same questions, which chat models answer in writing."""
-    input:
-        questions=list(LM_EVAL_QUESTIONS.values()),
-        edits=f"{PAIR}/edit/edits.parquet",
-    output:
-        directory("results/inspect"),
-    params:
-        questions=named_questions,
-    shell:
-        job("answer inspect")

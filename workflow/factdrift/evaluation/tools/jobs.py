@@ -320,8 +320,8 @@ class Tune(RunsModel, OfMethodValues, command="edit tune", leading="method edits
             tune(tuning, model)
 
 
-class _Exported(Job):
-    """Questions that become tasks of a harness."""
+class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
+    """Write tasks for EleutherAI's lm-evaluation-harness."""
 
     questions: Annotated[
         tuple[str, ...],
@@ -329,12 +329,30 @@ class _Exported(Job):
         Flag("NAME=PARQUET"),
     ] = ()
     edits: Annotated[Path | None, "of `edit dataset`: WikiFactDiff's clozes", Flag("PARQUET")] = None
+    chains: Annotated[
+        Path | None, "of `cutoff chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
+    ] = None
     prompt: Annotated[str, Key("answer.prompts.loglik")]
     tokens: Annotated[int, Key("written.tokens")]
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def written(self) -> Iterator[WrittenQuestions]:
+    def run(self) -> str:
+        from factdrift.evaluation.scores.clozes import cloze_tests
+        from factdrift.evaluation.tools import harness
+
+        written = list(self._written())
+        groups: list[WrittenQuestions | harness.Group] = list(written)
+        if self.chains is not None:
+            groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
+        tasks = list(harness.question_tasks(groups, self.prompt))
+        if self.edits is not None:
+            tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
+        tasks += harness.written_tasks(written, self.tokens)
+        harness.write_tasks(tasks, self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
+
+    def _written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
         from factdrift.evaluation.tools.written_questions import written_items, written_updates
@@ -354,39 +372,6 @@ class _Exported(Job):
             yield from written_items(name, Path(path), self.prompt, self.instruction)
         if self.edits is not None:
             yield from written_updates(self.edits, self.prompt, self.instruction)
-
-
-class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
-    """Write tasks for EleutherAI's lm-evaluation-harness."""
-
-    chains: Annotated[
-        Path | None, "of `cutoff chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
-    ] = None
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.clozes import cloze_tests
-        from factdrift.evaluation.tools import harness
-
-        written = list(self.written())
-        groups: list[WrittenQuestions | harness.Group] = list(written)
-        if self.chains is not None:
-            groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
-        tasks = list(harness.question_tasks(groups, self.prompt))
-        if self.edits is not None:
-            tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
-        tasks += harness.written_tasks(written, self.tokens)
-        harness.write_tasks(tasks, self.output)
-        return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
-
-
-class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
-    """Write tasks for Inspect (inspect_ai): questions that chat models answer in writing."""
-
-    def run(self) -> str:
-        from factdrift.evaluation.tools.inspect_tasks import write_inspect
-
-        numbers = write_inspect(self.written(), self.tokens, self.output)
-        return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
 class Compare(TriesMethod, command="compare", leading="model limit scores answers output"):
