@@ -77,34 +77,19 @@ rule tempripple_related:
 
 
 rule tempripple_items:
-    """A question about every fact and related fact, with four options where there are enough values."""
+    """A question about every fact and related fact; statistics, and everything that was dropped, with the reason."""
     input:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
-    output:
-        "results/{pair}/tempripple/tr_items.parquet",
-    group:
-        together("tempripple")
-    shell:
-        job("tempripple items")
-
-
-rule tempripple_account:
-    """Statistics, and everything that was dropped, with the reason."""
-    input:
-        facts="results/{pair}/tempripple/tr_facts.parquet",
-        related="results/{pair}/tempripple/tr_related.parquet",
-        items_="results/{pair}/tempripple/tr_items.parquet",
         dropped=expand("results/{{pair}}/tempripple/{job}_dropped.parquet", job=["facts", "related"]),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
         snapshot=[] if public_endpoint() else side("snapshot.json", "new"),
         resources=resources("tempripple", "words"),
     output:
+        output="results/{pair}/tempripple/tr_items.parquet",
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",
-    group:
-        together("tempripple")
     params:
         endpoint=public_endpoint(),
     shell:
-        job("tempripple account", without="resources")
+        job("tempripple items", without="resources")
