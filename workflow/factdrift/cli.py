@@ -83,7 +83,7 @@ COMMANDS = {
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life", "mismatches"),
-    "Score retrievers and memories": ("memory export", "memory score", "memory layouts"),
+    "Score retrievers and memories": ("memory export", "memory score"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",
