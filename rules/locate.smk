@@ -107,7 +107,7 @@ rule locate_edit_facts:
     params:
         limit=limit_of(config["locate"]["edits"], 32),
     shell:
-        job("locate edit-facts")
+        job("locate sentences")
 
 
 use rule edit_moments as locate_moments with:
