@@ -93,13 +93,13 @@ rule count_templates:
 rule published_templates:
     """Templates read from a published file, unchanged."""
     input:
-        file=[path for path in [config["templates_file"]] if path],
+        published=[path for path in [config["templates_file"]] if path],
         prompts=resource("prompts"),
         words=resources("words"),
     output:
         "results/{pair}/verbalize/published.parquet",
     shell:
-        job("verbalize published")
+        job("verbalize count")
 
 
 rule templates:
