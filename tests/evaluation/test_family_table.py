@@ -1,4 +1,4 @@
-"""The table of families and methods in docs/models.md is what the methods' records say, and what methods do."""
+"""The table of families and methods in docs/models.md is that of the records, and what methods do."""
 
 from __future__ import annotations
 
