@@ -20,29 +20,19 @@ rule tempripple_rows:
         job("tempripple rows", without="resources memory_mb")
 
 
-rule tempripple_rdf:
-    """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary."""
+rule tempripple_database:
+    """The part of a snapshot that TempRIPPLE queries, as RDF, and the database of the local SPARQL server."""
     input:
         statements=buckets("results/snapshots/{date}/statements/{bucket}.parquet"),
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         properties="results/snapshots/{date}/properties.parquet",
         resources=resources("tempripple", "words"),
     output:
-        "results/snapshots/{date}/tempripple/rdf.nt.gz",
+        output="results/snapshots/{date}/tempripple/rdf.nt.gz",
+        database=directory("results/snapshots/{date}/tempripple/database"),
     threads: 2
     shell:
         job("tempripple rdf", without="resources memory_mb")
-
-
-rule tempripple_database:
-    """The RDF, loaded into the database of the local SPARQL server."""
-    input:
-        rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
-    output:
-        directory("results/snapshots/{date}/tempripple/database"),
-    threads: 2
-    shell:
-        job("tempripple load")
 
 
 rule tempripple_facts:

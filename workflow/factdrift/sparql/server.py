@@ -50,7 +50,7 @@ def load(rdf: Sequence[Path], database: Path) -> int:
 def _opened(database: Path) -> pyoxigraph.Store:
     """The database, to be read. Raises InputError if the folder is none."""
     if not database.is_dir():
-        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple load`")
+        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple rdf`")
     try:
         return pyoxigraph.Store.read_only(str(database))
     except OSError as error:

@@ -54,7 +54,7 @@ class Rows(WithTables, command="tempripple rows"):
 
 
 class Rdf(WithTables, command="tempripple rdf"):
-    """Write the part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
+    """Write the part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary, and load it.
 
     All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
     """
@@ -63,30 +63,20 @@ class Rdf(WithTables, command="tempripple rdf"):
     entities: Annotated[Paths, "all buckets"]
     properties: Path
     output: Annotated[Output, "N-Triples, .nt or .nt.gz"]
+    database: Annotated[Output, "of the local SPARQL server", Flag("FOLDER")]
     memory_mb: MemoryMb = 2000
     threads: int = 1
 
     def run(self) -> str:
         from factdrift.core.tables import database
+        from factdrift.sparql.server import load
         from factdrift.tempripple.rdf import write_rdf
 
         relations = self.relations()
         shown = relations.properties(), [entry.number for entry in relations.types]
         with database(self.memory_mb, self.threads) as db:
             lines = write_rdf(db, self.statements, self.entities, self.properties, *shown, self.output)
-        return f"{lines:,} lines of N-Triples"
-
-
-class Load(Job, command="tempripple load"):
-    """Load RDF into the database of the local SPARQL server."""
-
-    rdf: Annotated[Paths, "what `rdf` wrote", Flag(positional=True)]
-    output: Annotated[Output, "folder of the database"]
-
-    def run(self) -> str:
-        from factdrift.sparql.server import load
-
-        return f"{load(self.rdf, self.output):,} triples"
+        return f"{lines:,} lines of N-Triples; {load([self.output], self.database):,} triples"
 
 
 class OfSource(WithTables):
@@ -98,7 +88,7 @@ class OfSource(WithTables):
     entities: Annotated[Paths, "the snapshot's items, all buckets"] = ()
     properties: Annotated[Path | None, "the snapshot's properties"] = None
     endpoint: Annotated[str, Key(f"{PART}.endpoint"), Flag("local|wikidata|URL")]
-    database: Annotated[Path | None, "what `load` made, for --endpoint local"] = None
+    database: Annotated[Path | None, "what `rdf` loaded, for --endpoint local"] = None
     answers: Annotated[Place | None, "folder that keeps the answers of any other endpoint"] = None
     memory_mb: MemoryMb = 2000
     threads: int = 1
