@@ -75,7 +75,6 @@ COMMANDS = {
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
     "browse": ("pages.jobs", ""),
     "why": ("pages.jobs", ""),
-    "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
     "clean": ("runs.jobs", ""),
 }
