@@ -40,24 +40,6 @@ rule answer_read:
         job("answer read", without="edits facts")
 
 
-rule answer_cloze_table:
-    """The cloze tests of all models, and the shares of completed ones."""
-    input:
-        models_=some_models,
-        answers=[
-            *answered("klob", unedited, "answers.parquet"),
-            *answered("updates", unedited, "answers.parquet"),
-        ],
-        klob=KLOB,
-        edits=EDITS,
-        recall=bundled_folders(),
-    output:
-        output="results/{pair}/answer_clozes.parquet",
-        out_text="results/{pair}/answer/clozes.txt",
-    shell:
-        job("answer cloze-table")
-
-
 rule answer_scores:
     """Accuracies with intervals, the paper's tests, and all predictions."""
     input:

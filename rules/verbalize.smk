@@ -87,7 +87,7 @@ rule count_templates:
     output:
         "results/{pair}/verbalize/candidates.{language}.parquet",
     shell:
-        job("verbalize count")
+        job("verbalize count", without="published")
 
 
 rule published_templates:
@@ -99,7 +99,7 @@ rule published_templates:
     output:
         "results/{pair}/verbalize/published.parquet",
     shell:
-        job("verbalize count")
+        job("verbalize count", without="verbalizations sample language")
 
 
 rule templates:

@@ -170,25 +170,6 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
         return f"{text}\n{self.out_table}: {number:,} rows"
 
 
-class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"):
-    """Join the unedited models' cloze tests of KLoB and of updates, and print the shares."""
-
-    answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
-    klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
-    edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
-    recall: Recall = ()
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.clozes import lines, table_of
-        from factdrift.models.bundled.taught import recall_lines
-
-        clozes = table_of(self.answers, self.klob, self.edits)
-        write_parquet(clozes, self.output)
-        return self.printed(*lines(clozes), *recall_lines(self.recall))
-
-
 class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
     """Write the scores of answers to TempRIPPLE with its tests, to questions with a date, or to ripples.
 

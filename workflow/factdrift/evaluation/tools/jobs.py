@@ -99,7 +99,7 @@ class TriesMethod(RunsMethod):
         return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"
 
 
-class Try(TriesMethod, command="edit try", leading="subject model method set dataset output"):
+class Try(TriesMethod, command="edit try", leading="subject model method set output"):
     """Make one edit and show the model before and after it; write it as an adapter, or as a whole model.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
@@ -307,7 +307,6 @@ class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools import harness
 
         written = list(self._written())
@@ -316,7 +315,7 @@ class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
             groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
         tasks = list(harness.question_tasks(groups, self.prompt))
         if self.edits is not None:
-            tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
+            tasks += harness.cloze_tasks(harness.cloze_tests(self.edits))
         tasks += harness.written_tasks(written, self.tokens)
         harness.write_tasks(tasks, self.output)
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)

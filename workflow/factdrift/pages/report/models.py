@@ -191,8 +191,6 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     scores = [("figure3.svg", "Accuracy by hop"), ("table2.txt", "Accuracy by task (Table 2)")]
     scores.append(("table3.txt", "Accuracy by hop (Table 3)"))
     blocks += _results(build, "answer", "answer_scores.parquet", *scores)
-    completed = ("clozes.txt", "What models complete")
-    blocks += _results(build, "answer", "answer_clozes.parquet", completed)
     every = ("grid.txt", "What was written, and every benchmark in every state")
     blocks += _results(build, "answer", "answer_grid.parquet", every)
     return "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops.", blocks
