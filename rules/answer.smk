@@ -22,7 +22,7 @@ rule answer_requests:
     params:
         **CHAT_PARAMS,
     shell:
-        job("answer requests", without="edits facts")
+        job("answer requests", without="edits facts judged which")
 
 
 rule answer_read:
@@ -115,13 +115,16 @@ rule judge_requests:
     input:
         **by_field(["questions"], benchmark_tables),
         words=[*WRITTEN, resource("verdict/judge.txt")],
-        answers=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
+        judged=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
     output:
         "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
     params:
         **CHAT_PARAMS,
     shell:
-        job("answer judge-requests", without="edits facts")
+        job(
+            "answer requests",
+            without="edits facts prompt written loglik scoring normalise shots",
+        )
 
 
 rule judged_answers:

@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import OfQuestions, Recall
+from factdrift.evaluation.probing import Recall
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -297,23 +296,6 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
             return msgspec.convert(_json(self.cutoffs, "--cutoffs", form), dict[str, datetime.date])
         except msgspec.ValidationError as error:
             raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
-
-
-class JudgeRequests(OfQuestions, command="answer judge-requests", implied_inputs="reads"):
-    """Write the requests for a chat model's verdicts on written answers."""
-
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    which: Annotated[Which, Key("written.judge")]
-    # Another limit of the price or another server makes no request again.
-    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
-    output: Annotated[Output, "requests", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.judged import write_judge_requests
-
-        asked = self.read(open_=True)
-        rows = write_judge_requests(asked, self.answers, self.which, self.settings, self.output)
-        return f"{self.output}: {rows:,} requests"
 
 
 class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):
