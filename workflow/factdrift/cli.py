@@ -26,9 +26,10 @@ from factdrift.core.unusable import Input, reason
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
-    "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.jobs", "Wikidata's dumps: download"),
-    "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
+    "snapshots": (
+        "snapshots.jobs",
+        "dumps: downloaded, derived or fetched by the API; page views",
+    ),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
