@@ -40,7 +40,7 @@ from factdrift.audit.kinds import (
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.reading import AuditedBuild, Reading, read
-from factdrift.audit.sheet import chosen, name_of, rows_at
+from factdrift.audit.samples import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError

@@ -280,15 +280,5 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         blocks.append(
             table("Failures", "row; kind; reason", rows, build.source(findings, "audit.parquet"), note)
         )
-    judged = build.product("judged.json", "audit")
-    if judged is not None:
-        judgements = json.loads(judged.read_text(encoding="utf-8"))
-        keys = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
-        columns = (
-            f"rows: number; unsure: number; invalid: number; share: share; {interval}; "
-            "invalid by the audit: number; agree: number; Cohen's kappa: share"
-        )
-        of_people = [[judgements[key] for key in keys]]
-        blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks
