@@ -494,13 +494,13 @@ def main() -> None:
             started = time.perf_counter()
             command = [sys.executable, "-c", "from factdrift.cli import main; raise SystemExit(main())"]
             subprocess.run(
-                [*command, "explorer", str(build.pair), "-o", f"{name}/files"],
+                [*command, "browse", "--pair", str(build.pair), "-o", f"{name}/files"],
                 check=True,
                 stdout=subprocess.DEVNULL,
             )
             files = Path(name) / "files"
             note += (
-                f"`factdrift explorer` wrote {len(list(files.iterdir())):,} files, {size(files):,.0f} MB, in "
+                f"`browse --output` wrote {len(list(files.iterdir())):,} files, {size(files):,.0f} MB, in "
                 f"{time.perf_counter() - started:,.0f} s. "
             )
         record(

@@ -11,10 +11,10 @@ Answers are drawn from the model of the estimate with the tenures of the bundled
 results are in docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how
 often a date is told. `letters`: the same of models that give one letter in half or 90 % of their answers,
 and any letter in the others; an answer counts if both orders of the options agree. `sizes`: errors by
-number of chains. `by_hand`: chains of `cutoff extend`, T uniform over the last two years; a share of their
-last holders has been followed by somebody whom the chains lack. `unseen`: the same of a fifth of them. A draw
-is added to the file as it is done, all cases in turns, and depends only on seed, case and its number: another
-call goes on where the file ends.
+number of chains. `by_hand`: chains of `cutoff refresh --changes`, T uniform over the last two years; a share
+of their last holders has been followed by somebody whom the chains lack. `unseen`: the same of a fifth of
+them. A draw is added to the file as it is done, all cases in turns, and depends only on seed, case and its
+number: another call goes on where the file ends.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ rule answer_requests:
     params:
         **CHAT_PARAMS,
     shell:
-        job("answer requests", without="edits facts")
+        job("answer requests", without="edits facts judged which")
 
 
 rule answer_read:
@@ -38,24 +38,6 @@ rule answer_read:
         **CHAT_PARAMS,
     shell:
         job("answer read", without="edits facts")
-
-
-rule answer_cloze_table:
-    """The cloze tests of all models, and the shares of completed ones."""
-    input:
-        models_=some_models,
-        answers=[
-            *answered("klob", unedited, "answers.parquet"),
-            *answered("updates", unedited, "answers.parquet"),
-        ],
-        klob=KLOB,
-        edits=EDITS,
-        recall=bundled_folders(),
-    output:
-        output="results/{pair}/answer_clozes.parquet",
-        out_text="results/{pair}/answer/clozes.txt",
-    shell:
-        job("answer cloze-table")
 
 
 rule answer_scores:
@@ -133,13 +115,16 @@ rule judge_requests:
     input:
         **by_field(["questions"], benchmark_tables),
         words=[*WRITTEN, resource("verdict/judge.txt")],
-        answers=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
+        judged=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
     output:
         "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
     params:
         **CHAT_PARAMS,
     shell:
-        job("answer judge-requests", without="edits facts")
+        job(
+            "answer requests",
+            without="edits facts prompt written loglik scoring normalise shots",
+        )
 
 
 rule judged_answers:
@@ -166,16 +151,3 @@ rule answer_lm_eval:
         questions=named_questions,
     shell:
         job("answer lm-eval")
-
-
-rule answer_inspect:
-    """Tasks for Inspect: the same questions, which chat models answer in writing."""
-    input:
-        questions=list(LM_EVAL_QUESTIONS.values()),
-        edits=f"{PAIR}/edit/edits.parquet",
-    output:
-        directory("results/inspect"),
-    params:
-        questions=named_questions,
-    shell:
-        job("answer inspect")

@@ -75,25 +75,14 @@ rule klob_examples:
 
 
 rule klob_subtask:
-    """The examples of one subtask, each with its sentences."""
+    """The examples of one subtask, each with its sentences; also as JSON Lines in the published layout."""
     input:
         examples="results/{pair}/klob/klob_examples.parquet",
         sentences="results/{pair}/klob/klob_sentences.parquet",
     output:
-        "results/{pair}/klob_{subtask}.parquet",
+        output="results/{pair}/klob_{subtask}.parquet",
+        published="results/{pair}/KLoB-{subtask}.jsonl",
     group:
         together("klob")
     shell:
         job("klob subtask")
-
-
-rule klob_export:
-    """A subtask as JSON Lines in the published layout."""
-    input:
-        dataset="results/{pair}/klob_{subtask}.parquet",
-    output:
-        "results/{pair}/KLoB-{subtask}.jsonl",
-    group:
-        together("klob")
-    shell:
-        job("klob export")

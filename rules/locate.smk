@@ -29,7 +29,7 @@ rule locate_sentences:
         out_examples=subpath(output.out_sentences, parent=True),
         limit=limit_of(config["locate"]["limit"], BUNDLED_EXAMPLES),
     shell:
-        job("locate sentences")
+        job("locate sentences", without="edits out_edits")
 
 
 rule locate_run:
@@ -107,7 +107,7 @@ rule locate_edit_facts:
     params:
         limit=limit_of(config["locate"]["edits"], 32),
     shell:
-        job("locate edit-facts")
+        job("locate sentences", without="examples out_examples")
 
 
 use rule edit_moments as locate_moments with:

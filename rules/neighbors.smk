@@ -48,7 +48,7 @@ rule nearest_facts:
     output:
         "results/{pair}/neighbors/{part}.parquet",
     shell:
-        job("neighbors search", without="memory_mb")
+        job("neighbors search", without="memory_mb popularity")
 
 
 rule gather_neighbors:
@@ -93,8 +93,10 @@ rule popular_facts:
         "results/{pair}/popular_neighbors.parquet",
     group:
         together("dataset")
+    resources:
+        **request("neighbors random"),
     shell:
-        job("neighbors popular", without="memory_mb")
+        job("neighbors search", without="memory_mb candidates part")
 
 
 rule shared_objects:

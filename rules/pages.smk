@@ -32,10 +32,7 @@ rule report_page:
 
 
 rule explorer:
-    """A folder of pages to look at a build of up to 20,000 updates, which work from a file or any web server.
-
-    `factdrift browse` shows the same from a server.
-    """
+    """A folder of pages to look at a build of up to 20,000 updates, which work from a file or any web server."""
     input:
         manifest=f"{PAIR}/manifest.json",
         tables=expand(
@@ -59,4 +56,4 @@ rule explorer:
     params:
         pair=subpath(input.manifest, parent=True),
     shell:
-        job("explorer")
+        job("browse")

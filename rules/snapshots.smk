@@ -26,9 +26,10 @@ rule download_dump:
         download=1,
     params:
         code=None,
+        when="{date}",
         url=lambda wildcards: own_address(dump_source(config, wildcards.date)),
     shell:
-        job("dumps download", without="registry contact tries")
+        job("snapshots download", without="registry contact tries")
 
 
 rule download_pageviews:
@@ -42,9 +43,10 @@ rule download_pageviews:
         download=1,
     params:
         code=None,
-        server=own_address(config["pageviews"]),
+        when="{month}",
+        url=own_address(config["pageviews"]),
     shell:
-        job("pageviews download", without="contact tries")
+        job("snapshots download", without="registry contact tries")
 
 
 rule render_sample:

@@ -26,12 +26,13 @@ rule stream_chains:
 
 
 rule stream:
-    """The updates of all intervals in one table."""
+    """The updates of all intervals in one table, and by month and scenario."""
     input:
         datasets=of_intervals("wikifactdiff.parquet"),
         chains=buckets(f"{STREAM}/chains/{{bucket}}.parquet"),
     output:
-        f"{STREAM}/stream.parquet",
+        output=f"{STREAM}/stream.parquet",
+        figure=f"{STREAM}/stream.svg",
     params:
         dates=STREAM_DATES,
     shell:
@@ -54,18 +55,6 @@ rule stream_questions:
         dates=STREAM_DATES,
     shell:
         job("streams asof")
-
-
-rule stream_figure:
-    """The updates of each month by scenario."""
-    input:
-        stream=f"{STREAM}/stream.parquet",
-    output:
-        f"{STREAM}/stream.svg",
-    params:
-        dates=STREAM_DATES,
-    shell:
-        job("streams figure")
 
 
 rule known:

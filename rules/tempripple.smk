@@ -20,29 +20,19 @@ rule tempripple_rows:
         job("tempripple rows", without="resources memory_mb")
 
 
-rule tempripple_rdf:
-    """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary."""
+rule tempripple_database:
+    """The part of a snapshot that TempRIPPLE queries, as RDF, and the database of the local SPARQL server."""
     input:
         statements=buckets("results/snapshots/{date}/statements/{bucket}.parquet"),
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         properties="results/snapshots/{date}/properties.parquet",
         resources=resources("tempripple", "words"),
     output:
-        "results/snapshots/{date}/tempripple/rdf.nt.gz",
+        output="results/snapshots/{date}/tempripple/rdf.nt.gz",
+        database=directory("results/snapshots/{date}/tempripple/database"),
     threads: 2
     shell:
         job("tempripple rdf", without="resources memory_mb")
-
-
-rule tempripple_database:
-    """The RDF, loaded into the database of the local SPARQL server."""
-    input:
-        rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
-    output:
-        directory("results/snapshots/{date}/tempripple/database"),
-    threads: 2
-    shell:
-        job("tempripple load")
 
 
 rule tempripple_facts:
@@ -77,34 +67,19 @@ rule tempripple_related:
 
 
 rule tempripple_items:
-    """A question about every fact and related fact, with four options where there are enough values."""
+    """A question about every fact and related fact; statistics, and everything that was dropped, with the reason."""
     input:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
-    output:
-        "results/{pair}/tempripple/tr_items.parquet",
-    group:
-        together("tempripple")
-    shell:
-        job("tempripple items")
-
-
-rule tempripple_account:
-    """Statistics, and everything that was dropped, with the reason."""
-    input:
-        facts="results/{pair}/tempripple/tr_facts.parquet",
-        related="results/{pair}/tempripple/tr_related.parquet",
-        items_="results/{pair}/tempripple/tr_items.parquet",
         dropped=expand("results/{{pair}}/tempripple/{job}_dropped.parquet", job=["facts", "related"]),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
         snapshot=[] if public_endpoint() else side("snapshot.json", "new"),
         resources=resources("tempripple", "words"),
     output:
+        output="results/{pair}/tempripple/tr_items.parquet",
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",
-    group:
-        together("tempripple")
     params:
         endpoint=public_endpoint(),
     shell:
-        job("tempripple account", without="resources")
+        job("tempripple items", without="resources")

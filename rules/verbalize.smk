@@ -87,19 +87,19 @@ rule count_templates:
     output:
         "results/{pair}/verbalize/candidates.{language}.parquet",
     shell:
-        job("verbalize count")
+        job("verbalize count", without="published")
 
 
 rule published_templates:
     """Templates read from a published file, unchanged."""
     input:
-        file=[path for path in [config["templates_file"]] if path],
+        published=[path for path in [config["templates_file"]] if path],
         prompts=resource("prompts"),
         words=resources("words"),
     output:
         "results/{pair}/verbalize/published.parquet",
     shell:
-        job("verbalize published")
+        job("verbalize count", without="verbalizations sample language")
 
 
 rule templates:

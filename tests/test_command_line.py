@@ -120,6 +120,8 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
         "n",
         "--output",
         "o",
+        "--database",
+        "db",
     ]
     if reported:
         assert main(words) == 1

@@ -98,7 +98,7 @@ def test_what_releases_build_stops_before_the_upload():
     ("line", "status", "said"),
     [
         ("estimate 92GB.gz 110GB.gz", 0, "cores"),
-        ("klob export klob_c.parquet -o KLoB-c.jsonl", 1, "klob_c"),
+        ("half-life P6 --table half_life.parquet", 1, "half_life"),
         ("sample render --date 2021-01-04 --output dump.json.gz", 0, ""),
     ],
 )

@@ -65,9 +65,7 @@ def audited_beside(wildcards):
 
 def shown_products(wildcards):
     """The products that the page shows besides the dataset."""
-    judged = Path(PAIR, "audit", "judged.json")
-    names = [name for product in products() if product.section for name in product.names]
-    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
+    return built_or_asked([name for product in products() if product.section for name in product.names])
 
 
 def page_layout(pages):

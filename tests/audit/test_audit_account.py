@@ -1,4 +1,4 @@
-"""The sample, guesses from the surface, rates with intervals, and judgements by people."""
+"""The sample, guesses from the surface, rates with intervals."""
 
 import random
 from collections import Counter
@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.audit.account import rates, share
-from factdrift.audit.jobs import _beside, write_sheet
-from factdrift.audit.sheet import VERDICTS, chosen, judged, judged_text, rows_at
+from factdrift.audit.jobs import _beside
+from factdrift.audit.samples import chosen, rows_at
 from factdrift.audit.surface import Question, guess
-from factdrift.core.errors import InputError
 
 Row = dict[str, Any]
 
@@ -103,33 +102,6 @@ def test_wilson_intervals_by_hand() -> None:
     assert share(0, 0)["rate"] is None
 
 
-def sheet(path: Path, *judgements: str) -> Path:
-    rows = [f"wikifactdiff,Q{number} P6,{text}" for number, text in enumerate(judgements, 1)]
-    path.write_text("\n".join(["dataset,row,judgement", *rows]) + "\n", encoding="utf-8")
-    return path
-
-
-def test_judgements(tmp_path: Path) -> None:
-    found = judged(sheet(tmp_path / "sheet.csv", "invalid", "INVALID ", "unsure"), FINDINGS)
-    assert (found["rows"], found["unsure"], found["invalid"], found["invalid_by_audit"]) == (3, 1, 2, 1)
-    assert found["agree"] == 1
-    assert found["kappa"] == 0.0
-    assert found["disagreements"] == ["Q2 P6"]
-    assert "1 of 2" in "\n".join(judged_text(found))
-    assert judged(sheet(tmp_path / "sheet.csv", "invalid", "valid", ""), FINDINGS)["kappa"] == 1.0
-    assert judged(sheet(tmp_path / "sheet.csv", "", "", ""), FINDINGS)["rate"] is None
-
-
-def test_wrong_sheets(tmp_path: Path) -> None:
-    for judgements, message in (
-        (("valid", "wrong"), rf"line 3: judgement 'wrong'; write {', '.join(VERDICTS)}"),
-        (("",) * 4, "line 5: Q4 P6 is not a row of this audit"),
-        (("valid\nwikifactdiff,Q1 P6,invalid",), "line 3: Q1 P6 has another judgement above"),
-    ):
-        with pytest.raises(InputError, match=message):
-            judged(sheet(tmp_path / "sheet.csv", *judgements), FINDINGS)
-
-
 def test_products_of_another_pair_are_not_audited_with_this_one(tmp_path: Path) -> None:
     (tmp_path / "stream.parquet").touch()
     one, other = tmp_path / "2021-01-04_2023-02-27", tmp_path / "2021-01-04_2022-02-28"
@@ -137,13 +109,3 @@ def test_products_of_another_pair_are_not_audited_with_this_one(tmp_path: Path) 
     (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04", "new": "2023-02-27"}}')
     assert _beside(one) == [tmp_path / "stream.parquet"]
     assert _beside(other) == []
-
-
-def test_sheets_that_are_not_there_or_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"wikifactdiff\.parquet beside the folder of the audit.* --pair"):
-        write_sheet(tmp_path / "sheet.csv", [], {}, 100, 0)
-    with pytest.raises(InputError, match="factdrift audit --sheet"):
-        judged(tmp_path / "sheet.csv", FINDINGS)
-    (tmp_path / "sheet.csv").write_text("a,b\n")
-    with pytest.raises(InputError, match="columns dataset, row and judgement"):
-        judged(tmp_path / "sheet.csv", FINDINGS)

@@ -169,7 +169,7 @@ REPORTS = [
     ),
     (
         "browsing.py --updates 60 --entities 300 --statements 4 --buckets 2 --edits 10 --asked 2 --export",
-        "Browsing a build of 60 updates and 300 entities; made an index of; `factdrift explorer` wrote",
+        "Browsing a build of 60 updates and 300 entities; made an index of; `browse --output` wrote",
         ("search, one letter", "a subject with an update", "a relation, the largest first"),
     ),
     (

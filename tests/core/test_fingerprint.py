@@ -12,7 +12,7 @@ from factdrift.cli import parser
 from factdrift.core import fingerprint, paths
 from factdrift.core.jobs import JOBS
 
-WITHOUT = {"dumps download", "pageviews download", "publish file", "release"}
+WITHOUT = {"snapshots download", "publish file", "release"}
 """Commands whose outputs another version of the code would not change, or that would fetch 100 GB again."""
 
 

@@ -134,7 +134,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def export(results: Path, output: Path, *arguments: str) -> int:
-    line = ["edit", "export-adapter", "--model", str(results / "tiny"), *CPU, "--results", str(results)]
+    line = ["edit", "try", "--model", str(results / "tiny"), *CPU, "--results", str(results)]
     line += ["--prefixes", str(results / "prefixes.json"), "--output", str(output)]
     return main([*line, *arguments])
 
@@ -157,22 +157,6 @@ def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_p
     assert (said["method"], said["edits"][0]["target"]) == ("rome", "Joe Biden")
 
 
-def test_edits_of_the_workflow_become_a_folder_each_or_one(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen = ("--edit", "Q1-P6", "Q2-P6", *ROME)
-    assert export(results, tmp_path / "each", *chosen) == 0
-    assert sorted(path.name for path in (tmp_path / "each").iterdir()) == ["Q1-P6", "Q2-P6"]
-    assert export(results, tmp_path / "all", *chosen, "--regime", "sequential") == 0
-    config = json.loads((tmp_path / "all" / "adapter_config.json").read_text())
-    assert config["r"] == 2
-    said = json.loads((tmp_path / "all" / "factdrift.json").read_text())
-    assert [edit["id"] for edit in said["edits"]] == ["Q1-P6", "Q2-P6"]
-    capsys.readouterr()
-    assert export(results, tmp_path / "all", *chosen) == 1
-    assert "exists; name a folder that does not" in capsys.readouterr().err
-
-
 def plain(model: Any, tokenizer: Any, update: Any) -> None:
     """A method of one's own."""
 
@@ -181,14 +165,17 @@ def plain(model: Any, tokenizer: Any, update: Any) -> None:
     ("arguments", "message"),
     [
         ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
-        ((PROMPT, "Joe", *ROME), "the subject is empty"),
+        ((PROMPT, "Joe", "--subject", " ", *ROME), "the subject is empty"),
         ((f"{PROMPT} ____", "Joe", "--subject", "Atlantis", *ROME), "write the prompt without blanks"),
         ((PROMPT, " Joe", "--subject", "Atlantis", *ROME), "write the new object without blanks"),
-        (("--edit", "Q1-P6", "--method", f"{__file__}:plain"), "changes a model in place"),
-        (ROME, "name either edits of the workflow"),
-        ((PROMPT, "--edit", "Q1-P6", *ROME), "name either edits of the workflow"),
-        (("--edit", "Q9-P6", *ROME), "has no edit 'Q9-P6'"),
-        (("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
+        (
+            (PROMPT, "Joe", "--subject", "Atlantis", "--method", f"{__file__}:plain"),
+            "changes a model in place",
+        ),
+        (
+            (PROMPT, "Joe", "--subject", "Atlantis", "--method", "ft", "--set", '{"layers": [1]}'),
+            "no adapter holds exactly",
+        ),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_leaves_nothing(

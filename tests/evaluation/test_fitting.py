@@ -50,12 +50,6 @@ def test_weights_are_two_bytes_for_each_parameter(name: str) -> None:
     assert weight_bytes(shaped(name)) == 2 * NUMBERS[name]
 
 
-def test_a_model_or_the_table_of_families_is_described(capsys: pytest.CaptureFixture[str]) -> None:
-    for wrong in ([], ["sample", "--families"]):
-        assert main(["models", "describe", *wrong]) == 1
-        assert "name either a model, or --families" in capsys.readouterr().err
-
-
 def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
     loaded = shaped("llama-3-8b", 4)
     assert weight_bytes(loaded) == pytest.approx(6.0e9, rel=0.02)

@@ -17,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.forked import quiet  # noqa: E402
-from support.methods_in_few_steps import artefacts, hyper_in  # noqa: E402
+from support.methods_in_few_steps import artefacts, editable, hyper_in  # noqa: E402
 from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
 from support.tiny_edits import tiny_artefacts as artefacts_of  # noqa: E402
 from support.tiny_models import LISTED, spread_over, tiny_model  # noqa: E402
@@ -31,7 +31,6 @@ from factdrift.evaluation.locators.removal import Removal  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.evaluation.tools.fitting import editable  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.moments import count_moments  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402

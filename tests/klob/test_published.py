@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.worlds import Fact
 
 from factdrift.cli import main
-from factdrift.core.errors import InputError
-from factdrift.klob.published import export
 
 from .conftest import Build, Row, Snapshot
 
@@ -38,7 +35,9 @@ def test_a_build_is_exported_in_the_published_layout(built: Build, tmp_path: Pat
     target = tmp_path / "KLoB.jsonl"
     for name, number in (("c", 4), ("r", 3), ("u", 15)):
         rows = found.subtask(name)
-        assert main(["klob", "export", f"{found.folder}/klob_{name}.parquet", "-o", str(target)]) == 0
+        tables = [f"--{table}={found.folder}/klob_{table}.parquet" for table in ("examples", "sentences")]
+        line = ["klob", "subtask", *tables, f"--subtask={name}", f"--published={target}"]
+        assert main([*line, "-o", f"{tmp_path}/klob_{name}.parquet"]) == 0
         text = target.read_text(encoding="utf-8")
         assert text.endswith("\n")
         lines = text.splitlines()
@@ -50,10 +49,3 @@ def test_a_build_is_exported_in_the_published_layout(built: Build, tmp_path: Pat
             assert chain["knowledge_chain"] == wanted
             assert chain["single_knowlege_prompts"][0] == "Zoë's The Shop is owned by _"
             assert chain["knowlege_chain_prompt"] == "the capital of the owner of Zoë's The Shop is _"
-
-
-def test_no_other_table_is_exported(built: Build, tmp_path: Path) -> None:
-    found = built(Snapshot([]))
-    for name in ("klob_examples.parquet", "none.parquet"):
-        with pytest.raises(InputError, match=rf"{name}: no table of a KLoB subtask"):
-            export(found.folder / name, tmp_path / "x")

@@ -18,8 +18,9 @@ from .tokenizers_of import tokenizer_of
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
+from support.tiny_families import tiny_config  # noqa: E402
+
 from factdrift.models.loading import load  # noqa: E402
-from factdrift.models.tiny import tiny_config  # noqa: E402
 
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_families import tiny_config  # noqa: E402
 from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
 from transformers import AutoConfig  # noqa: E402
 
@@ -17,7 +18,6 @@ from factdrift.models import families  # noqa: E402
 from factdrift.models.families import read_families, spec_of  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loading import without_weights  # noqa: E402
-from factdrift.models.tiny import tiny_config  # noqa: E402
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 

@@ -164,7 +164,7 @@ class Drawn:
         rated = [{"id": item, "popularity": value} for item, value in self.popularity.items()]
         rates = written(folder / "popularity.parquet", POPULARITY, rated)
         most = folder / "popular.parquet"
-        jobs.Popular(**search, popularity=rates, facts=facts, output=most).run()
+        jobs.Search(**search, **walk, popularity=rates, output=most).run()
         replacements = [row for row in self.updates if row["dropped_by"] is None and row["is_replace"]]
         pool = written(folder / "replacements.parquet", UPDATES, replacements[::2])
         drawn = folder / "random.parquet"

@@ -242,7 +242,7 @@ def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, sai
     """Its tables are finished, and its file was removed to make room."""
     sources = [source(Path("results/wikidata.json.gz"), True, 10**9), source(holes(tmp_path / "d.json.gz"))]
     assert "downloads" not in said_at_the_beginning(sources)
-    fetch = "factdrift dumps download 2021-01-04 --output results/wikidata.json.gz"
+    fetch = "factdrift snapshots download 2021-01-04 --output results/wikidata.json.gz"
     said = said_at_the_beginning(sources, before=[fetch], contact="me@example.org")
     assert "and 1.0 GB of downloads" in said
 

@@ -94,7 +94,7 @@ def test_no_message_and_no_file_has_the_secret_of_an_address(server, tmp_path, c
     server.faults[PATH + SIGNED] = [Fault(cut=60_000), Fault(status=403)]
     # A signature is that of one file, so the checksums beside it may be refused.
     server.files[SUMS], server.always[SUMS] = b"", Fault(status=403)
-    line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), "--contact", CONTACT]
+    line = ["snapshots", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), "--contact", CONTACT]
     line += ["--tries", "1", "--url"]
     for _ in range(2):
         assert main([*line, address + SIGNED]) == 1
@@ -125,7 +125,14 @@ def test_a_server_without_ranges_sends_the_whole_file_again_or_is_given_up(serve
 
 def test_a_wrong_checksum_deletes_the_file_and_is_reported(server, client, tmp_path, capsys):
     listed(server, "a" * 40)
-    line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), f"--contact={CONTACT}"]
+    line = [
+        "snapshots",
+        "download",
+        "2021-01-04",
+        "-o",
+        str(tmp_path / "dump.json.gz"),
+        f"--contact={CONTACT}",
+    ]
     assert main([*line, f"--url={server.url}{PATH}"]) == 1
     # `factdrift refresh` knows by these words that waiting does not help.
     damaged = f"factdrift: damaged dump: {server.url}{PATH}: the SHA1 of the file is {SHA1}, the published"
@@ -395,7 +402,15 @@ def test_a_killed_download_is_continued_without_fetching_a_byte_twice(server, cl
     part = tmp_path / "dump.json.gz.part"
     server.faults[PATH] = [Fault(hold=100_000)]
     program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    line = ["dumps", "download", "2021-01-04", "--output", tmp_path / "dump.json.gz", "--contact", CONTACT]
+    line = [
+        "snapshots",
+        "download",
+        "2021-01-04",
+        "--output",
+        tmp_path / "dump.json.gz",
+        "--contact",
+        CONTACT,
+    ]
     line += ["--url", f"{server.url}{PATH}#sha1={SHA1}"]
     process = subprocess.Popen([sys.executable, "-c", program, *line], stderr=subprocess.DEVNULL)
     wait_until(lambda: part.exists() and part.stat().st_size >= 50_000, process)

@@ -31,13 +31,15 @@ def test_download(server, registry, tmp_path, monkeypatch, by):
     monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
     output = tmp_path / "a.json.gz"
     given = [*registry(), *CONTACT] if by == "registry" else ["--url", f"{server.url}{PATH}#sha1={SHA1}"]
-    assert main(["dumps", "download", "2021-01-04", "-o", str(output), *given]) == 0
+    assert main(["snapshots", "download", "2021-01-04", "-o", str(output), *given]) == 0
     assert output.read_bytes() == BODY
     contact = "https://example.org/me" if by == "registry" else "me@example.org"
     assert f"({contact})" in server.asked[0].agent
 
 
-@pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
+@pytest.mark.parametrize(
+    "verb", [["snapshots", "download", "2021-01-04"], ["snapshots", "download", "2022-03"]]
+)
 def test_nothing_is_downloaded_into_a_folder_or_without_a_contact(tmp_path, capsys, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
@@ -49,7 +51,9 @@ def test_nothing_is_downloaded_into_a_folder_or_without_a_contact(tmp_path, caps
 
 
 def test_a_limit_that_no_request_can_keep_is_named(server, registry, capsys):
-    assert main(["dumps", "download", "2021-01-04", "-o", "a", *registry(), *CONTACT, "--tries", "0"]) == 1
+    assert (
+        main(["snapshots", "download", "2021-01-04", "-o", "a", *registry(), *CONTACT, "--tries", "0"]) == 1
+    )
     assert "factdrift: --tries 0: must be " in capsys.readouterr().err
     assert not server.asked
 
@@ -59,14 +63,12 @@ def test_a_month_of_page_views(server, tmp_path):
         b"en.wikipedia A 1 desktop 3 A3\nen.wikipedia A 1 mobile-web 4 A4\n"
     )
     output = tmp_path / "2022-03.parquet"
-    command = ["pageviews", "download", "2022-03", "-o", str(output), "--server", f"{server.url}/views/"]
+    command = ["snapshots", "download", "2022-03", "-o", str(output), "--url", f"{server.url}/views/"]
     assert main([*command, *CONTACT]) == 0
     assert pq.read_table(output).to_pylist() == [{"title": b"A", "views": 7}]
 
 
 def test_wrong_dates_are_named(capsys):
-    with pytest.raises(SystemExit):
-        main(["dumps", "download", "soon", "-o", "a"])
-    assert "write it as 202" in capsys.readouterr().err
-    assert main(["pageviews", "download", "2022-13", "-o", "a"]) == 1
-    assert "'2022-13' is no month; write it as 2022-03" in capsys.readouterr().err
+    for wrong in ("soon", "2022-13", "2022-02-30"):
+        assert main(["snapshots", "download", wrong, "-o", "a"]) == 1
+        assert f"'{wrong}' is no day and no month; write 2021-01-04" in capsys.readouterr().err

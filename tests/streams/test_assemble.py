@@ -29,7 +29,7 @@ def assembled(folder: Path, objects: list[int], links: list[tuple[int, int]], da
     chains = [plain | {"subject": s, "changes": [{}] * number} for s, number in links]
     line = ["streams", "assemble", f"--datasets={written(folder / 'one.parquet', DATASET, rows)}"]
     line += [f"--chains={written(folder / 'chains.parquet', CHAINS, chains)}", "--dates", *dates]
-    return main([*line, "-o", str(folder / "stream.parquet")])
+    return main([*line, "--figure", str(folder / "s.svg"), "-o", str(folder / "stream.parquet")])
 
 
 @pytest.mark.parametrize("links", [[(1, 1)], [(1, 1), (2, 2), (3, 1)], [(1, 1), (4, 2)], [(1, 1), (2, 1)]])

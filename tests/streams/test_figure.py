@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.cli import main
-from factdrift.streams.figure import months
+from factdrift.streams.figure import draw, months
 
 ROWS = [
     ("ReplaceObject", 20210120, 20210120, "start"),
@@ -23,9 +22,8 @@ def test_changes_that_are_dated_to_a_month_count_and_equal_streams_give_equal_by
     counts = {scenario: found for scenario, found in months(stream).items() if found}
     assert counts == {"ReplaceObject": {2021 * 12: 2}, "Archive": {2022 * 12 + 2: 1}}
     dates = ["2021-01-04", "2022-02-07", "2022-02-21", "2023-02-27"]
-    line = ["streams", "figure", f"--stream={stream}", "--dates", *dates]
     for name in ("one", "two"):
-        assert main([*line, f"--output={tmp_path / name}.svg"]) == 0
+        draw(stream, dates, tmp_path / f"{name}.svg")
     drawn = (tmp_path / "one.svg").read_bytes()
     assert drawn == (tmp_path / "two.svg").read_bytes()
     assert len(drawn) > 5000

@@ -9,7 +9,9 @@ import torch
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
+from factdrift.evaluation.methods.record import refusal
 from factdrift.evaluation.methods.shared import aligned, gradients
+from factdrift.models.families import ModelSpec
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_edits import EDITS
@@ -17,6 +19,11 @@ from support.tiny_models import TEXT
 
 FEW: dict[str, Any] = {"steps": 3, "rank": 4, "prefixes": [], "contexts": 0, "others": {}, "dropout": 0}
 """Hyper-parameters, where a method has them, that make it quick."""
+
+
+def editable(spec: ModelSpec, method: str) -> list[int]:
+    """The blocks of a model that a method can edit."""
+    return [layer for layer in range(spec.layers) if refusal(spec, method, layer) is None]
 
 
 def hyper_in(loaded: Loaded, method: str, layer: int) -> Hyper:

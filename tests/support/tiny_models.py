@@ -11,7 +11,7 @@ from accelerate.hooks import AlignDevicesHook, add_hook_to_module
 from factdrift.models.bundled.train import END_TEXT as BEGIN
 from factdrift.models.families import read_families
 from factdrift.models.loaded import Loaded
-from factdrift.models.tiny import TEXT, tiny_model, tiny_tokenizer
+from support.tiny_families import TEXT, tiny_model, tiny_tokenizer
 
 __all__ = [
     "BEGIN",

@@ -61,6 +61,15 @@ def source(folder: Path) -> list[str | Path]:
     ]
 
 
+def rest(folder: Path) -> list[str | Path]:
+    """What `items` reads and writes besides its tables."""
+    return [
+        *("--resources", TEMPRIPPLE, "--dropped", folder / "d1.parquet", folder / "d2.parquet"),
+        *("--accounts", folder / "facts.json", folder / "related.json"),
+        *("--all-dropped", folder / "dropped.parquet", "--json", folder / "stats.json"),
+    ]
+
+
 def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ105\tsupplied name\n")
@@ -75,8 +84,9 @@ def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.Captur
     assert f"warning: {renamed}" in capsys.readouterr().err
     outputs = ("--dropped", tmp_path / "d2.parquet", "--account", tmp_path / "related.json")
     assert run("related", *given, "--related", related, *outputs) == 0
-    tables = ("--facts", facts, "--related", related)
-    assert run("items", "--settings", ITEM_SETTINGS, *tables, "--output", items) == 0
+    tables = ("--facts", facts, "--related", related, "--output", items, *rest(tmp_path))
+    assert run("items", "--settings", ITEM_SETTINGS, *tables) == 0
+    assert json.loads((tmp_path / "stats.json").read_text())["sizes"]["items"] == len(pq.read_table(items))
     rows = pq.read_table(facts).to_pylist()
     assert "supplied name" in {row["o_label"] for row in rows}
     questions = {row["question"] for row in rows if row["s"] == "Q30"}
@@ -106,7 +116,7 @@ def test_what_cannot_be_read_is_named(
 ) -> None:
     """A table of another version, no tables, a snapshot without the properties, one with other datatypes."""
     rows = folder / "rows.parquet"
-    tables = ("--facts", rows, "--related", rows, "--output", tmp_path / "items.parquet")
+    tables = ("--facts", rows, "--related", rows, "--output", tmp_path / "items.parquet", *rest(tmp_path))
     assert run("items", "--settings", ITEM_SETTINGS, *tables) == 1
     assert f"{rows}: its columns are not those of this version" in capsys.readouterr().err
     outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
@@ -120,7 +130,3 @@ def test_what_cannot_be_read_is_named(
     assert run("facts", *source(folder), "--properties", other, *outputs) == 1
     assert "with the datatype wikibase-item, TempRIPPLE as external-id" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
-    query = tmp_path / "query.rq"
-    query.write_bytes('SELECT ?s WHERE {\n  ?s rdfs:label "Köln"@de }'.encode("latin-1"))
-    assert run("sparql", query) == 1
-    assert f"{query}, line 2: byte 0xf6 is not UTF-8" in capsys.readouterr().err

@@ -10,8 +10,6 @@ import pytest
 from support.digests import Check, Product
 from support.workflow import ROOT, copied, snakemake
 
-from factdrift.cli import main
-
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
 PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")
 FOLDER = "results/2021-01-04_2023-02-27/tempripple"
@@ -88,18 +86,9 @@ def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sparql_server_gives_the_same(
-    made: Path, tables: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
     """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
     shutil.rmtree(made / FOLDER)
     said = snakemake(made, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})
     assert "rule tempripple_database" in said
     assert {path.name: path.read_bytes() for path in (made / FOLDER).iterdir()} == tables
-
-    query = made / "query.rq"
-    query.write_text('SELECT ?s WHERE { ?s rdfs:label "head of government"@en }', encoding="utf-8")
-    monkeypatch.chdir(made)
-    capsys.readouterr()
-    assert main(["tempripple", "sparql", str(query)]) == 0
-    assert capsys.readouterr().out.split() == ["s", "-----", "wd:P6"]

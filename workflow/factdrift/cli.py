@@ -26,9 +26,10 @@ from factdrift.core.unusable import Input, reason
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
-    "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.jobs", "Wikidata's dumps: download"),
-    "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
+    "snapshots": (
+        "snapshots.jobs",
+        "dumps: downloaded, derived or fetched by the API; page views",
+    ),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
@@ -67,7 +68,6 @@ COMMANDS = {
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
-    "diff-builds": ("pages.jobs", ""),
     "report": ("pages.jobs", ""),
     "mismatches": ("publish.jobs", ""),
     "refresh": ("publish.jobs", ""),
@@ -75,15 +75,14 @@ COMMANDS = {
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
     "browse": ("pages.jobs", ""),
     "why": ("pages.jobs", ""),
-    "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
     "clean": ("runs.jobs", ""),
 }
 """Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
-    "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life", "mismatches"),
-    "Score retrievers and memories": ("memory export", "memory score", "memory layouts"),
+    "Look at a build": ("show", "why", "browse", "audit", "half-life", "mismatches"),
+    "Score retrievers and memories": ("memory export", "memory score"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
         "ask",

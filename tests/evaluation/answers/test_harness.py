@@ -1,19 +1,15 @@
 """Tasks for harnesses of others: what is in them, and that lm-evaluation-harness gets our own answers."""
 
-import ast
 import copy
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import inspect_ai
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from support.questions import items, write_tables
 
 from factdrift.cli import main
@@ -32,7 +28,6 @@ from factdrift.evaluation.tools.harness import (
     write_tasks,
     written_tasks,
 )
-from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
 from factdrift.evaluation.tools.written_questions import WrittenQuestions, written_items, written_updates
 
 Samples = dict[str, dict[str, dict[str, Any]]]
@@ -306,53 +301,3 @@ def test_updates_have_their_old_object(tmp_path: Path) -> None:
     assert (doc["prompt"], doc["accepted"], doc["stale"]) == ("X is led by", ["Y"], ["Z"])
     assert update.turns["prompt"].to_pylist() == ["Who is the head of government of X?"]
     assert len(reworded.turns) == 0  # no second question in words
-
-
-def test_a_folder_for_inspect(written: list[WrittenQuestions], tmp_path: Path, capsys: Any) -> None:
-    folder = tmp_path / "inspect"
-    line = ["answer", "inspect", f"--questions=tempripple={tmp_path / 'tr_items.parquet'}", f"-o={folder}"]
-    assert not main([*line, "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION])
-    assert "tempripple_with_new: 3" in capsys.readouterr().out
-    code = ast.parse((folder / TASKS).read_text())
-    named = {each.name for each in code.body if isinstance(each, ast.FunctionDef) and each.decorator_list}
-    tasks = named - {"verdict"}
-    assert tasks == {path.stem for path in folder.glob("*.jsonl")}
-    texts = [(folder / f"{name}.jsonl").read_text() for name in tasks]
-    asked = [json.loads(line)["input"] for text in texts for line in text.splitlines()]
-    assert sorted(asked) == sorted(prompt.as_py() for each in written for prompt in each.turns["prompt"])
-    with pytest.raises(InputError, match="no question to write"):
-        write_inspect([], 16, folder)
-    for name in ("class", "task"):
-        with pytest.raises(InputError, match=f"--questions: {name}: is a word of the code"):
-            write_inspect([written[0]._replace(group=name, kind="")], 16, folder)
-
-
-def test_inspect_runs_the_tasks_and_judges(written: list[WrittenQuestions], tmp_path: Path) -> None:
-    """A question is one line whatever characters it has."""
-    text = "Who rules\u2028 the land\x85 of X?"
-    row = written[0].turns.to_pylist()[0] | {"prompt": text}
-    rows = [row, row | {"id": "second"}]
-    turns = pa.Table.from_pylist(rows, written[0].turns.schema)
-    mine = written[0]._replace(group="mine", kind="", turns=turns)
-    write_inspect([mine], 16, tmp_path / "inspect")
-    outputs = [
-        ModelOutput.from_content("mockllm/model", text)
-        for text in (f"It is {row['target']}.", "I don't know.")
-    ]
-    for output in outputs:
-        output.usage = ModelUsage()  # Inspect would fetch a tokenizer to count them
-    (log,) = inspect_ai.eval(
-        f"{tmp_path / 'inspect' / TASKS}@mine",
-        model=get_model("mockllm/model", custom_outputs=outputs),
-        max_samples=1,
-        log_dir=str(tmp_path / "logs"),
-        display="none",
-    )
-    assert log.status == "success", log.error
-    assert log.samples is not None
-    assert [sample.input for sample in log.samples] == [text, text]
-    (verdicts,) = zip(*(sample.scores.values() for sample in log.samples if sample.scores), strict=True)
-    assert [score.explanation.partition(":")[0] for score in verdicts] == ["correct", "refused"]
-    assert log.results is not None
-    means = {score.name: score.metrics["mean"].value for score in log.results.scores}
-    assert means == {"right": 0.5, "stale": 0, "refused": 0.5, "unclear": 0}

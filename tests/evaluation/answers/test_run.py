@@ -30,7 +30,6 @@ from factdrift.evaluation.questions.letters import chosen  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
-from factdrift.evaluation.scores.clozes import CLOZES, lines, table_of  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import options  # noqa: E402
 from factdrift.evaluation.ways import written as in_writing  # noqa: E402
@@ -293,40 +292,18 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
     own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
     klob = [example(tmp_path, "c", own), chains]
     benchmarks = {"k": read_klob(Tables(klob)), "u": read_edits(edits)}
-    asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
-    table = table_of(asked, klob, edits)
-    assert table.schema.equals(CLOZES)
-    with pytest.raises(InputError, match=r"tiny-llama was not asked one#0; give its tables on klob"):
-        table_of(asked[:1], klob, edits)
-    found = table.to_pylist()
-    assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [
-        ("klob_c", "expr", likeliest),
-        ("klob_c", "expr", "a"),
-        ("klob_r", "single", "Joe Biden"),
-        ("klob_r", "chain", "Joe Biden"),
-        ("wikifactdiff", "update, new", "New Orleans"),
-        ("wikifactdiff", "update, old", "Poseidonis"),
-        ("wikifactdiff", "update, new", "New Orleans"),
-    ]
-    assert (found[1]["exact"], found[1]["reason"]) == (None, "too_long")
-    for row in [found[0], *found[2:]]:
-        assert row["logprob"] == pytest.approx(chance(loaded, row["prompt"], row["object"]), abs=1e-4)
-        before = loaded.tokenizer(row["prompt"]).input_ids
-        whole = loaded.tokenizer(f"{row['prompt']} {row['object']}").input_ids
+    questions = {question.id: question for each in benchmarks.values() for question in each.questions}
+    found = [row for name, each in benchmarks.items() for row in ask(loaded, each, tmp_path / name).answers]
+    assert Counter(row["reason"] for row in found if row["way"] == "loglik") == {None: 8, "too_long": 1}
+    for row in (row for row in found if row["way"] == "loglik" and row["reason"] is None):
+        (object_,) = questions[row["question"]].targets
+        prompt = questions[row["question"]].prompt
+        assert row["logprobs"][0] == pytest.approx(chance(loaded, prompt, object_), abs=1e-4)
+        before = loaded.tokenizer(prompt).input_ids
+        whole = loaded.tokenizer(f"{prompt} {object_}").input_ids
         logits = loaded.model(torch.tensor([whole])).logits[0]
         places = range(len(before), len(whole))
-        assert row["exact"] == all(int(logits[place - 1].argmax()) == whole[place] for place in places)
-
-
-def test_shares_are_by_model_benchmark_and_role() -> None:
-    named = {"model": "m", "benchmark": "klob_c", "role": "expr"}
-    rows = [named | {"exact": exact} for exact in (True, True, True, False, None)]
-    rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
-    rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
-    expr, update, chain = list(lines(pa.Table.from_pylist(rows, schema=CLOZES)))[3:]
-    assert expr.split()[3:] == ["4", "0.750", "[0.30,", "0.95]", "1", "0"]
-    assert update.split()[-4:] == ["0", "-", "1", "0"]
-    assert chain.split()[3:] == ["1", "0.000", "[0.00,", "0.79]", "0", "1"]
+        assert row["exact"] == [all(int(logits[place - 1].argmax()) == whole[place] for place in places)]
 
 
 @pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])

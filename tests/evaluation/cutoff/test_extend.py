@@ -1,7 +1,6 @@
 """Chains that go on by hand: what is written is added, nothing before it changes, nothing else is claimed."""
 
 import datetime
-import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
-from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_CHANGES
+from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
 from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.cutoff import (
     SAMPLE_DATES,
@@ -21,13 +20,15 @@ from factdrift.evaluation.questions.cutoff import (
     newest,
     read_chains,
 )
-from factdrift.evaluation.questions.refresh import ENOUGH
+from factdrift.evaluation.questions.refresh import ENOUGH, write_extended
 from factdrift.evaluation.questions.refreshed import Dates, extended
 from factdrift.evaluation.questions.successions import COLUMNS, read_successions
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
 
 Row = dict[str, Any]
+CUTOFF_CHANGES = RESOURCES / "cutoff" / "changes.tsv"
+LAST = datetime.date(2025, 12, 31)
 DATES = Dates(20120101, 20241231, 20251231)
 
 
@@ -146,7 +147,7 @@ def test_rows_that_do_not_fit_the_chain_are_refused(
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("extended") / "by-hand.parquet"
-    assert main(["cutoff", "extend", f"-o={path}"]) == 0
+    write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, path)
     return path
 
 
@@ -196,16 +197,17 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
     monkeypatch.chdir(tmp_path)
     mine = Path("chains-by-hand.json")
     mine.write_text("mine", encoding="utf-8")  # nothing is written that the command line does not name
-    assert main(["cutoff", "extend", "--json=about.json"]) == 0
+    line = ["cutoff", "refresh", f"--changes={CUTOFF_CHANGES}", "--until=2025-12-31"]
+    assert main([*line, "-o=chains-by-hand.parquet"]) == 0
     assert mine.read_text(encoding="utf-8") == "mine"
     assert "240 chains: chains-by-hand.parquet" in capsys.readouterr().out
     assert Path("chains-by-hand.parquet").read_bytes() == extension.read_bytes()
     assert newest() == CUTOFF_CHAINS
-    manifest = json.loads(Path("about.json").read_text("utf-8"))
+    manifest = write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, Path("again.parquet"))
     assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
     assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
-    assert main(["cutoff", "extend", "-o=same", "--json=same"]) == 1
-    assert "each output needs a file of its own" in capsys.readouterr().err
+    assert main(line) == 1
+    assert "name the last day of the changes (--until), and --output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -231,6 +233,7 @@ def test_rows_about_no_chain_or_two_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], subject: str, message: str
 ) -> None:
     table = written(tmp_path, ["Bo ", "Cy 2025-03-14"], subject)
-    assert main(["cutoff", "extend", f"--changes={table}", f"-o={tmp_path / 'made.parquet'}"]) == 1
+    line = ["cutoff", "refresh", f"--changes={table}", "--until=2025-12-31"]
+    assert main([*line, f"-o={tmp_path / 'made.parquet'}"]) == 1
     assert message in capsys.readouterr().err
     assert not [*tmp_path.glob("*.parquet")]

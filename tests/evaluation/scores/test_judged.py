@@ -44,8 +44,8 @@ def judged(folder: Path, items: Path, answers: Path, which: str) -> list[dict[st
     with chat_serving(answer=said) as server:
         chat = json.dumps({"model": "tiny", "base_url": server.url, "answer_tokens": 8})
         requests, replies = folder / "requests.parquet", folder / "replies.parquet"
-        words = ["--benchmark=tempripple", f"--questions={items}", f"--answers={answers}", f"--which={which}"]
-        assert main(["answer", "judge-requests", *words, f"--settings={chat}", f"-o={requests}"]) == 0
+        words = ["--benchmark=tempripple", f"--questions={items}", f"--judged={answers}", f"--which={which}"]
+        assert main(["answer", "requests", *words, f"--settings={chat}", f"-o={requests}"]) == 0
         words = [f"--requests={requests}", f"--store={folder / 'store'}", f"--settings={chat}"]
         assert main(["chat", "ask", *words, f"-o={replies}"]) == 0
         # The same text to the same question is judged once, whoever wrote it.
@@ -83,7 +83,7 @@ def test_only_unclear_answers_are_judged_and_what_is_missing_is_named(
     assert not (tmp_path / "more.parquet").exists()
     rows = [WAY | {"question": "other", "output": "Nobody", "verdict": "wrong"}]
     table = written(tmp_path / "other.parquet", ANSWERS, rows)
-    words = ["--benchmark=tempripple", f"--questions={answers[0]}", f"--answers={table}", "--which=all"]
+    words = ["--benchmark=tempripple", f"--questions={answers[0]}", f"--judged={table}", "--which=all"]
     words += ['--settings={"model": "tiny"}', f"-o={tmp_path / 'requests.parquet'}"]
-    assert main(["answer", "judge-requests", *words]) == 1
+    assert main(["answer", "requests", *words]) == 1
     assert "other is no question of tempripple" in capsys.readouterr().err

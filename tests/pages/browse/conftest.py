@@ -39,7 +39,7 @@ def served(made: Synthetic, index: Path) -> Iterator[str]:
 
 
 def explored(pair: Path, folder: Path) -> None:
-    assert main(["explorer", str(pair), "-o", str(folder / "explorer")]) == 0
+    assert main(["browse", "--pair", str(pair), "-o", str(folder / "explorer")]) == 0
 
 
 @pytest.fixture(scope="session")

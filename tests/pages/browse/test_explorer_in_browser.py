@@ -85,7 +85,7 @@ def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str], made: S
 def test_what_a_visitor_types(browser: Browser, tmp_path: Path) -> None:
     """In files, whose script searches by itself; the server's search is that of test_search.py."""
     build = world(tmp_path / "results")
-    assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
+    assert main(["browse", "--pair", str(build.pair), "-o", str(tmp_path / "x")]) == 0
     address = f"{(tmp_path / 'x').resolve().as_uri()}/"
     browser.visit(f"{address}index.html")
     # Pages are written for what has updates, and for their relations and classes only.

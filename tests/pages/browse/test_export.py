@@ -45,7 +45,7 @@ def test_the_search_has_every_page(files: Path) -> None:
 
 def test_again_it_has_the_same_bytes(files: Path, made: Synthetic) -> None:
     before = {path.name: path.read_bytes() for path in files.iterdir()}
-    assert main(["explorer", str(made.pair), "-o", str(files)]) == 0
+    assert main(["browse", "--pair", str(made.pair), "-o", str(files)]) == 0
     assert {path.name: path.read_bytes() for path in files.iterdir()} == before
 
 
@@ -53,7 +53,7 @@ def test_a_larger_build_is_for_the_server(
     made: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(pages, "MOST", 59)
-    assert main(["explorer", str(made.pair), "-o", str(tmp_path / "x")]) == 1
+    assert main(["browse", "--pair", str(made.pair), "-o", str(tmp_path / "x")]) == 1
     assert "60 updates; files are written for up to 59: use `factdrift browse`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -62,7 +62,7 @@ def test_a_build_without_updates_has_a_first_page(made: Synthetic, tmp_path: Pat
     shutil.copytree(made.pair.parent, tmp_path / "results")
     path = tmp_path / "results" / made.pair.name / "wikifactdiff.parquet"
     pq.write_table(pq.read_table(path).slice(0, 0), path)
-    assert main(["explorer", str(path.parent), "-o", str(tmp_path / "x")]) == 0
+    assert main(["browse", "--pair", str(path.parent), "-o", str(tmp_path / "x")]) == 0
     assert {page.name for page in (tmp_path / "x").glob("*.html")} == {
         "index.html",
         "names.html",
@@ -76,7 +76,7 @@ def test_other_files_are_not_replaced(
     """Also beside a script of the explorer's name."""
     (tmp_path / "search.js").write_text("mine")
     (tmp_path / "thesis.tex").write_text("years of work")
-    assert main(["explorer", str(made.pair), "-o", str(tmp_path)]) == 1
+    assert main(["browse", "--pair", str(made.pair), "-o", str(tmp_path)]) == 1
     assert "search.js in it was not written there by factdrift" in capsys.readouterr().err
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     assert (tmp_path / "search.js").read_text() == "mine"

@@ -65,7 +65,7 @@ def test_months_and_objects_are_those_of_the_table(data: Any, build: Build, tmp_
 def test_what_is_filtered_can_be_copied(
     browser: Browser, build: Build, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
+    assert main(["browse", "--pair", str(build.pair), "-o", str(tmp_path / "x")]) == 0
     monkeypatch.chdir(built)
     address = f"{(tmp_path / 'x').resolve().as_uri()}/"
     shown = "document.querySelector('.copies output')?.textContent"

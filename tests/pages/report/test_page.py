@@ -251,8 +251,6 @@ MORE = {
     "locate/vs_edit.txt": "Rank correlation\n",
     "answer_scores.parquet": "",
     "answer/table2.txt": "Table 2\n",
-    "answer_clozes.parquet": "",
-    "answer/clozes.txt": "cloze tests\n",
     "verbalization_report.txt": "P6 sentences\n",
 }
 

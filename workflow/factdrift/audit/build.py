@@ -12,7 +12,6 @@ from factdrift.audit import (
     of_corpus,
     of_corpus_questions,
     of_dated,
-    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -28,7 +27,6 @@ from factdrift.audit.kinds import (
     ASOF,
     CORPUS,
     FAILED,
-    FOLDERS,
     KINDS,
     KLOB,
     PASSED,
@@ -42,7 +40,7 @@ from factdrift.audit.kinds import (
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.reading import AuditedBuild, Reading, read
-from factdrift.audit.sheet import chosen, name_of, rows_at
+from factdrift.audit.samples import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
@@ -103,13 +101,12 @@ def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[s
             )
             outcome = FAILED if guessed.leaks else PASSED
             findings += _named(name, "", "", "", [("surface", outcome, reason)])
-    # How many rows the checks of whole tables looked at, and how many folders.
-    sizes = samples.sizes | ({FOLDERS: len(source.folders())} if source.folders() else {})
+    # How many rows the checks of whole tables looked at.
     whole = {
-        (dataset, kind): sizes[dataset]
+        (dataset, kind): samples.sizes[dataset]
         for kind, kind_ in KINDS.items()
         for dataset in kind_.datasets
-        if kind_.whole and dataset in sizes
+        if kind_.whole and dataset in samples.sizes
     }
     summary = {
         "seed": seed,
@@ -245,9 +242,6 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         snapshot = reading.klob(samples.lengths)
         yield from rows(KLOB, lambda row: of_klob.check_example(row, snapshot))
     if STREAM in samples.sizes:
-        yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
-        faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
-        yield from _faults(STREAM, "link", faults)
         yield from repeated(STREAM, "chain", "interval")
         yield from rows(STREAM, lambda row: outcomes("dated", of_streams.dates(row, dumps)))
     if ASOF in samples.sizes:
@@ -268,10 +262,6 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         yield from rows(
             RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
-    for folder in source.folders():
-        yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
-    if source.folders():
-        yield from _faults(FOLDERS, "folder", of_folders.copies(source.pair))
 
 
 def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:

@@ -1,21 +1,17 @@
-"""The audit: samples of the datasets checked against the dumps, and sheets for people to judge."""
+"""The audit: samples of the datasets checked against the dumps."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place
 from factdrift.core.manifests import read_manifest
-from factdrift.core.products import no_file
-from factdrift.wikidata.text import sheet_cell
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,18 +34,11 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
     labels: Annotated[Paths, "tables of labels of the build"] = ()
     beside_: Annotated[
         Paths | None,
-        "products outside the pair's folder: those of the stream, the published folders; "
-        "default: those in results/, if they are of the pair",
+        "products outside the pair's folder: those of the stream; default: those in results/, if they are of "
+        "the pair",
         Flag("PATH"),
     ] = None
     output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
-    sheet: Annotated[
-        Place | None,
-        "of the audit that is there: write audited rows to be judged by hand; of a sheet with judgements, "
-        "print what people say and keep it for the page",
-        Flag("CSV", by_hand=True),
-    ] = None
-    sheet_rows: Annotated[int, "rows of a sheet", Flag("N", by_hand=True)] = 100
     settings: Annotated[AuditSettings, Key("audit")]
 
     def run(self) -> str:
@@ -63,8 +52,6 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
 
         pair = self.pair or _pair()
         folder = self.output or pair / "audit"
-        if self.sheet is not None:
-            return _judge(self.sheet, folder, self.sheet_rows, self.settings.seed)
         manifest = read_manifest(pair / "manifest.json")
         dumps = [
             Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
@@ -82,51 +69,6 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
         return text
 
 
-def _judge(sheet: Path, folder: Path, rows: int, seed: int) -> str:
-    """Writes a sheet of audited rows, or reads the judgements of one. Raises InputError without an audit."""
-    import pyarrow.parquet as pq
-
-    from factdrift.audit.reading import AuditedBuild
-    from factdrift.audit.sheet import has_words, judged, judged_text
-
-    audit = folder / "audit.parquet"
-    if not audit.is_file():
-        raise no_file(audit)
-    findings = pq.read_table(audit).to_pylist()
-    if has_words(sheet, "judgement"):
-        account = judged(sheet, findings)
-        write_json(account, folder / "judged.json")
-        return "\n".join(judged_text(account))
-    number = write_sheet(sheet, findings, AuditedBuild(folder.parent, Path(), Path()).files(), rows, seed)
-    return f"{sheet}: {number} rows; write valid, invalid or unsure into the column judgement"
-
-
-def write_sheet(sheet: Path, findings: Sequence[Row], files: Mapping[str, Path], rows: int, seed: int) -> int:
-    """Writes audited rows as CSV, to be judged by hand; returns their number.
-
-    Raises InputError if there is no dataset beside the audit, or if the file is not a sheet that is blank.
-    """
-    import csv
-
-    from factdrift.audit.kinds import UPDATES
-    from factdrift.audit.sheet import COLUMNS, has_words, sheet_rows
-    from factdrift.core.owned import atomic_path, check_unchanged
-
-    check_unchanged(sheet, lambda path: has_words(path, "judgement", "comment") is False)
-    if UPDATES not in files:
-        raise InputError(
-            f"{sheet}: its rows are read from wikifactdiff.parquet beside the folder of the audit, which is "
-            "not there; name the folder of a pair with --pair"
-        )
-    lines = list(sheet_rows(findings, files, rows, seed))
-    with atomic_path(sheet) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        # Labels come from dumps that anybody can edit.
-        writer.writerows([sheet_cell(str(line.get(name) or "")) for name in COLUMNS] for line in lines)
-    return len(lines)
-
-
 def _beside(pair: Path) -> list[Path]:
     """The products outside the pair's folder that have been built, unless they are made of another pair."""
     from factdrift.audit.kinds import OF_DATES
@@ -136,7 +78,7 @@ def _beside(pair: Path) -> list[Path]:
     if made_of is not None and made_of.resolve() != pair.resolve():
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
-    products = (results / name for name in (*(f"{name}.parquet" for name in OF_DATES), "publish"))
+    products = (results / f"{name}.parquet" for name in OF_DATES)
     return [path for path in products if path.exists()]
 
 

@@ -204,7 +204,7 @@ def months_before(day: datetime.date, months: int) -> list[str]:
 def month_files(directory: Path, day: datetime.date, months: int) -> list[Path]:
     """The files of the `months` months before the month of `day`, the earliest first.
 
-    A month is a table that `factdrift pageviews download` wrote, 2022-03.parquet, or the file as published,
+    A month is a table that `factdrift snapshots download` wrote, 2022-03.parquet, or the file as published,
     pageviews-202203-user.bz2.
     """
     files, missing = [], []

@@ -18,7 +18,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_CHANGES, PRICES
+from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.core.settings import contact_of
 from factdrift.evaluation.questions.question import WAYS, Way
 from factdrift.evaluation.settings import Settings
@@ -272,7 +272,8 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 class Refresh(Job, command="cutoff refresh"):
     """Write chains up to yesterday, from the bundled chains and what Wikidata says now.
 
-    Every answer is kept, so that the same command goes on where it was stopped.
+    Every answer is kept, so that the same command goes on where it was stopped. With --changes no server is
+    asked: the chains that have changes by hand go on, and all others are left out.
     """
 
     until: Annotated[datetime.date | None, "the last day of the chains (default: yesterday)"] = None
@@ -281,14 +282,21 @@ class Refresh(Job, command="cutoff refresh"):
     endpoint: Annotated[str, "the SPARQL server"] = QUERY_SERVICE
     api: Annotated[str, "address of the API"] = WIKIDATA_API
     folder: Annotated[Place, "for the answers, and for the chains"] = Path("results/fetched/cutoff")
+    changes: Annotated[Path | None, "by hand, with --until: resources/cutoff/changes.tsv", Flag("TSV")] = None
+    output: Annotated[Output | None, "of the chains with these changes", Flag("PARQUET")] = None
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import REASONS
-        from factdrift.evaluation.questions.refresh import Servers, write_refreshed
+        from factdrift.evaluation.questions.refresh import Servers, write_extended, write_refreshed
         from factdrift.snapshots.api.client import LIMITS, POLICY, Api
         from factdrift.snapshots.fetch import Client as ApiClient
         from factdrift.sparql.client import Client
 
+        if self.changes:
+            if self.until is None or self.output is None:
+                raise InputError("--changes: name the last day of the changes (--until), and --output")
+            manifest = write_extended(self.chains, self.changes, self.until, self.output)
+            return "\n".join([f"{manifest['chains']:,} chains: {self.output}", *_of_new(manifest)])
         contact = contact_of(self.contact)
         today = datetime.datetime.now(datetime.UTC).date()
         until = self.until or today - datetime.timedelta(days=1)
@@ -308,27 +316,6 @@ class Refresh(Job, command="cutoff refresh"):
         if changed := manifest["changed_since"]:
             lines.append(f"{len(changed):,} changed since: {', '.join(changed)}")
         return "\n".join([*lines, *_of_new(manifest)])
-
-
-class Extend(Job, command="cutoff extend"):
-    """Write the bundled chains that have changes of 2025 by hand, up to the end of that year.
-
-    The changes are written down; they are not all changes of that time, so all other chains are left out.
-    """
-
-    changes: Annotated[Path, "by hand", Flag("TSV")] = CUTOFF_CHANGES
-    until: Annotated[datetime.date, "the last day of the changes"] = datetime.date(2025, 12, 31)
-    json: Annotated[Output | None, "digests, dates and changes by quarter", Flag("JSON")] = None
-    output: Annotated[Output, Flag("PARQUET")] = Path("chains-by-hand.parquet")
-
-    def run(self) -> str:
-        from factdrift.core.files import write_json
-        from factdrift.evaluation.questions.refresh import write_extended
-
-        manifest = write_extended(CUTOFF_CHAINS, self.changes, self.until, self.output)
-        if self.json:
-            write_json(manifest, self.json)
-        return "\n".join([f"{manifest['chains']:,} chains: {self.output}", *_of_new(manifest)])
 
 
 def _of_new(manifest: dict[str, Any]) -> Iterator[str]:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.chat.settings import Chat
 from factdrift.chat.settings import Form as Request
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
-from factdrift.core.jobs import Flag, Job, Key, Output, Place
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.ability.record import Ability as Measured
 from factdrift.evaluation.ability.record import AbilitySettings, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
@@ -277,14 +277,21 @@ class AsksChat(OfQuestions, implied_inputs="reads"):
 
 
 class Requests(AsksChat, command="answer requests"):
-    """Write the requests to a chat model, without and with context."""
+    """Write the requests to a chat model: questions without and with context, or written answers to judge."""
 
+    judged: Annotated[Paths, "instead: the written answers, of each job", Flag("PARQUET")] = ()
+    which: Annotated[Literal["none", "unclear", "all"], Key("written.judge")]
     output: Annotated[Output, "requests", Flag("PARQUET")]
 
     def run(self) -> str:
+        from factdrift.evaluation.scores.judged import write_judge_requests
         from factdrift.evaluation.ways.chat import write_requests
 
-        rows = write_requests(*self.asked(), self.settings, self.output)
+        if self.judged:
+            benchmark = self.read(open_=True)
+            rows = write_judge_requests(benchmark, self.judged, self.which, self.settings, self.output)
+        else:
+            rows = write_requests(*self.asked(), self.settings, self.output)
         return f"{self.output}: {rows:,} requests"
 
 

@@ -157,27 +157,18 @@ class Examples(OfChoice, command="klob examples", implied_inputs="words"):
 
 
 class Subtask(Job, command="klob subtask"):
-    """Write klob_c, klob_r or klob_u: examples with their sentences."""
+    """Write klob_c, klob_r or klob_u: examples with their sentences; also in the published layout."""
 
     examples: Path
     sentences: Path
     subtask: Literal["c", "r", "u"]
     output: Table
+    published: Annotated[Output, Flag("JSONL")]
 
     def run(self) -> str:
         from factdrift.klob.build import write_subtask
-
-        rows = write_subtask(self.examples, self.sentences, self.subtask, self.output)
-        return f"{rows:,} examples of KLoB-{self.subtask}"
-
-
-class Export(Job, command="klob export"):
-    """Write a subtask in the published layout."""
-
-    dataset: Annotated[Path, Flag("klob_c.parquet", positional=True)]
-    output: Annotated[Output, Flag("JSONL")]
-
-    def run(self) -> str:
         from factdrift.klob.published import export
 
-        return f"{export(self.dataset, self.output):,} lines"
+        rows = write_subtask(self.examples, self.sentences, self.subtask, self.output)
+        export(self.output, self.published)
+        return f"{rows:,} examples of KLoB-{self.subtask}"

@@ -33,41 +33,27 @@ class Retrieve(OfCorpus, command="memory retrieve"):
         return write_retrieval(sources, self.seed, self.retrieved, self.report, self.output)
 
 
-class OfBuild(Job):
-    """What people make of a build by hand."""
-
-    folder: Annotated[Output, "made anew", Flag(positional=True)]
-    corpus: Annotated[Path, "dated documents"] = Path("results/corpus.parquet")
-    questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
-    known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
-
-
-class Export(OfBuild, command="memory export"):
+class Export(Job, command="memory export"):
     """Write the events that a memory reads, in the order in which they became known, and its questions.
 
     factdrift memory export memory/
     """
 
-    def run(self) -> str:
-        from factdrift.memory.folder import Inputs, export
+    folder: Annotated[Output, "made anew", Flag(positional=True)]
+    corpus: Annotated[Path, "dated documents"] = Path("results/corpus.parquet")
+    questions: Annotated[Path, "questions about them"] = Path("results/corpus_questions.parquet")
+    known: Annotated[Path, "timelines with both axes"] = Path("results/known.parquet")
+    layouts: Annotated[bool, "in the forms of BEIR, TREC and LongMemEval, and facts with both times"] = False
+    retrieved: Annotated[Path, "documents of retrievers, for --layouts"] = Path("results/retrieved.parquet")
 
-        lines = export(Inputs(self.corpus, self.questions, self.known), self.folder)
+    def run(self) -> str:
+        from factdrift.memory import folder, layouts
+
+        if self.layouts:
+            inputs = layouts.Inputs(self.corpus, self.questions, self.known, self.retrieved)
+            return "\n".join(f"{self.folder / name}" for name in layouts.write_layouts(inputs, self.folder))
+        lines = folder.export(folder.Inputs(self.corpus, self.questions, self.known), self.folder)
         return "\n".join(f"{self.folder / name}: {number:,} lines" for name, number in lines.items())
-
-
-class Layouts(OfBuild, command="memory layouts"):
-    """Write corpus and questions in the forms of BEIR, TREC and LongMemEval, and facts with both times.
-
-    factdrift memory layouts layouts/
-    """
-
-    retrieved: Annotated[Path, "documents of retrievers"] = Path("results/retrieved.parquet")
-
-    def run(self) -> str:
-        from factdrift.memory.layouts import Inputs, write_layouts
-
-        inputs = Inputs(self.corpus, self.questions, self.known, self.retrieved)
-        return "\n".join(f"{self.folder / name}" for name in write_layouts(inputs, self.folder))
 
 
 class Score(Job, command="memory score"):

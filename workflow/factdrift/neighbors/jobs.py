@@ -67,19 +67,24 @@ class Holding(OfFacts, command="neighbors holding"):
 
 
 class Search(OfUpdates, command="neighbors search"):
-    """Find the nearest facts of updated groups."""
+    """Find the nearest facts of updated groups, or those of the most popular subjects."""
 
     space: Annotated[Path, "the folder that `space` wrote"]
     holding: Annotated[Paths, "what `holding` wrote"]
     candidates: Annotated[int, Key("neighbors.entities")]
     facts: Annotated[int, Key("neighbors.facts")]
     part: Annotated[str, "of the updated subjects, 0-of-4 to 3-of-4"] = "0-of-1"
+    popularity: Annotated[Path | None, "of every item: take the facts of the most popular subjects"] = None
 
     def run(self) -> None:
-        from factdrift.neighbors.facts import Limits, search
+        from factdrift.neighbors.facts import Limits, popular, search
 
         limits = Limits(self.candidates, self.facts)
         with self.database() as db:
+            if self.popularity:
+                files = (self.updates, self.space, self.holding, self.popularity)
+                popular(db, *files, self.facts, self.output)
+                return
             search(db, self.updates, self.space, self.holding, limits, self.part, self.output)
 
 
@@ -110,22 +115,6 @@ class Random(OfUpdates, command="neighbors random"):
         pool = Pool(self.neighbors, self.replacements)
         with self.database() as db:
             draw(db, self.updates, pool, self.space, self.facts, self.seed, self.output)
-
-
-class Popular(OfUpdates, command="neighbors popular"):
-    """Take the facts of the most popular subjects for every updated group."""
-
-    space: Annotated[Path, "the folder that `space` wrote"]
-    holding: Annotated[Paths, "what `holding` wrote"]
-    popularity: Annotated[Path, "of every item"]
-    facts: Annotated[int, Key("neighbors.facts")]
-
-    def run(self) -> str:
-        from factdrift.neighbors.facts import popular
-
-        with self.database() as db:
-            files = (self.updates, self.space, self.holding, self.popularity)
-            return f"{popular(db, *files, self.facts, self.output):,} popular facts"
 
 
 class SharedObjects(OfFacts, command="neighbors shared-objects"):

@@ -1,4 +1,4 @@
-"""Jobs that show a build to people: the report, the explorer and what differs between two builds."""
+"""Jobs that show a build to people: the report, the explorer, and why a row is there or not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Annotated
 from factdrift.core.jobs import Flag, Job, Output, Place
 
 OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", positional=True)]
-OfNewest = Annotated[Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")]
-Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
+OF_NEWEST = ("folder of the pair of dates; default: the newest", Flag("results/OLD_NEW"))
 
 
 class Report(Job, command="report", implied_inputs="manifest tables shown layout caption"):
@@ -33,28 +32,43 @@ class Report(Job, command="report", implied_inputs="manifest tables shown layout
         return f"{self.output}: {size_text(self.output.stat().st_size)}"
 
 
-class Browse(Job, command="browse"):
+class Browse(Job, command="browse", implied_inputs="manifest tables snapshots scores layout"):
     """Look at a build in a browser: both dumps side by side, decisions, neighbours, answers.
+
+    With --output, write the same pages as files, which need no server.
 
     For example: factdrift browse --pair results/2021-01-04_2023-02-27
     """
 
-    pair: OfNewest = None
-    port: Annotated[int, "0 for a free one"] = 8765
-    index: Annotated[Path | None, "default: in the cache folder of the user", Flag("FILE")] = None
-    no_browser: Annotated[bool, "only print the address"] = False
+    pair: Annotated[Place | None, *OF_NEWEST] = None
+    port: Annotated[int, "0 for a free one", Flag(by_hand=True)] = 8765
+    index: Annotated[Place | None, "default: in the cache folder of the user", Flag("FILE", by_hand=True)] = (
+        None
+    )
+    no_browser: Annotated[bool, "only print the address", Flag(by_hand=True)] = False
+    output: Annotated[Output | None, Flag("FOLDER")] = None
 
-    def run(self) -> None:
+    def run(self) -> str | None:
+        from factdrift.core.owned import scratch
         from factdrift.core.tables import database
         from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.pages import export
+        from factdrift.pages.browse.search import Index
         from factdrift.pages.browse.server import serve
 
         build = Build.of(self.pair)
-        index = index_of(build, self.index)
+        if self.output:
+            with scratch() as folder, database() as db:
+                index = Index(index_of(build, self.index or folder / "index.sqlite"))
+                number = export(build, index, db, self.output)
+                index.close()
+            return f"{self.output}: {number:,} files"
+        path = index_of(build, self.index)
         at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
         with database(threads=os.cpu_count() or 1) as db:
-            serve(build, index, db, self.port, at_a_desk and not self.no_browser)
+            serve(build, path, db, self.port, at_a_desk and not self.no_browser)
+        return None
 
 
 class Why(Job, command="why"):
@@ -70,7 +84,7 @@ class Why(Job, command="why"):
     relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", positional=True)] = None
     value: Annotated[str | None, "id or name of an object", Flag("OBJECT", positional=True)] = None
     all: Annotated[bool, "also the statements that decided nothing"] = False
-    pair: OfNewest = None
+    pair: Annotated[Path | None, *OF_NEWEST] = None
 
     def run(self) -> str:
         import shutil
@@ -89,41 +103,3 @@ class Why(Job, command="why"):
             width = shutil.get_terminal_size((100, 24)).columns
             reasons = Reasons(build, index, db, width)
             return "\n".join(reasons.lines(self.subject, self.relation, self.value, self.all))
-
-
-class Explorer(Job, command="explorer", implied_inputs="manifest tables snapshots scores layout"):
-    """Write the explorer of a build as files, which need no server."""
-
-    pair: OfPair
-    output: Annotated[Output, Flag("FOLDER")]
-
-    def run(self) -> str:
-        from factdrift.core.owned import scratch
-        from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build
-        from factdrift.pages.browse.index import index_of
-        from factdrift.pages.browse.pages import export
-        from factdrift.pages.browse.search import Index
-
-        build = Build.of(self.pair)
-        with scratch() as folder, database() as db:
-            index = Index(index_of(build, folder / "index.sqlite"))
-            number = export(build, index, db, self.output)
-            index.close()
-        return f"{self.output}: {number:,} files"
-
-
-class DiffBuilds(Job, command="diff-builds"):
-    """Compare two builds: updates that came and went, labels, sentences, and the causes.
-
-    For example: factdrift diff-builds before/2021-01-04_2023-02-27 results/2021-01-04_2023-02-27
-    """
-
-    first: Annotated[Build, Flag("FIRST", positional=True)]
-    second: Annotated[Build, Flag("SECOND", positional=True)]
-    output: Annotated[Place | None, "write differences.parquet there", Flag("FOLDER")] = None
-
-    def run(self) -> str:
-        from factdrift.pages.compare import compare
-
-        return "\n".join(compare(self.first, self.second, self.output))

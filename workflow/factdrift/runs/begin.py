@@ -33,7 +33,7 @@ from factdrift.runs.stages import Follower, Job
 from factdrift.wikidata.sizes import dump_bytes
 from factdrift.wikidata.streams import compression
 
-ASKING = frozenset({"dumps download", "pageviews download", "snapshots entities"})
+ASKING = frozenset({"snapshots download", "snapshots entities"})
 """Commands that name a contact to servers."""
 
 
@@ -72,7 +72,7 @@ def begin(
     scope = scope_of(dict(config))
     if dumps and read_costs(scope).keys() & commands.keys():
         # Of a dump whose tables are finished, nothing is downloaded again.
-        fetching = " ".join(job.shell for job in jobs if job.command == "dumps download")
+        fetching = " ".join(job.shell for job in jobs if job.command == "snapshots download")
         dumps = [dump._replace(to_come=dump.to_come if str(dump.path) in fetching else 0.0) for dump in dumps]
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf

@@ -5,7 +5,7 @@ import datetime
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from factdrift.core.addresses import WIKIDATA_API, access_token, check_address
 from factdrift.core.errors import InputError
@@ -103,68 +103,45 @@ class Entities(Job, command="snapshots entities"):
         return f"{self.output}: {json.dumps(dataclasses.asdict(fetched))}"
 
 
-class OfServers(Job):
-    """Fields of all jobs that send requests to servers."""
+class Download(Job, command="snapshots download"):
+    """Download a dump, or filter a month of page views while it streams; continues an earlier download."""
 
+    when: Annotated[
+        str, "YYYY-MM-DD: the dump of that day; YYYY-MM: page views of that month", Flag(positional=True)
+    ]
+    registry: Annotated[Path, "another registry of dumps than the bundled one"] = DUMPS
+    output: Annotated[Output, "the dump (OUTPUT.part holds what has arrived), or a table: title, views"]
+    url: Annotated[
+        str | None,
+        "another address: of the dump, with #sha1=SUM or #md5=SUM if known; of Wikimedia's folder of months",
+    ] = None
     contact: Annotated[
         str, "your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required"
     ] = ""
     tries: Annotated[int, "failures in a row to give up after"] = 10
 
-    def client(self) -> Any:
+    def run(self) -> str | None:
         from factdrift.core.retry import RetryPolicy
-        from factdrift.snapshots.fetch import Client
-
-        if self.tries < 1:
-            raise InputError(f"--tries {self.tries}: must be 1 or more")
-        return Client(self.contact, RetryPolicy(tries=self.tries))
-
-
-class DownloadDump(OfServers, command="dumps download"):
-    """Download a dump, or continue an earlier download."""
-
-    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(positional=True)]
-    registry: Annotated[Path, "another registry than the bundled one"] = DUMPS
-    output: Annotated[Output, "OUTPUT.part holds what has arrived"]
-    url: Annotated[str | None, "another address than the known one, with #sha1=SUM or #md5=SUM if known"] = (
-        None
-    )
-
-    def run(self) -> None:
         from factdrift.snapshots.download import download
+        from factdrift.snapshots.fetch import Client
+        from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
         from factdrift.snapshots.registry import dump_at, find_dump
 
-        _check_file(self.output)
-        date = self.date.isoformat()
+        if self.output.is_dir():
+            raise InputError(f"{self.output}: is a folder; name a file")
+        if self.tries < 1:
+            raise InputError(f"--tries {self.tries}: must be 1 or more")
+        of_month = len(self.when) == len("2022-03")
+        try:
+            date = datetime.date.fromisoformat(f"{self.when}-01" if of_month else self.when).isoformat()
+        except ValueError:
+            raise InputError(f"{self.when!r} is no day and no month; write 2021-01-04 or 2022-03") from None
         if self.url:
             check_address("--url", self.url, secrets=True)
+        client = Client(self.contact, RetryPolicy(tries=self.tries))
+        if of_month:
+            pages, _ = filter_month(month_url(date[:7], self.url or WIKIMEDIA), self.output, client)
+            return f"{self.output}: {pages:,} pages"
         dump = dump_at(date, self.url) if self.url else find_dump(date, self.registry)
-        download(dump, self.output, self.client())
-
-
-class DownloadMonth(OfServers, command="pageviews download"):
-    """Filter a month while it streams from the server."""
-
-    month: Annotated[str, "YYYY-MM", Flag(positional=True)]
-    output: Annotated[Output, "a table: title, views"]
-    server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
-
-    def run(self) -> str:
-        from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
-
-        _check_file(self.output)
-        try:
-            month = datetime.date.fromisoformat(f"{self.month}-01").isoformat()[:7]
-        except ValueError:
-            raise InputError(f"{self.month!r} is no month; write it as 2022-03") from None
-        if self.server:
-            check_address("--server", self.server, secrets=True)
-        url = month_url(month, self.server or WIKIMEDIA)
-        pages, _ = filter_month(url, self.output, self.client())
-        return f"{self.output}: {pages:,} pages"
-
-
-def _check_file(output: Path) -> None:
-    """Raises InputError, before anything is downloaded, if an output is a folder."""
-    if output.is_dir():
-        raise InputError(f"{output}: is a folder; name a file")
+        download(dump, self.output, client)
+        return None

@@ -6,7 +6,6 @@ read-only, so that several jobs can serve it at the same time.
 
 import contextlib
 import gzip
-import json
 import os
 import threading
 import urllib.request
@@ -20,7 +19,6 @@ import pyoxigraph
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.sparql.vocabulary import PREFIXES
 
 _HOST = "127.0.0.1"
 
@@ -52,53 +50,11 @@ def load(rdf: Sequence[Path], database: Path) -> int:
 def _opened(database: Path) -> pyoxigraph.Store:
     """The database, to be read. Raises InputError if the folder is none."""
     if not database.is_dir():
-        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple load`")
+        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple rdf`")
     try:
         return pyoxigraph.Store.read_only(str(database))
     except OSError as error:
         raise InputError(f"{database}: cannot be read as a database ({error}); make it again") from error
-
-
-def answer(database: Path, query: str, form: str) -> str:
-    """The answer to a user's query: rows as `table`, `csv` or `json`, triples as N-Triples.
-
-    Wikidata's prefixes need not be declared. Raises InputError with Oxigraph's words if the query is not
-    valid.
-    """
-    formats = pyoxigraph.QueryResultsFormat
-    try:
-        result: Any = _opened(database).query(query, prefixes=PREFIXES)
-        triples = isinstance(result, pyoxigraph.QueryTriples)
-        rows = formats.CSV if form == "csv" else formats.JSON
-        text: bytes = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES if triples else rows)
-    except (SyntaxError, OSError, RuntimeError, ValueError) as error:
-        raise InputError(f"the query cannot be answered: {error}") from error
-    return text.decode("utf-8").rstrip("\n") if triples or form != "table" else _as_table(json.loads(text))
-
-
-def _as_table(result: dict[str, Any]) -> str:
-    """SPARQL's JSON as aligned columns: entities as prefixed names, literals as their text."""
-    if "boolean" in result:
-        return str(result["boolean"]).lower()
-    names: list[str] = result["head"]["vars"]
-    rows = [[_short(row.get(name)) for name in names] for row in result["results"]["bindings"]]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    lines = [names, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def _short(value: dict[str, str] | None) -> str:
-    if value is None:
-        return ""
-    if value["type"] == "uri":
-        # The longest base that matches, because that of p: is a prefix of that of ps: and others.
-        for prefix, base in sorted(PREFIXES.items(), key=lambda entry: -len(entry[1])):
-            if value["value"].startswith(base):
-                return f"{prefix}:{value['value'].removeprefix(base)}"
-    return value["value"].replace("\n", " ")
 
 
 @contextlib.contextmanager

@@ -58,15 +58,18 @@ class Chains(OfDates, command="streams chains", implied_inputs="filters"):
 
 
 class Assemble(OfDates, command="streams assemble"):
-    """Write the updates of all intervals in one table."""
+    """Write the updates of all intervals in one table, and draw those of each month by scenario."""
 
     datasets: Annotated[Paths, "a table per interval"]
     chains: Annotated[Paths, "the tables of all buckets"]
+    figure: Output
 
     def run(self) -> str:
         from factdrift.streams.assemble import assemble
+        from factdrift.streams.figure import draw
 
         rows = assemble(self.datasets, self.chains, self.days_around(self.datasets), self.output)
+        draw(self.output, self.days(), self.figure)
         return f"{rows:,} updates of {len(self.datasets)} intervals"
 
 
@@ -103,17 +106,6 @@ class AsOf(OfDates, command="streams asof", implied_inputs="words"):
             for relation, chains in sorted(unsaid.items())
         ]
         return "\n".join(lines)
-
-
-class Figure(OfDates, command="streams figure"):
-    """Draw the updates of each month by scenario."""
-
-    stream: Annotated[Path, "what `assemble` wrote"]
-
-    def run(self) -> None:
-        from factdrift.streams.figure import draw
-
-        draw(self.stream, self.days(), self.output)
 
 
 class Known(OfDates, command="streams known"):

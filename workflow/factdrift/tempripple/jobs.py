@@ -54,7 +54,7 @@ class Rows(WithTables, command="tempripple rows"):
 
 
 class Rdf(WithTables, command="tempripple rdf"):
-    """Write the part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
+    """Write the part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary, and load it.
 
     All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
     """
@@ -63,30 +63,20 @@ class Rdf(WithTables, command="tempripple rdf"):
     entities: Annotated[Paths, "all buckets"]
     properties: Path
     output: Annotated[Output, "N-Triples, .nt or .nt.gz"]
+    database: Annotated[Output, "of the local SPARQL server", Flag("FOLDER")]
     memory_mb: MemoryMb = 2000
     threads: int = 1
 
     def run(self) -> str:
         from factdrift.core.tables import database
+        from factdrift.sparql.server import load
         from factdrift.tempripple.rdf import write_rdf
 
         relations = self.relations()
         shown = relations.properties(), [entry.number for entry in relations.types]
         with database(self.memory_mb, self.threads) as db:
             lines = write_rdf(db, self.statements, self.entities, self.properties, *shown, self.output)
-        return f"{lines:,} lines of N-Triples"
-
-
-class Load(Job, command="tempripple load"):
-    """Load RDF into the database of the local SPARQL server."""
-
-    rdf: Annotated[Paths, "what `rdf` wrote", Flag(positional=True)]
-    output: Annotated[Output, "folder of the database"]
-
-    def run(self) -> str:
-        from factdrift.sparql.server import load
-
-        return f"{load(self.rdf, self.output):,} triples"
+        return f"{lines:,} lines of N-Triples; {load([self.output], self.database):,} triples"
 
 
 class OfSource(WithTables):
@@ -98,7 +88,7 @@ class OfSource(WithTables):
     entities: Annotated[Paths, "the snapshot's items, all buckets"] = ()
     properties: Annotated[Path | None, "the snapshot's properties"] = None
     endpoint: Annotated[str, Key(f"{PART}.endpoint"), Flag("local|wikidata|URL")]
-    database: Annotated[Path | None, "what `load` made, for --endpoint local"] = None
+    database: Annotated[Path | None, "what `rdf` loaded, for --endpoint local"] = None
     answers: Annotated[Place | None, "folder that keeps the answers of any other endpoint"] = None
     memory_mb: MemoryMb = 2000
     threads: int = 1
@@ -198,49 +188,36 @@ class Related(OfSource, command="tempripple related"):
         return f"{self.write(tables, TR_RELATED, self.related, 'expansion'):,} related facts"
 
 
-class Items(Job, command="tempripple items"):
-    """Write the questions, with four options where there are enough values."""
+class Items(WithTables, command="tempripple items"):
+    """Write the questions, with four options where there are enough values; counts, and what was dropped."""
 
     settings: Annotated[ItemSettings, Key(PART)]
     facts: Path
     related: Path
-    output: Annotated[Output, "tr_items"]
-
-    def run(self) -> str:
-        from factdrift.tempripple.items import make_items
-        from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, TR_RELATED, read_rows, write_rows
-
-        facts, related = read_rows(self.facts, TR_FACTS), read_rows(self.related, TR_RELATED)
-        rows = write_rows(make_items(facts, related, self.settings), TR_ITEMS, self.output)
-        return f"{rows:,} items"
-
-
-class Account(WithTables, command="tempripple account"):
-    """Write statistics, and everything that was dropped."""
-
-    settings: Annotated[ItemSettings, Key(PART)]
-    facts: Path
-    related: Path
-    items_: Path
     dropped: Annotated[Paths, "from `facts` and `related`"]
     accounts: Annotated[Paths, "from `facts` and `related`"]
     snapshot: Annotated[Path | None, "snapshot.json, if the rows are a snapshot's"] = None
     endpoint: Annotated[str | None, "the SPARQL server that the rows came from otherwise"] = None
+    output: Annotated[Output, "tr_items"]
     all_dropped: Annotated[Output, "tr_dropped"]
     json: Annotated[Output, "tr_stats.json"]
 
     def run(self) -> str:
         from factdrift.core.files import write_json
         from factdrift.tempripple import schemas
+        from factdrift.tempripple.items import make_items
         from factdrift.tempripple.stats import statistics
 
+        facts = schemas.read_rows(self.facts, schemas.TR_FACTS)
+        related = schemas.read_rows(self.related, schemas.TR_RELATED)
+        schemas.write_rows(make_items(facts, related, self.settings), schemas.TR_ITEMS, self.output)
         dropped = [row for path in self.dropped for row in schemas.read_rows(path, schemas.TR_DROPPED)]
         schemas.write_rows(dropped, schemas.TR_DROPPED, self.all_dropped)
         snapshot = json.loads(self.snapshot.read_text(encoding="utf-8")) if self.snapshot else {}
         stats = statistics(
-            schemas.read_rows(self.facts, schemas.TR_FACTS),
-            schemas.read_rows(self.related, schemas.TR_RELATED),
-            schemas.read_rows(self.items_, schemas.TR_ITEMS),
+            facts,
+            related,
+            schemas.read_rows(self.output, schemas.TR_ITEMS),
             dropped,
             self.relations(self.settings.immutable_set),
             self.settings,
@@ -251,42 +228,3 @@ class Account(WithTables, command="tempripple account"):
         write_json(stats, self.json)
         counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in stats["sizes"].items())
         return f"{self.json}: {counts}"
-
-
-class Sparql(Job, command="tempripple sparql"):
-    """Send your own SPARQL query to the database of the local server.
-
-    For example: factdrift tempripple sparql query.rq --format csv
-    """
-
-    query: Annotated[
-        Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(positional=True)
-    ]
-    database: Annotated[Path | None, "what `load` made; default: the one under results/snapshots"] = None
-    format: Literal["table", "csv", "json"] = "table"
-
-    def run(self) -> str:
-        from factdrift.core.files import utf8_lines
-        from factdrift.sparql.server import answer
-
-        if str(self.query) == "-":
-            query = sys.stdin.read()
-        elif self.query.is_file():
-            query = "\n".join(utf8_lines(self.query))
-        else:
-            raise InputError(f"{self.query}: no such file; - reads the query from standard input")
-        return answer(self.database or _only_database(), query, self.format)
-
-
-def _only_database() -> Path:
-    """The only database under results/snapshots. Raises InputError if there is none, or several."""
-    databases = sorted(Path("results/snapshots").glob("*/tempripple/database"))
-    if not databases:
-        raise InputError(
-            "--database: no databases under results/snapshots; make one with "
-            "`snakemake --cores all results/snapshots/DATE/tempripple/database`"
-        )
-    if len(databases) > 1:
-        named = ", ".join(map(str, databases))
-        raise InputError(f"--database: several databases under results/snapshots; name one of {named}")
-    return databases[0]

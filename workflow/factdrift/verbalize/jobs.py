@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from factdrift.chat.settings import Form
+from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
 from factdrift.core.switches import Variant
@@ -138,31 +139,26 @@ class Sentences(OfSentences, command="verbalize sentences", implied_inputs="word
         return "\n".join([kept, *(f"{n:,} dropped: {step}" for step, n in totals.items() if n)])
 
 
-class Count(OfPrompts, command="verbalize count"):
-    """Count the templates of the kept sentences."""
+class Count(OfPrompts, command="verbalize count", implied_inputs="words"):
+    """Count the templates of the kept sentences; or read those that others have published."""
 
-    verbalizations: Table
-    sample: Table
+    verbalizations: Table | None = None
+    sample: Table | None = None
+    published: Annotated[
+        Path | None, "instead: best_templates.json, triple_verbs, or a templates.parquet", Flag("FILE")
+    ] = None
     language: Annotated[str, Flag("CODE")] = "en"
     settings: Annotated[Quality, Key("verbalization")]
 
-    def run(self) -> str:
-        from factdrift.verbalize.candidates import write_candidates
+    def run(self) -> str | None:
+        from factdrift.verbalize.candidates import write_candidates, write_published
         from factdrift.verbalize.language import read_language
 
+        if self.published:
+            dropped = write_published(self.published, self.prompts, self.settings, self.output)
+            return "\n".join(f"{number:,} not used: {reason}" for reason, number in dropped.items()) or None
+        if self.verbalizations is None or self.sample is None:
+            raise InputError("give --verbalizations and --sample, or --published")
         language = read_language(self.prompts, self.language)
         rows = write_candidates(self.verbalizations, self.sample, language, self.settings, self.output)
         return f"{rows:,} different templates"
-
-
-class Published(OfPrompts, command="verbalize published", implied_inputs="words"):
-    """Read templates that others have published."""
-
-    file: Annotated[Path, "best_templates.json, triple_verbs, or a templates.parquet", Flag(positional=True)]
-    settings: Annotated[Quality, Key("verbalization")]
-
-    def run(self) -> str | None:
-        from factdrift.verbalize.candidates import write_published
-
-        dropped = write_published(self.file, self.prompts, self.settings, self.output)
-        return "\n".join(f"{number:,} not used: {reason}" for reason, number in dropped.items()) or None

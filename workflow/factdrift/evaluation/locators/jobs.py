@@ -14,7 +14,6 @@ from factdrift.models.names import split_name
 from factdrift.models.running import OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
-Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
 
 _OF_RSD = (
@@ -24,17 +23,24 @@ _OF_RSD = (
 
 
 class Sentences(Job, command="locate sentences", implied_inputs="examples"):
-    """Choose the examples of KLoB for locators."""
+    """Choose the examples of KLoB for locators, or the edits for the comparison of locating with editing."""
 
-    examples: Examples
-    limit: Limit = 0
+    examples: Examples | None = None
+    edits: Annotated[Path | None, "instead of examples", Flag("PARQUET")] = None
+    limit: Annotated[int, "examples of each subtask, or edits; 0 for all"] = 0
     seed: Seed
-    out_examples: Annotated[Place, "the chosen ones", Flag("FOLDER")]
+    out_examples: Annotated[Place | None, "the chosen ones", Flag("FOLDER")] = None
+    out_edits: Annotated[Output | None, "the chosen ones", Flag("PARQUET")] = None
     out_sentences: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.sentences import write_examples
+        from factdrift.evaluation.locators.sentences import write_edit_facts, write_examples
 
+        if self.edits and self.out_edits:
+            files = self.out_edits, self.out_sentences
+            return f"{self.out_edits}: {write_edit_facts(self.edits, self.limit, self.seed, *files):,} edits"
+        if self.examples is None or self.out_examples is None:
+            raise InputError("give --examples and --out-examples, or --edits and --out-edits")
         numbers = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in numbers.items())
 
@@ -145,19 +151,3 @@ class Scores(
             else:
                 draw_rsim(groups, subtask, *figures)
         return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])
-
-
-class EditFacts(Job, command="locate edit-facts"):
-    """Choose the edits for the comparison of locating with editing."""
-
-    edits: Annotated[Path, Flag("PARQUET")]
-    limit: Annotated[int, "of edits; 0 for all"] = 0
-    seed: Seed
-    out_edits: Annotated[Output, Flag("PARQUET")]
-    out_sentences: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.locators.sentences import write_edit_facts
-
-        number = write_edit_facts(self.edits, self.limit, self.seed, self.out_edits, self.out_sentences)
-        return f"{self.out_edits}: {number:,} edits"

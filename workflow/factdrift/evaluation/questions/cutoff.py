@@ -187,7 +187,7 @@ def newest() -> Path:
 def dates_of(chains: Path) -> tuple[datetime.date, ...]:
     """The first and the last date that an estimate from a file of chains may have.
 
-    A file of `cutoff refresh` or `cutoff extend` names them; those of others are those of the bundled chains.
+    A file of `cutoff refresh` names them; those of others are those of the bundled chains.
     """
     named = (pq.read_schema(chains).metadata or {}).get(DATES_OF_FILE)
     return tuple(map(datetime.date.fromisoformat, named.decode().split())) if named else SAMPLE_DATES

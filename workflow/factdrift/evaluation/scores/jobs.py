@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import OfQuestions, Recall
+from factdrift.evaluation.probing import Recall
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -170,25 +169,6 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
         return f"{text}\n{self.out_table}: {number:,} rows"
 
 
-class ClozeTable(Printed, command="answer cloze-table", implied_inputs="models_"):
-    """Join the unedited models' cloze tests of KLoB and of updates, and print the shares."""
-
-    answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
-    klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
-    edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
-    recall: Recall = ()
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.clozes import lines, table_of
-        from factdrift.models.bundled.taught import recall_lines
-
-        clozes = table_of(self.answers, self.klob, self.edits)
-        write_parquet(clozes, self.output)
-        return self.printed(*lines(clozes), *recall_lines(self.recall))
-
-
 class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
     """Write the scores of answers to TempRIPPLE with its tests, to questions with a date, or to ripples.
 
@@ -316,23 +296,6 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
             return msgspec.convert(_json(self.cutoffs, "--cutoffs", form), dict[str, datetime.date])
         except msgspec.ValidationError as error:
             raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
-
-
-class JudgeRequests(OfQuestions, command="answer judge-requests", implied_inputs="reads"):
-    """Write the requests for a chat model's verdicts on written answers."""
-
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    which: Annotated[Which, Key("written.judge")]
-    # Another limit of the price or another server makes no request again.
-    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
-    output: Annotated[Output, "requests", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.judged import write_judge_requests
-
-        asked = self.read(open_=True)
-        rows = write_judge_requests(asked, self.answers, self.which, self.settings, self.output)
-        return f"{self.output}: {rows:,} requests"
 
 
 class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):

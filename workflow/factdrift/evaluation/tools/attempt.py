@@ -1,4 +1,4 @@
-"""Edits that are made by hand: one that is shown before and after, and ones that are written to files.
+"""An edit that is made by hand: shown before and after, and written to files.
 
 Imports torch.
 """
@@ -13,15 +13,14 @@ from pathlib import Path
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import check_columns
 from factdrift.evaluation.adapters import about, write_adapter, write_model
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Prepared
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.plan import PlannedQuestion
-from factdrift.evaluation.questions.clozes import clozes_of, read_edits
+from factdrift.evaluation.questions.clozes import clozes_of
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, edits_of, read_updates
+from factdrift.evaluation.questions.updates import NEEDED, SCENARIOS, Choice, edits_of, read_updates
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition, edited
@@ -39,8 +38,6 @@ NEIGHBOURS = 6
 WORDS = 8
 """The number of tokens of a continuation."""
 STAY = "Neighbours, which should stay"
-BATCH = 16
-"""Edits that are exported at a time."""
 
 
 Shown = tuple[str, str, str, str]
@@ -158,33 +155,12 @@ def _chances(session: Session, model_edited: EditedModel, questions: Sequence[Qu
         yield row["reason"] if row.get("reason") else f"{math.exp(row['logprobs'][0]):.2%}"
 
 
-def chosen_edits(path: Path, names: Sequence[str]) -> list[Edit]:
-    """Edits of a table EDITS by their ids, each once; raises InputError if it has not all of them."""
-    check_columns(path, EDITS.names, "; give a table of `edit dataset`")
-    known = {edit.id: edit for edit in read_edits(path).edits}
-    if lacking := [name for name in names if name not in known]:
-        some = next(iter(known), "")
-        raise InputError(f"--edit: {path} has no edit {lacking[0]!r}; it has such as {some!r}")
-    return [known[name] for name in dict.fromkeys(names)]
-
-
-def export(
-    model: Loaded, edits: Sequence[Edit], prepared: Prepared, output: Path, regime: str, full: bool
-) -> int:
-    """Makes edits and writes them as adapters, or as whole models if `full`; returns the number of these.
-
-    Independent edits are in a folder each, unless there is one. Writes all folders, or none.
-    """
-    alone, hyper = regime == "independent", prepared.hyper
-    write_to = write_model if full else write_adapter
-    size = BATCH if alone else len(edits)
-    with atomic_path(output) as whole:
-        for group in (edits[at : at + size] for at in range(0, len(edits), size)):
-            made = edited(model, group, hyper, prepared.artefacts, regime)
-            for index, reason in sorted(made.failed.items()):
-                raise InputError(f"{hyper.method}: the edit {group[index].id} failed: {reason}")
-            for index, together in enumerate([[edit] for edit in group] if alone else [group]):
-                folder = whole / together[0].id if alone and len(edits) > 1 else whole
-                change = made.change_of(index)
-                write_to(model, made.deltas, change, folder, about(model, hyper, together))
-    return len(edits) if alone else 1
+def export(model: Loaded, edit: Edit, prepared: Prepared, output: Path, full: bool) -> None:
+    """Makes an edit and writes it as an adapter, or as a whole model if `full`; nothing if it fails."""
+    hyper = prepared.hyper
+    with atomic_path(output) as folder:
+        made = edited(model, [edit], hyper, prepared.artefacts, "independent")
+        if reason := made.failed.get(0):
+            raise InputError(f"{hyper.method}: the edit failed: {reason}")
+        write_to = write_model if full else write_adapter
+        write_to(model, made.deltas, made.change_of(0), folder, about(model, hyper, [edit]))

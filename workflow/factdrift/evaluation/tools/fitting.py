@@ -1,4 +1,4 @@
-"""The memory of a GPU that a model and each method on it need, by arithmetic; and which families each edits.
+"""The memory of a GPU that a model and each method on it need, by arithmetic.
 
 Weights, changes and second moments are counted from the shapes of a model without weights. What a pass
 through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and `states/edited.py` estimate.
@@ -6,7 +6,7 @@ Imports torch.
 """
 
 import timeit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +15,15 @@ import torch
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
-from factdrift.evaluation.methods.record import records, refusal
+from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes
 from factdrift.models.devices import LARGE, fast_type
-from factdrift.models.families import ModelSpec, read_families, shape_of
+from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes
 from factdrift.models.quantized import bits_of, is_quantized
 from factdrift.models.scoring import token_bytes
-from factdrift.models.tiny import tiny_model
 
 ASKED = 512
 """Tokens of a batch of questions; larger ones are halved where they do not fit."""
@@ -133,10 +132,6 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     return weights, in_all
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
-
-
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
     loaded = Loaded(model, None, spec, name, "", "", torch.device("meta"), torch.bfloat16)
@@ -167,21 +162,3 @@ def cutoff_seconds(loaded: Loaded) -> tuple[float, torch.dtype]:
 def _size(count: int) -> str:
     """Bytes in words."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
-
-
-def family_table() -> str:
-    """Markdown: the families of families.yaml, those together that the same methods cannot edit."""
-    torch.set_num_threads(1)
-    methods = [name for name, record in records().items() if record.changes != "nothing"]
-    families: dict[str, list[str]] = {}
-    for family, entry in read_families().items():
-        spec = tiny_model(family).spec
-        refused = ", ".join(method for method in methods if not editable(spec, method))
-        families.setdefault(refused or "-", []).append(f"{entry['title']} (`{family}`)")
-    rows = [["; ".join(titles), refused] for refused, titles in families.items()]
-    return _markdown(["families", "cannot be edited by"], rows)
-
-
-def editable(spec: ModelSpec, method: str) -> list[int]:
-    """The blocks of a model that a method can edit."""
-    return [layer for layer in range(spec.layers) if refusal(spec, method, layer) is None]

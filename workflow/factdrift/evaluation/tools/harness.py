@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.tools.written_questions import WrittenQuestions
@@ -102,8 +104,18 @@ def question_tasks(groups: Iterable[WrittenQuestions | Group], prompt: str) -> I
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
-def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
-    """A task for each benchmark and role of cloze tests, rows of CLOZES, to be continued."""
+def cloze_tests(edits: Path) -> Iterator[Row]:
+    """The updates' own clozes, of a table EDITS: benchmark, role, fact, prompt and object."""
+    for row in pq.read_table(edits, columns=["edit", "probes"]).to_pylist():
+        for probe in row["probes"]:
+            if probe["role"] in OWN:
+                role = f"{probe['role']}, {'new' if probe['object'] == 'new' else 'old'}"
+                named = {"benchmark": "wikifactdiff", "role": role, "fact": row["edit"]}
+                yield {**named, "prompt": probe["prompt"], "object": probe["target"]}
+
+
+def cloze_tasks(rows: Iterable[Row]) -> Iterator[Task]:
+    """A task for each benchmark and role of cloze tests (`cloze_tests`), to be continued."""
     how = {
         "doc_to_text": "prompt",
         "output_type": "loglikelihood",

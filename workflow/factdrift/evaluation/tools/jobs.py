@@ -1,4 +1,4 @@
-"""Commands that people run by hand: try one edit, ask, tune a method, export edits, probe a checkpoint."""
+"""Commands that people run by hand: try one edit, ask, tune a method, probe a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
@@ -99,21 +99,8 @@ class TriesMethod(RunsMethod):
         return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"
 
 
-def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
-    """Raises InputError if new object or subject are missing, or the prompt does not name its subject."""
-    for name, text in (("new object", new_object), ("subject", subject)):
-        if not (text or "").strip():
-            raise InputError(f"edit {verb}: the {name} is empty; give its name as a text would have it")
-    for name, text in (("prompt", prompt), ("new object", new_object)):
-        # Its blanks would be others than those of the texts that the model has read.
-        if text != (text or "").strip().removesuffix(BLANK).rstrip():
-            raise InputError(f"edit {verb}: {text!r}: write the {name} without blanks around it")
-    if find_subject(prompt or "", subject or "") < 0:
-        raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
-
-
-class Try(TriesMethod, command="edit try", leading="subject model method set dataset"):
-    """Make one edit and show the model before and after it.
+class Try(TriesMethod, command="edit try", leading="subject model method set output"):
+    """Make one edit and show the model before and after it; write it as an adapter, or as a whole model.
 
     factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
         --subject "United States of America" --model sample --method rome
@@ -123,16 +110,39 @@ class Try(TriesMethod, command="edit try", leading="subject model method set dat
     new_object: Annotated[str, Flag(positional=True)]
     subject: Annotated[str, "as written in the prompt"]
     dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
+    output: Annotated[Output | None, "the edit as an adapter of peft", Flag("FOLDER")] = None
+    full: Annotated[bool, "a whole model instead, in the layout of transformers"] = False
 
     def run(self) -> str:
-        check_given("try", self.prompt, self.new_object, self.subject)
+        self._check_given()
+        if self.output and self.output.exists():
+            raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
         with self.loaded() as model:
             from factdrift.evaluation.methods.interface import Edit
-            from factdrift.evaluation.tools.attempt import attempt
+            from factdrift.evaluation.tools.attempt import attempt, export
 
+            own = self.hyper_of(model, self.method).own
+            if self.output and own and own.plain:
+                raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
             edit = Edit("try", self.prompt, self.subject, self.new_object)
             prepared = self.prepared(model, self.method)
-            return "\n".join(attempt(model, edit, prepared, self.settings, self.dataset))
+            lines = list(attempt(model, edit, prepared, self.settings, self.dataset))
+            if self.output:
+                export(model, edit, prepared, self.output, self.full)
+                lines += ["", f"{'whole model' if self.full else 'adapter'}: {self.output}"]
+        return "\n".join(lines)
+
+    def _check_given(self) -> None:
+        """Raises InputError if new object or subject are missing, or the prompt does not name its subject."""
+        for name, text in (("new object", self.new_object), ("subject", self.subject)):
+            if not text.strip():
+                raise InputError(f"edit try: the {name} is empty; give its name as a text would have it")
+        for name, text in (("prompt", self.prompt), ("new object", self.new_object)):
+            # Its blanks would be others than those of the texts that the model has read.
+            if text != text.strip().removesuffix(BLANK).rstrip():
+                raise InputError(f"edit try: {text!r}: write the {name} without blanks around it")
+        if find_subject(self.prompt, self.subject) < 0:
+            raise InputError(f"--subject: {self.subject!r} does not occur in the prompt; write it as there")
 
 
 class Ask(TriesMethod, command="ask", leading="benchmark questions state way limit"):
@@ -227,47 +237,6 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
         return benchmark
 
 
-class ExportAdapter(TriesMethod, command="edit export-adapter"):
-    """Make edits and write them as adapters, or as whole models."""
-
-    prompt: Annotated[
-        str | None, "a sentence up to its object, with the subject in it", Flag(positional=True)
-    ] = None
-    new_object: Annotated[str | None, Flag(positional=True)] = None
-    subject: Annotated[str | None, "as written in the prompt"] = None
-    edit: Annotated[tuple[str, ...], "edits of the newest results, instead of a prompt", Flag("ID")] = ()
-    regime: Annotated[
-        Literal["independent", "sequential", "batch"],
-        "several edits: a folder for each, or one change for all",
-    ] = "independent"
-    full: Annotated[bool, "whole models in the layout of transformers"] = False
-    output: Annotated[Output, Flag("FOLDER")]
-
-    def run(self) -> str:
-        if self.output.exists():
-            raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
-        if bool(self.edit) == bool(self.prompt):
-            raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
-        if not self.edit:
-            check_given("export-adapter", self.prompt, self.new_object, self.subject)
-        with self.loaded() as model:
-            from factdrift.evaluation.methods.interface import Edit
-            from factdrift.evaluation.tools.attempt import chosen_edits, export
-
-            own = self.hyper_of(model, self.method).own
-            if own and own.plain:
-                raise InputError(f"--method: {own.name} changes a model in place; write it in your function")
-            edits = [Edit("edit", self.prompt or "", self.subject or "", self.new_object or "")]
-            if self.edit:
-                path = self.newest(BUILT_EDITS)
-                if path is None:
-                    raise InputError(f"--results: no {self.pattern(BUILT_EDITS)}; name another folder")
-                edits = chosen_edits(path, self.edit)
-            prepared = self.prepared(model, self.method)
-            count = export(model, edits, prepared, self.output, self.regime, self.full)
-        return f"{self.output}: {count} {'whole model' if self.full else 'adapter'}{'s' * (count > 1)}"
-
-
 class Probe(RunsModel, command="edit probe"):
     """Score a checkpoint or adapter that was edited elsewhere."""
 
@@ -320,8 +289,8 @@ class Tune(RunsModel, OfMethodValues, command="edit tune", leading="method edits
             tune(tuning, model)
 
 
-class _Exported(Job):
-    """Questions that become tasks of a harness."""
+class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
+    """Write tasks for EleutherAI's lm-evaluation-harness."""
 
     questions: Annotated[
         tuple[str, ...],
@@ -329,12 +298,29 @@ class _Exported(Job):
         Flag("NAME=PARQUET"),
     ] = ()
     edits: Annotated[Path | None, "of `edit dataset`: WikiFactDiff's clozes", Flag("PARQUET")] = None
+    chains: Annotated[
+        Path | None, "of `cutoff chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
+    ] = None
     prompt: Annotated[str, Key("answer.prompts.loglik")]
     tokens: Annotated[int, Key("written.tokens")]
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def written(self) -> Iterator[WrittenQuestions]:
+    def run(self) -> str:
+        from factdrift.evaluation.tools import harness
+
+        written = list(self._written())
+        groups: list[WrittenQuestions | harness.Group] = list(written)
+        if self.chains is not None:
+            groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
+        tasks = list(harness.question_tasks(groups, self.prompt))
+        if self.edits is not None:
+            tasks += harness.cloze_tasks(harness.cloze_tests(self.edits))
+        tasks += harness.written_tasks(written, self.tokens)
+        harness.write_tasks(tasks, self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
+
+    def _written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
         from factdrift.evaluation.tools.written_questions import written_items, written_updates
@@ -354,39 +340,6 @@ class _Exported(Job):
             yield from written_items(name, Path(path), self.prompt, self.instruction)
         if self.edits is not None:
             yield from written_updates(self.edits, self.prompt, self.instruction)
-
-
-class LmEval(_Exported, command="answer lm-eval", implied_inputs="questions"):
-    """Write tasks for EleutherAI's lm-evaluation-harness."""
-
-    chains: Annotated[
-        Path | None, "of `cutoff chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
-    ] = None
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.clozes import cloze_tests
-        from factdrift.evaluation.tools import harness
-
-        written = list(self.written())
-        groups: list[WrittenQuestions | harness.Group] = list(written)
-        if self.chains is not None:
-            groups.append(("cutoff", "", read("cutoff", Tables([self.chains])).questions))
-        tasks = list(harness.question_tasks(groups, self.prompt))
-        if self.edits is not None:
-            tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
-        tasks += harness.written_tasks(written, self.tokens)
-        harness.write_tasks(tasks, self.output)
-        return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
-
-
-class Inspect(_Exported, command="answer inspect", implied_inputs="questions"):
-    """Write tasks for Inspect (inspect_ai): questions that chat models answer in writing."""
-
-    def run(self) -> str:
-        from factdrift.evaluation.tools.inspect_tasks import write_inspect
-
-        numbers = write_inspect(self.written(), self.tokens, self.output)
-        return "\n".join(f"{name}: {number:,}" for name, number in numbers.items())
 
 
 class Compare(TriesMethod, command="compare", leading="model limit scores answers output"):

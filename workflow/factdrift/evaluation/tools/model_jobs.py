@@ -22,34 +22,27 @@ class Describe(Job, command="models describe"):
     """Print family, sizes, matrices and memory of a model, and the methods that cannot edit it."""
 
     model: Annotated[
-        str | None,
+        str,
         "sample, smollm2, or the folder, GGUF file or name of a causal language model",
         Flag(positional=True),
-    ] = None
-    families: Annotated[bool, "print which methods edit which families of models, as docs/models.md"] = False
+    ]
     revision: str = "main"
     trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
     folder: Annotated[Place, "of the bundled models"] = Path("results/models")
 
     def check(self) -> None:
-        check_name(self.model or "sample")
+        check_name(self.model)
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import family_table, lines_of
+        from factdrift.evaluation.tools.fitting import lines_of
         from factdrift.models.describe import describe
-
-        if bool(self.model) == self.families:
-            raise InputError("models describe: name either a model, or --families for the table of all")
-        if self.families:
-            return family_table()
-        name = self.model or ""
 
         def more(model: Any, spec: ModelSpec, source: str) -> Lines:
             lacking = (("not supported", reason) for reason in refused(spec))
-            return [*lines_of(model, spec, name, source), *anywhere(), *lacking]
+            return [*lines_of(model, spec, self.model, source), *anywhere(), *lacking]
 
-        return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
+        return describe(self.model, role, more, self.revision, self.folder, self.trust_remote_code)
 
 
 class Sentences(Job, command="models sentences", implied_inputs="words"):

@@ -1,4 +1,4 @@
-"""Questions that are answered in writing, as documents for the harnesses of others.
+"""Questions that are answered in writing, as documents for a harness.
 
 A document has what a model reads, a text to be gone on with or a user's turn, and what the verdict needs.
 """

@@ -191,8 +191,6 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     scores = [("figure3.svg", "Accuracy by hop"), ("table2.txt", "Accuracy by task (Table 2)")]
     scores.append(("table3.txt", "Accuracy by hop (Table 3)"))
     blocks += _results(build, "answer", "answer_scores.parquet", *scores)
-    completed = ("clozes.txt", "What models complete")
-    blocks += _results(build, "answer", "answer_clozes.parquet", completed)
     every = ("grid.txt", "What was written, and every benchmark in every state")
     blocks += _results(build, "answer", "answer_grid.parquet", every)
     return "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops.", blocks
@@ -282,15 +280,5 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         blocks.append(
             table("Failures", "row; kind; reason", rows, build.source(findings, "audit.parquet"), note)
         )
-    judged = build.product("judged.json", "audit")
-    if judged is not None:
-        judgements = json.loads(judged.read_text(encoding="utf-8"))
-        keys = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
-        columns = (
-            f"rows: number; unsure: number; invalid: number; share: share; {interval}; "
-            "invalid by the audit: number; agree: number; Cohen's kappa: share"
-        )
-        of_people = [[judgements[key] for key in keys]]
-        blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks

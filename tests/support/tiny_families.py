@@ -1,6 +1,6 @@
 """Untrained models of every listed family, a few thousand weights each, made from configurations alone.
 
-For tests and for `factdrift models describe --families`; nothing is fetched. Imports torch.
+Nothing is fetched. Imports torch.
 """
 
 from functools import cache
