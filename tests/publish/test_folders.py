@@ -12,6 +12,7 @@ import pytest
 import yaml
 from support.digests import Check, Product
 
+from factdrift.audit import of_folders
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import ANSWERS, Store
@@ -104,6 +105,8 @@ def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -
     account |= {"facts": 21153, "made_up_ids": 548, "items": 6486}
     bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    faults = of_folders.folder(tmp_path / "out/wikifactdiff", bench.folder)
+    assert [fault.reason for fault in faults] == []
     text = card(tmp_path / "out/wikifactdiff")
     for sentence in (
         "Built from the bundled sample, a table of 21,153 dated facts",

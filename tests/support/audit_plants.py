@@ -50,6 +50,11 @@ def relabel(datatype: str, old: str, new: str, field: str = "label") -> Change:
     return change
 
 
+def swap(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
 def at(path: str, value: Any) -> Change:
     """Sets the field at a path such as `neighborhood.0.dist`; a callable makes its value of the old one."""
     above, _, name = path.rpartition(".")

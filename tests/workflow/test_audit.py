@@ -5,6 +5,7 @@ it with, the lines of both dumps, is read once.
 """
 
 import copy
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_plants import FROM_OTHERS, PLANTS, Pair, Row, dated
+from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
 from support.rows import rows
 from support.workflow import snakemake
 
@@ -22,6 +23,7 @@ from factdrift.audit import (
     of_corpus,
     of_corpus_questions,
     of_dated,
+    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -38,6 +40,7 @@ from factdrift.audit.kinds import (
     ASOF,
     CORPUS,
     DATASETS,
+    FOLDERS,
     KINDS,
     KLOB,
     OF_DATES,
@@ -60,7 +63,7 @@ ROWS = 250
 
 def source(results: Path) -> AuditedBuild:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
-    beside = [results / name for name in (f"{name}.parquet" for name in OF_DATES)]
+    beside = [results / name for name in (*(f"{name}.parquet" for name in OF_DATES), "publish")]
     return AuditedBuild(results / PAIR, *dumps, beside=beside)
 
 
@@ -375,6 +378,98 @@ def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_p
     given[4]["subject_is_ambiguous"] = True
     written(given, path, tmp_path / "wikifactdiff.parquet")
     assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
+    assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
+
+
+@pytest.fixture
+def published(audited: Path, tmp_path: Path) -> Path:
+    """A published folder, and what it was made from in the folders above."""
+    for name in ("wfd_repl.parquet", "ripples.parquet", "manifest.json"):
+        shutil.copy(audited / name, tmp_path)
+    return Path(shutil.copytree(audited / "publish/wfd_repl", tmp_path / "publish/wfd_repl"))
+
+
+TRAIN = "data/train-00000-of-00001.parquet"
+RIPPLES_TABLE = "ripples/test-00000-of-00001.parquet"
+
+
+def _sum(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}" for path in files]
+    (folder / "SHA256SUMS").write_text("\n".join(sums) + "\n")
+
+
+def _table(change: Callable[[list[Row]], object], name: str = TRAIN) -> Callable[[Path], object]:
+    def plant(folder: Path) -> None:
+        path = folder / name
+        given = rows(path)
+        change(given)
+        written(given, path, path)
+
+    return plant
+
+
+def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(swap((folder / name).read_text("utf-8"), old, new))
+
+
+def _cut(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-9])
+
+
+@pytest.mark.parametrize(
+    ("plant", "summed", "reason"),
+    [
+        (lambda folder: (folder / "notes.txt").write_text("x"), False, "is not in SHA256SUMS"),
+        (lambda folder: (folder / "updates.parquet").unlink(), False, "not in the folder"),
+        (lambda folder: (folder / "updates.parquet").unlink(), True, "which is not there"),
+        (lambda folder: (folder / "SHA256SUMS").unlink(), False, "there is no SHA256SUMS"),
+        (_table(lambda found: found.pop()), False, "another checksum"),
+        (_table(lambda found: found.pop()), True, "rows, the product"),
+        (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
+        (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
+        (
+            lambda folder: shutil.copy(folder / TRAIN, folder / "data/more-0.parquet"),
+            True,
+            "belongs to no split",
+        ),
+        (lambda folder: (folder.parents[1] / "wfd_repl.parquet").unlink(), False, "rows are not checked"),
+        *((_cut(name), False, "cannot be read") for name in (TRAIN, "manifest.json")),
+        (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md says"),
+        (_text("manifest.json", "2021", "2020"), True, "manifest.json: dates"),
+        (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
+        (_table(lambda rows: rows.pop(), RIPPLES_TABLE), True, "rows, the product"),
+        (_table(lambda rows: rows[3].update(prompt="It"), RIPPLES_TABLE), True, "those of ripples.parquet"),
+        (_text("README.md", " updates of ", "0 updates of "), True, "'trust it # updates of'"),
+        (_text("README.md", " have no neighbour facts", "1 have no neighbour facts"), True, "README.md says"),
+        (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "'Objects by decision'"),
+        (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "'Updates by scenario'"),
+        (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "to no split"),
+        (_text("croissant.json", "2023", "2024"), True, "croissant.json: temporalCoverage"),
+        (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json: data has"),
+        (_text("croissant.json", '"version": "0', '"version": "1'), True, "croissant.json: version"),
+        (_text("manifest.json", '"variant": "paper"', '"variant": "revised"'), True, "json: configuration"),
+        (_text("updates.csv", "Joe Biden", "Jo Biden"), True, "updates.csv: row "),
+        (
+            _table(lambda rows: rows[9].update(answers="x"), "updates.parquet"),
+            True,
+            "updates.parquet: row 10",
+        ),
+        (lambda folder: next(folder.glob("figures/*")).write_bytes(b""), True, "no whole PNG"),
+        (lambda folder: (folder / "data.json").write_text("{}"), True, "knows no source"),
+    ],
+)
+@finds("folder", FOLDERS)
+def test_faults_of_published_folders_are_found(
+    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
+) -> None:
+    results = published.parents[1]
+    assert list(of_folders.folder(published, results)) == []
+    plant(published)
+    if summed:
+        _sum(published)
+    found = [fault.reason for fault in of_folders.folder(published, results)]
+    assert any(reason in each for each in found), found
 
 
 # --- the command ----------------------------------------------------------------------------------------
@@ -427,10 +522,13 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) ->
     failed = [each for each in findings if each["outcome"] == "failed"]
     assert [each for each in failed if not KINDS[each["kind"]].note] == []
     assert {each["kind"] for each in failed} == {kind for kind, each in KINDS.items() if each.note}
-    checked = {(each["dataset"], each["kind"]) for each in findings}
+    checked = {(each["dataset"], each["kind"]) for each in findings} | {(FOLDERS, "folder")}
     assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
+    folders = [path for path in (audited / "publish").iterdir() if path.is_dir()]
+    assert len(folders) == 6
+    assert [fault for folder in folders for fault in of_folders.folder(folder, audited)] == []
     summary = json.loads((audited / "audit.json").read_text("utf-8"))
-    assert set(summary["sampled"]) == set(DATASETS)
+    assert set(summary["sampled"]) | {FOLDERS} == set(DATASETS)
     assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}
     assert summary["drawn"]["updates"] > 100
     page = (audited / "report.html").read_text("utf-8")

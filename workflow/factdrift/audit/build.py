@@ -12,6 +12,7 @@ from factdrift.audit import (
     of_corpus,
     of_corpus_questions,
     of_dated,
+    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -27,6 +28,7 @@ from factdrift.audit.kinds import (
     ASOF,
     CORPUS,
     FAILED,
+    FOLDERS,
     KINDS,
     KLOB,
     PASSED,
@@ -101,12 +103,13 @@ def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[s
             )
             outcome = FAILED if guessed.leaks else PASSED
             findings += _named(name, "", "", "", [("surface", outcome, reason)])
-    # How many rows the checks of whole tables looked at.
+    # How many rows the checks of whole tables looked at, and how many folders.
+    sizes = samples.sizes | ({FOLDERS: len(source.folders())} if source.folders() else {})
     whole = {
-        (dataset, kind): samples.sizes[dataset]
+        (dataset, kind): sizes[dataset]
         for kind, kind_ in KINDS.items()
         for dataset in kind_.datasets
-        if kind_.whole and dataset in samples.sizes
+        if kind_.whole and dataset in sizes
     }
     summary = {
         "seed": seed,
@@ -262,6 +265,10 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         yield from rows(
             RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
+    for folder in source.folders():
+        yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
+    if source.folders():
+        yield from _faults(FOLDERS, "folder", of_folders.copies(source.pair))
 
 
 def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:

@@ -34,8 +34,8 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
     labels: Annotated[Paths, "tables of labels of the build"] = ()
     beside_: Annotated[
         Paths | None,
-        "products outside the pair's folder: those of the stream; default: those in results/, if they are of "
-        "the pair",
+        "products outside the pair's folder: those of the stream, the published folders; "
+        "default: those in results/, if they are of the pair",
         Flag("PATH"),
     ] = None
     output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
@@ -78,7 +78,7 @@ def _beside(pair: Path) -> list[Path]:
     if made_of is not None and made_of.resolve() != pair.resolve():
         print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
         return []
-    products = (results / f"{name}.parquet" for name in OF_DATES)
+    products = (results / name for name in (*(f"{name}.parquet" for name in OF_DATES), "publish"))
     return [path for path in products if path.exists()]
 
 

@@ -8,9 +8,10 @@ from factdrift.core.paths import RESOURCES
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"
 STREAM, ASOF, CORPUS, ASKED, RIPPLES = "stream", "asof", "corpus", "corpus_questions", "ripples"
+FOLDERS = "publish"
 OF_DATES = (STREAM, ASOF, CORPUS, ASKED)
 """The data sets of a sequence of dates, which lie outside the folder of the pair."""
-DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, *OF_DATES, RIPPLES)
+DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, *OF_DATES, RIPPLES, FOLDERS)
 
 
 class Kind(NamedTuple):

@@ -21,6 +21,15 @@ class Fault(NamedTuple):
     reason: str
 
 
+def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
+    """The faults of `name`, and that the check has ended where it has: at a file that cannot be read."""
+    try:
+        yield from faults
+    except (OSError, ValueError, AttributeError, TypeError, LookupError) as error:
+        what = f"{type(error).__name__}: {error}"
+        yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {what}")
+
+
 def records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
     """The rows of a table, with these columns or all; it is read in batches."""
     with pq.ParquetFile(path) as file:

@@ -10,6 +10,7 @@ from factdrift.audit import (
     of_corpus,
     of_corpus_questions,
     of_dated,
+    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -51,7 +52,7 @@ Wanted = dict[str, frozenset[str] | None]
 class AuditedBuild(NamedTuple):
     """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
 
-    `beside`: products outside that folder: those of the stream.
+    `beside`: products outside that folder: those of the stream, and the folder `publish`.
     """
 
     pair: Path
@@ -75,6 +76,16 @@ class AuditedBuild(NamedTuple):
     def klob(self) -> list[Path]:
         """The parts of KLoB that have been built."""
         return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
+
+    def folders(self) -> list[Path]:
+        """The published folders."""
+        return [
+            folder
+            for path in self.beside
+            if path.is_dir()
+            for folder in sorted(path.iterdir())
+            if folder.is_dir() and folder.name in of_folders.TABLES
+        ]
 
 
 class Reading(NamedTuple):
