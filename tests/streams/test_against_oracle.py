@@ -6,6 +6,7 @@ The oracle reads the drawn statements and triples themselves, and shares no code
 from __future__ import annotations
 
 import calendar
+import copy
 import datetime
 import hashlib
 import math
@@ -15,11 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.examples import examples
 
+from factdrift.audit import of_streams
+
 from .definitions import Dating, Timelines, ordinal, says
-from .drawn import ALIASES, DAYS, NAMELESS, NAMES, PROMPTS, VALUES, Drawn, Row
+from .drawn import ALIASES, DATES, DAYS, NAMELESS, NAMES, PROMPTS, VALUES, Drawn, Row
 
 
 def words(text: str) -> str:
@@ -256,6 +261,73 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
         count for count in counts if count
     ]
     assert len(links) > 20
+    audited(drawn, links, stream, tmp_path)
+
+
+def audited(drawn: Drawn, links: list[Row], stream: list[Row], folder: Path) -> None:
+    """The audit finds nothing in the links and the rows of pairs, and each change of one of them."""
+    rows, twice = [], set()
+    for link, row in zip(links, stream, strict=True):
+        update = drawn.update(link)
+        if len({each["key"] for each in update}) < len(update):
+            twice.add(row["chain"])  # no dataset has an object twice
+        objects = [{"id": None, "label": each["key"], "decision": each["label"]} for each in update]
+        days = (DATES[link["interval"] - 1].isoformat(), DATES[link["interval"]].isoformat())
+        dates = dict(zip(("old_date", "new_date"), days, strict=True))
+        function = {"relation_is_temp_func": update[0]["relation_is_temp_func"]}
+        rows.append(link | row | dates | function | {"objects": objects})
+    rows = [row for row in rows if row["chain"] not in twice]
+    assert list(of_streams.links(rows)) == []
+
+    intervals = {(row["chain"], row["link"]): row["interval"] for row in rows}
+
+    def planted(name: str, row: Row) -> bool:
+        """Whether a copy of a row with another value of one column is found."""
+        more = copy.deepcopy(row)
+        changed = more["changes"][0] if name.startswith("change ") else more
+        column = name.removeprefix("change ")
+        if column == "interval":
+            more["interval"] = intervals[row["chain"], row["link"] - 1]
+        else:
+            changed[column] = not changed[column] if column == "reverts" else (changed[column] or 0) + 1
+        faults = of_streams.links([more if each is row else each for each in rows])
+        return of_streams.name_of(more) in {fault.row for fault in faults}
+
+    for row in rows[-20:]:
+        names = ["link", "links", "reverts", "superseded_by", "change reverts"]
+        if row["objects"][0]["decision"] != "static":
+            names.append("change superseded_by")
+        if row["link"] > 1:
+            names.append("interval")
+        assert [name for name in names if not planted(name, row)] == []
+
+    for days in {(row["old_date"], row["new_date"]) for row in rows}:
+        own = [
+            {"subject": row["subject"], "relation": row["relation"]}
+            for row in rows
+            if (row["old_date"], row["new_date"]) == days
+        ]
+        (folder / "_".join(days)).mkdir()
+        pq.write_table(pa.Table.from_pylist(own), folder / "_".join(days) / "wikifactdiff.parquet")
+    first = next(
+        place for place in range(len(rows)) if rows[place]["interval"] == rows[place + 1]["interval"]
+    )
+    swapped = [*rows[:first], rows[first + 1], rows[first], *rows[first + 2 :]]
+    renamed = rows[0] | {"subject": rows[0]["subject"] | {"label": "Nobody"}}
+    for given, reasons in (
+        (rows, []),
+        (rows[1:], ["are missing"]),
+        (swapped, ["not in the order"]),
+        ([rows[0], *rows], ["occur twice"]),
+        ([renamed, *rows[1:]], ["has no such row", "are missing"]),
+        ([renamed, *rows], ["has no such row"]),
+    ):
+        names = ("subject", "relation", "chain", "interval", "old_date", "new_date")
+        table = pa.Table.from_pylist([{name: row[name] for name in names} for row in given])
+        pq.write_table(table, folder / "audited.parquet")
+        found = [fault.reason for fault in of_streams.pairs(folder / "audited.parquet", folder)]
+        assert len(found) == len(reasons)
+        assert all(reason in text for reason, text in zip(reasons, found, strict=True))
 
 
 def ordered(rows: Any) -> list[Row]:

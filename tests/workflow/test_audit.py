@@ -217,9 +217,9 @@ CHECKED = {
         sentences.template_id sentences.text sentences.text_blank sentences.n_tokens sentences.target_id
         sentences.target_label sentences.target_aliases sentences.source_sentence_id
     """,
-    STREAM: """
-        interval old_date new_date chain date first_day last_day dated_by
-        changes.date changes.first_day changes.last_day changes.dated_by
+    STREAM: f"""{UPDATE}
+        interval old_date new_date chain link links date first_day last_day dated_by reverts superseded_by
+        changes.date changes.first_day changes.last_day changes.dated_by changes.reverts changes.superseded_by
     """,
     RIPPLES: """
         update subject relation criterion kind path.subject path.relation path.object path.statement path.dump
@@ -252,15 +252,9 @@ def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: P
     schema = pq.read_schema(audited / f"{names.get(dataset, dataset)}.parquet")
     named = {part for name in UNSEEN[dataset] for part in name.partition(":")[0].split(", ")}
     columns = {name for field in schema for name in columns_of(field.name, field.type)}
-    if "columns of wikifactdiff" in named:
-        columns -= {
-            name
-            for field in pq.read_schema(audited / "wikifactdiff.parquet")
-            for name in columns_of(field.name, field.type)
-        }
     assert columns - named == set(CHECKED[dataset].split()) - named
     whole = {name.rpartition(".")[0] for name in columns}
-    beyond = {"rows that are missing", "columns of wikifactdiff", "words of KLoB-u", "tr_facts", "tr_related"}
+    beyond = {"rows that are missing", "words of KLoB-u", "tr_facts", "tr_related"}
     assert named - columns - whole <= beyond
 
 
@@ -363,6 +357,60 @@ def test_faults_of_the_replacements_are_found(
     assert any(
         "undersampling" in each.reason for each in of_tables.replacements(whole, path, {relation: 99}, 0)
     )
+
+
+@pytest.fixture(scope="module")
+def linked(audited: Path) -> list[Row]:
+    """The first chains of a stream."""
+    given = pq.read_table(audited / "stream.parquet", columns=list(of_streams.LINKED)).to_pylist()
+    chains = {row["chain"] for row in given[:150]}
+    return [row for row in given if row["chain"] in chains]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row.update(link=row["link"] + 1),
+        lambda row: row.update(links=9),
+        lambda row: row.update(chain="Q1-P1"),
+        lambda row: row.update(superseded_by=7),
+        lambda row: row["changes"][0].update(superseded_by=7),
+        lambda row: row["changes"].pop(),
+        lambda row: row.update(reverts=True),
+        lambda row: row["changes"][0].update(reverts=True),
+    ],
+)
+@finds("link", STREAM)
+def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
+    given = copy.deepcopy(linked)
+    assert list(of_streams.links(given)) == []
+    row = next(row for row in given if row["objects"][0]["decision"] != "static")
+    change(row)
+    assert of_streams.name_of(row) in {fault.row for fault in of_streams.links(given)} | {"Q1-P1@1"}
+
+
+@finds("pair", STREAM)
+def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
+    own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
+    stream = audited / "stream.parquet"
+    of_pair = [
+        row
+        for row in pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])])
+        .slice(0, 90)
+        .to_pylist()
+        if (row["subject"]["id"], row["relation"]["id"]) in own
+    ]
+    (tmp_path / PAIR).mkdir()
+    shutil.copy(few / "wfd_repl.parquet", tmp_path / PAIR / "wikifactdiff.parquet")
+    right = written(of_pair, stream, tmp_path / "right.parquet")
+    assert list(of_streams.pairs(right, tmp_path)) == []
+    of_pair.pop(5)
+    of_pair[7]["split"] = "other"
+    path = written(of_pair, stream, tmp_path / "stream.parquet")
+    reasons = [fault.reason for fault in of_streams.pairs(path, tmp_path)]
+    assert len(reasons) == 2
+    assert "has no such row" in reasons[0]
+    assert "2 rows" in reasons[1]
 
 
 @finds("ambiguous", UPDATES)

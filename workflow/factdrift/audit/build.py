@@ -245,6 +245,9 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         snapshot = reading.klob(samples.lengths)
         yield from rows(KLOB, lambda row: of_klob.check_example(row, snapshot))
     if STREAM in samples.sizes:
+        yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
+        faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
+        yield from _faults(STREAM, "link", faults)
         yield from repeated(STREAM, "chain", "interval")
         yield from rows(STREAM, lambda row: outcomes("dated", of_streams.dates(row, dumps)))
     if ASOF in samples.sizes:

@@ -1,14 +1,28 @@
-"""Checks of the dates of a stream: against the objects of its rows, and against the newest dump."""
+"""Checks of a stream against the datasets of its pairs: rows, links, dates, and what supersedes what."""
 
 import datetime
-from collections.abc import Iterator
+import hashlib
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from factdrift.audit.dates import days_of_text
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_tables import differing
+from factdrift.audit.of_tables import Fault, differing, records
 from factdrift.audit.of_updates import Dumps
 from factdrift.audit.values import END, birth_texts, raw_of, spans
 from factdrift.core.columns import Row
+
+LINKED = (
+    *("subject", "relation", "objects", "interval", "old_date", "new_date", "chain", "link", "links", "date"),
+    *("first_day", "last_day", "dated_by", "superseded_by", "changes", "relation_is_temp_func"),
+    *("subject_is_ph_new", "reverts"),
+)
+"""The columns that the checks of links and dates read."""
 
 
 def name_of(row: Row) -> str:
@@ -16,8 +30,117 @@ def name_of(row: Row) -> str:
     return f"{row['chain']}@{row['interval']}"
 
 
+def pairs(stream: Path, results: Path) -> Iterator[Fault]:
+    """Differences between the rows of each interval and those of its pair's dataset."""
+    of_a_pair = next(iter(sorted(results.glob("*_*/wikifactdiff.parquet"))), stream)
+    columns = set(pq.read_schema(of_a_pair).names)
+    own = [name for name in pq.read_schema(stream).names if name in columns]
+    of_pair: dict[tuple[str, str], list[tuple[Row, str]]] = defaultdict(list)
+    for row in records(stream):
+        named = {name: row[name] for name in ("chain", "interval", "relation")}
+        of_pair[row["old_date"], row["new_date"]].append((named, _digest(row, own)))
+    for (old, new), rows in sorted(of_pair.items()):
+        path = results / f"{old}_{new}" / "wikifactdiff.parquet"
+        if not path.is_file():
+            yield Fault("", "", f"{path} is not there, so the interval {old} to {new} is not checked")
+            continue
+        due = [_digest(row, own) for row in records(path)]
+        wanted, digests = set(due), {digest for _, digest in rows}
+        for row, digest in rows:
+            if digest not in wanted:
+                yield Fault(name_of(row), row["relation"]["id"], "the dataset of the pair has no such row")
+        if missing := wanted - digests:
+            yield Fault("", "", f"{len(missing)} rows of {old} to {new} are missing")
+        elif wanted == digests and [digest for _, digest in rows] != due:
+            yield Fault(
+                "", "", f"the rows of {old} to {new} are not in the order of the pair, or occur twice"
+            )
+
+
+def _digest(row: Row, columns: Sequence[str]) -> str:
+    return hashlib.sha256(repr([row[name] for name in columns]).encode()).hexdigest()
+
+
+def linked(stream: Path, most: int = 200_000) -> Iterator[list[Row]]:
+    """The rows of a stream with the columns LINKED, in parts of some `most` rows; a chain is in one part."""
+    parts = pq.read_metadata(stream).num_rows // most + 1
+    for part in range(parts):
+        rows = records(stream, list(LINKED))
+        yield [row for row in rows if zlib.crc32(row["chain"].encode()) % parts == part]
+
+
+def links(rows: Sequence[Row]) -> Iterator[Fault]:
+    """Faults in the numbering of chains, and in what supersedes what."""
+    chains: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        chains[row["chain"]].append(row)
+    intervals = sorted({(row["interval"], row["old_date"], row["new_date"]) for row in rows})
+    for (_, _, end), (number, begin, _) in pairwise(intervals):
+        if end != begin:
+            yield Fault("", "", f"interval {number} does not begin where the one before ends")
+    for group in chains.values():
+        for index, row in enumerate(group):
+            reasons = _link(row, group[:index], group[index + 1 :])
+            yield from (Fault(name_of(row), row["relation"]["id"], reason) for reason in reasons)
+
+
+def _link(row: Row, earlier: Sequence[Row], later: Sequence[Row]) -> Iterator[str]:
+    """What is wrong with one link of a chain, beside the earlier and the later ones."""
+    number = len(earlier) + 1
+    due: Row = {"chain": f"{row['subject']['id']}-{row['relation']['id']}"}
+    due |= {"link": number, "links": number + len(later)}
+    yield from differing(row, due, "chain's rows")
+    if earlier and earlier[-1]["interval"] >= row["interval"]:
+        yield "two links of one interval, or out of order"
+    if len(row["changes"]) != len(row["objects"]):
+        yield "changes and objects are not as many"
+        return
+    changes = list(zip(row["objects"], row["changes"], strict=True))
+    for value, change in changes:
+        due = {"reverts": value["decision"] == "new" and _ended_before(value, earlier)}
+        if value["decision"] != "static":
+            due["superseded_by"] = _superseded(value, later)
+        yield from (f"{value['label']}: {reason}" for reason in differing(change, due, "links"))
+    own = [change["superseded_by"] for value, change in changes if value["decision"] == _deciding(row)]
+    due = {"reverts": any(change["reverts"] for _, change in changes)}
+    due["superseded_by"] = None if not own or None in own else max(own)
+    yield from differing(row, due, "objects")
+
+
 def _deciding(row: Row) -> str:
     return "new" if any(value["decision"] == "new" for value in row["objects"]) else "obsolete"
+
+
+def _same(one: Row, other: Row) -> bool:
+    """Whether two objects have the same value; literals as they are shown."""
+    return bool(one["id"] == other["id"] if one["id"] or other["id"] else one["label"] == other["label"])
+
+
+def _ended_before(value: Row, earlier: Sequence[Row]) -> bool:
+    """Whether the last earlier link that decided about a value says that it ended."""
+    ended = known = False
+    for row in earlier:
+        decisions = {object_["decision"] for object_ in row["objects"] if _same(object_, value)}
+        known = known or bool(decisions)
+        if decisions:
+            ended = "obsolete" in decisions
+        elif known and row["relation_is_temp_func"] and _deciding(row) == "new":
+            ended = True
+    return ended
+
+
+def _superseded(value: Row, later: Sequence[Row]) -> int | None:
+    """The first later link that ends a new value, or in which an obsolete one holds again."""
+    for row in later:
+        decisions = {object_["decision"] for object_ in row["objects"] if _same(object_, value)}
+        if value["decision"] == "obsolete":
+            if decisions & {"new", "static"}:
+                return int(row["link"])
+        elif "obsolete" in decisions or (
+            not decisions and row["relation_is_temp_func"] and _deciding(row) == "new"
+        ):
+            return int(row["link"])
+    return None
 
 
 OF_A_CHANGE = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
