@@ -9,6 +9,7 @@ import pyarrow as pa
 from factdrift.audit.kinds import DATASETS as AUDITED
 from factdrift.klob.facts import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
+from factdrift.pages.compare import CHANGES
 from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.tempripple.schemas import TR_ITEMS
 from factdrift.tempripple.sources import DATE
@@ -79,8 +80,9 @@ def named(page: str) -> list[str]:
 
 
 def test_meanings_are_those_of_the_code() -> None:
-    explained = rows("ripple_dropped")
-    assert [name for name, why in RIPPLE_REASONS.items() if [f"`{name}`", why] not in explained] == []
+    for page, meanings in (("../diff-builds", CHANGES), ("ripple_dropped", RIPPLE_REASONS)):
+        explained = rows(page)
+        assert [name for name, meaning in meanings.items() if [f"`{name}`", meaning] not in explained] == []
     numbered = [[f"`{each.name}`", str(each.number or ""), each.meaning] for each in read_filters()]
     table = rows("filtered")
     assert table[table.index(["filter", "number", "drops"]) + 2 :] == numbered

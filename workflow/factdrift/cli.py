@@ -68,6 +68,7 @@ COMMANDS = {
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
+    "diff-builds": ("pages.jobs", ""),
     "report": ("pages.jobs", ""),
     "mismatches": ("publish.jobs", ""),
     "refresh": ("publish.jobs", ""),
@@ -81,7 +82,7 @@ COMMANDS = {
 """Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
-    "Look at a build": ("show", "why", "browse", "audit", "half-life", "mismatches"),
+    "Look at a build": ("show", "why", "browse", "audit", "diff-builds", "half-life", "mismatches"),
     "Score retrievers and memories": ("memory export", "memory score"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (

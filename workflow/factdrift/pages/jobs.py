@@ -1,4 +1,4 @@
-"""Jobs that show a build to people: the report, the explorer, and why a row is there or not."""
+"""Jobs that show a build to people: the report, the explorer and what differs between two builds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from factdrift.core.jobs import Flag, Job, Output, Place
 
 OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", positional=True)]
 OF_NEWEST = ("folder of the pair of dates; default: the newest", Flag("results/OLD_NEW"))
+Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
 
 
 class Report(Job, command="report", implied_inputs="manifest tables shown layout caption"):
@@ -103,3 +104,19 @@ class Why(Job, command="why"):
             width = shutil.get_terminal_size((100, 24)).columns
             reasons = Reasons(build, index, db, width)
             return "\n".join(reasons.lines(self.subject, self.relation, self.value, self.all))
+
+
+class DiffBuilds(Job, command="diff-builds"):
+    """Compare two builds: updates that came and went, labels, sentences, and the causes.
+
+    For example: factdrift diff-builds before/2021-01-04_2023-02-27 results/2021-01-04_2023-02-27
+    """
+
+    first: Annotated[Build, Flag("FIRST", positional=True)]
+    second: Annotated[Build, Flag("SECOND", positional=True)]
+    output: Annotated[Place | None, "write differences.parquet there", Flag("FOLDER")] = None
+
+    def run(self) -> str:
+        from factdrift.pages.compare import compare
+
+        return "\n".join(compare(self.first, self.second, self.output))
