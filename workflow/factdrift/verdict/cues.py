@@ -33,11 +33,11 @@ WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
     *("predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
-    *("most", "followed", "remains"),
+    *("most", "followed", "remains", "when"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
-    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign"),
+    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")

@@ -5,10 +5,11 @@ The frame of a name is the words before it in its clause, and those behind it up
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, Reading, Role
@@ -25,6 +26,7 @@ _CUES = (
 )
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
 _NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "noun", "title")
+_NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds")
 _MOST = 40
 """Names of a sentence, at most, whose frames are read."""
 
@@ -36,7 +38,6 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     """
     acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
     acts |= bool(reading.of("gives", "handed_on"))
-    after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
         if reading.role(mention) not in CLAIMED:
             continue
@@ -46,7 +47,7 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
-        if body or not ((acts or (mention.value and after)) and mention.start in sure):
+        if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
                 reading.doubts.setdefault(mention.start, reason)
@@ -99,11 +100,15 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
+    words = range(start, verb + 2)
+    led = not mention.value and any(reading.is_a(at, "verb", "holds") for at in words)
+    led &= reading.is_a(mention.end, "locative", "object", "from", "to")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not _is_object(reading, at)
         if core or at in before or reading.key(at) in ("according", "laut"):
             return  # X replaced Y at a fixed rate
-        if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
+        free = led and not reading.is_a(at, "foreign")  # it is X in the top flight
+        if not free and (_is_common(reading, at, mention) or reading.key(at) in ("jr", "sr")):
             yield at
 
 
@@ -202,7 +207,7 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
-    if reading.is_a(lead, "present", "past"):
+    if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
         return not fits and any(reading.words.has(kind, head) for kind in kinds)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
@@ -240,11 +245,12 @@ def _is_other(reading: Reading, at: int) -> bool:
         return len(token.key) < 3 and token.key not in reading.asked and reading.key(at - 1) in reading.asked
     if not token.is_capital or token.text.isupper() or reading.has("by", at - 2, at):
         return False
-    if reading.is_a(at - 1, "locative") and asked_events(reading):  # born on X in Y
-        return False
     longer = bool(after) and after[0].is_capital and after[0].key in reading.asked  # the Panama Canal
-    subject = any(other.is_capital and other.key in reading.asked for other in reading.tokens[1:])
-    return longer or not (subject or reading.tokens[at - 1].is_capital)
+    subject = any(
+        other.is_capital and other.key in reading.asked and not reading.words.has("starter", other.key)
+        for other in reading.tokens
+    )
+    return longer or not (subject or asked_events(reading) or reading.tokens[at - 1].is_capital)
 
 
 def _in_subject(reading: Reading, at: int) -> bool:
@@ -270,10 +276,14 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
+    if of_asked_event(reading, at):
+        return True  # her husband is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
+    if _describes(reading, at, mention):
+        return True
     that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")
     if that or (key == "who" and not reading.sign(at + 1).isalpha()):
         return False  # the man that X succeeded; X or who?
@@ -286,6 +296,30 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         or bool(office_fits(reading, reading.keys(at - 1, at + 1)))
         or key[:4] in _stems(reading)
     )
+
+
+_ADJECTIVE = re.compile(
+    r".{2,}(?:ic|al|ive|ous|ful|less|able|ible|ish|ary|ory|ant|ent|ese|an|ern|most"
+    r"|(?:lich|ig|isch|iv|al|ell|bar|sam|haft|los)(?:e[mnrs]?)?)"
+)
+_AGENT = re.compile(r".{3,}(?:(?<!ev)er|or|ist|ian|eer|man|woman)")
+"""Endings of words that describe somebody, such as `goalkeeper`."""
+_INFLECTION = re.compile(r"e[mnrs]?$")
+
+
+def _describes(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is an adjective before a noun, or says what a person is: `the embattled publisher X`."""
+    key, after = reading.key(at), at + 1
+    subject = reading.key(after) in reading.asked and reading.tokens[after].is_capital
+    if (subject or after == mention.start) and _AGENT.fullmatch(key):
+        return subject or mention.person
+    noun = after + (reading.sign(after) in ("-", ","))
+    adjective = reading.is_a(at, "adjective") or _ADJECTIVE.fullmatch(key)
+    core = is_core(reading, noun) and (not mention.person or reading.is_a(at, "topic"))  # commercial capital
+    if not adjective or core or reading.is_a(at, "direction"):
+        return False
+    follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *_NO_NOUNS)
+    return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
 
 
 def _stems(reading: Reading) -> set[str]:
