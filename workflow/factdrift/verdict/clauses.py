@@ -51,7 +51,7 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
-                near = own[-1:]  # its founder X owns it
+                near = [at for at in own if at not in near][:1] or near  # its founder X owns it
             if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):
                 near = [near[0] - 2]  # born and raised in X
             of[mention.start] = events[near[0]] if near else last if goes_on else ""

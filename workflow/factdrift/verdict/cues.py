@@ -40,7 +40,7 @@ WORDS = (
     *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
 )
 """Kinds of words, which say what a word is wherever it is."""
-VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense")
 """Kinds of words with a value."""
 KINDS = (*PHRASES, *WORDS, *VALUES)
 

@@ -6,7 +6,7 @@ The frame of a name is the words before it in its clause, and those behind it up
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
@@ -230,7 +230,7 @@ def _is_border(reading: Reading, at: int) -> bool:
 def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is no name: written small, at the beginning, or the subject of the sentence."""
     token = reading.tokens[at]
-    begins = at == 0 or not reading.tokens[at - 1].is_word
+    begins = at == 0 or not (reading.tokens[at - 1].is_word or reading.sign(at - 1) == "-")
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
     name = mention.value and begins and at + 1 < len(reading.tokens) and reading.tokens[at + 1].is_capital
@@ -276,7 +276,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
-    if of_asked_event(reading, at):
+    if of_asked_event(reading, at) or not _senses(reading, [key]).isdisjoint(_senses(reading, reading.asked)):
         return True  # her husband is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
@@ -320,6 +320,12 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
         return False
     follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *_NO_NOUNS)
     return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
+
+
+def _senses(reading: Reading, keys: Iterable[str]) -> set[str]:
+    """What words are about, such as `population` for `inhabitants` and `census`."""
+    senses = reading.words.values["sense"]
+    return {sense for key in keys for sense in senses.get(key, "").split("+") if sense}
 
 
 def _stems(reading: Reading) -> set[str]:

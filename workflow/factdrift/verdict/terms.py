@@ -65,6 +65,7 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     if first not in ("then", "past", "old", "alt"):
         office = reading.key(cue.end)
         whole = office in reading.asked and reading.is_a(cue.end, "title", "thing")
+        whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, cue.end + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
