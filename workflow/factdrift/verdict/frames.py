@@ -95,8 +95,10 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     start = mention.start
     while start and not _is_border(reading, start - 1):
         start -= 1
-    owned = not mention.value and reading.tokens[mention.start - 1].possessive  # Nigeria's X
-    yield from (at for at in range(start, mention.start - owned) if _is_common(reading, at, mention))
+    for at in range(start, mention.start):
+        owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))
+        if not owner and _is_common(reading, at, mention):  # Nigeria's X, the orchestra's conductor X
+            yield at
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
@@ -203,9 +205,13 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     if not (mention.person and asked_office(reading) and lead > start):
         return False
     ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
-    subject = reading.keys(start, next(ends, lead))
+    end = next(ends, lead)
+    subject = reading.keys(start, end)
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
+    fits |= not (
+        reading.is_a(end, "of") or _senses(reading, [head]).isdisjoint(_senses(reading, reading.asked))
+    )
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
     if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
@@ -233,7 +239,10 @@ def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     begins = at == 0 or not (reading.tokens[at - 1].is_word or reading.sign(at - 1) == "-")
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
-    name = mention.value and begins and at + 1 < len(reading.tokens) and reading.tokens[at + 1].is_capital
+    verb = reading.lead(mention) - 1
+    subject &= not (reading.is_a(verb + 1, "by") and reading.key(verb)[:4] in _stems(reading))
+    name = begins and reading.tokens[at + 1 : at + 2] and reading.tokens[at + 1].is_capital
+    name = name and (mention.value or at + 1 < mention.start)
     common = token.text.islower() or ((begins or subject) and not (name or token.text.isupper()))
     return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
 
