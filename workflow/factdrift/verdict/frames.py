@@ -6,12 +6,13 @@ The frame of a name is the words before it in its clause, and those behind it up
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
+from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -171,6 +172,8 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
+    if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
+        return True  # X is a statue in India
     leads = reading.is_a(verb, "leads")
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
@@ -209,9 +212,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     subject = reading.keys(start, end)
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
-    fits |= not (
-        reading.is_a(end, "of") or _senses(reading, [head]).isdisjoint(_senses(reading, reading.asked))
-    )
+    owned = any(reading.tokens[at].possessive and reading.sign(at).islower() for at in range(start, end))
+    fits |= _is_about(reading, head) and not (owned or reading.is_a(end, "of"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
     if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
@@ -285,7 +287,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
-    if of_asked_event(reading, at) or not _senses(reading, [key]).isdisjoint(_senses(reading, reading.asked)):
+    if of_asked_event(reading, at) or _is_about(reading, key):
         return True  # her husband is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
@@ -331,10 +333,11 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
     return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
 
 
-def _senses(reading: Reading, keys: Iterable[str]) -> set[str]:
-    """What words are about, such as `population` for `inhabitants` and `census`."""
+def _is_about(reading: Reading, key: str) -> bool:
+    """Whether a word is about what is asked for, as `census` is about a population."""
     senses = reading.words.values["sense"]
-    return {sense for key in keys for sense in senses.get(key, "").split("+") if sense}
+    asked = {sense for word in reading.asked for sense in senses.get(word, "").split("+") if sense}
+    return not asked.isdisjoint(senses.get(key, "").split("+"))
 
 
 def _stems(reading: Reading) -> set[str]:
