@@ -243,7 +243,7 @@ class Candidates:
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
         small = after.key if after and after.kind == "word" and after.text.islower() else ""
         joins = self.cues.has("particle", small) and end + 1 not in starts
-        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by"))
+        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by", "to"))
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
         own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}

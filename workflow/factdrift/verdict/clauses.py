@@ -45,7 +45,7 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
-        )
+        ) or reading.is_a(clause.start, "locative")
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
         own = [at for at in own if not reading.is_a(at - 1, "tenure")]
         for mention in (mention for mention in reading.named() if mention.start in clause):

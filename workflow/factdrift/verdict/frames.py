@@ -14,6 +14,7 @@ from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
+from factdrift.verdict.wordings import about
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
@@ -213,7 +214,7 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     owned = any(reading.tokens[at].possessive and reading.sign(at).islower() for at in range(start, end))
-    fits |= _is_about(reading, head) and not (owned or reading.is_a(end, "of"))
+    fits |= head in about(tuple(reading.asked), reading.words) and not (owned or reading.is_a(end, "of"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
     if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
@@ -287,7 +288,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
-    if of_asked_event(reading, at) or _is_about(reading, key):
+    if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
         return True  # her husband is X
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
@@ -331,13 +332,6 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
         return False
     follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *_NO_NOUNS)
     return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
-
-
-def _is_about(reading: Reading, key: str) -> bool:
-    """Whether a word is about what is asked for, as `census` is about a population."""
-    senses = reading.words.values["sense"]
-    asked = {sense for word in reading.asked for sense in senses.get(word, "").split("+") if sense}
-    return not asked.isdisjoint(senses.get(key, "").split("+"))
 
 
 def _stems(reading: Reading) -> set[str]:

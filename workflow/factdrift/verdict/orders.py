@@ -168,7 +168,7 @@ def _moves(reading: Reading) -> None:
             end = second.end
         else:
             own = [name for name in named[:at] if not name.value and reading.role(name) == Role.ASSERTED]
-            by = reading.is_a(before, "by")  # the German `von` is both
+            by = reading.is_a(before, "by") or reading.is_a(before - 1, "present")  # the German `von` is both
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
                 reading.assign(first, Role.BEFORE)  # X, on loan from Y
             if not (own or by or first.value or first.person or "from" in reading.asked):
