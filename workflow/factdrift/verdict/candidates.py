@@ -28,6 +28,7 @@ from factdrift.verdict.names import (
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Value, read_value, values_in
+from factdrift.verdict.wordings import about
 
 _INNER = frozenset(",.'\"-/:&")
 """Signs that may be inside any name, whether its label has them or not."""
@@ -101,7 +102,8 @@ class Candidates:
         def is_named(position: int) -> bool:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
-            return capital and not self._known(token) and token.key not in self.asked
+            begins = position == 0 and token.key in about(self.asked, self.cues)  # Ownership lies with X
+            return capital and not (begins or self._known(token) or token.key in self.asked)
 
         runs = [[*run] for named, run in groupby(range(len(tokens)), is_named) if named]
         names = [" ".join(tokens[position].text for position in run) for run in runs]
