@@ -52,8 +52,12 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
                 near = [at for at in own if at not in near][:1] or near  # its founder X owns it
-            if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):
-                near = [near[0] - 2]  # born and raised in X
+            for at in (
+                [near[0] - 2, near[0] + 2] if near else []
+            ):  # born and raised in X, X wrote and directed
+                joined = reading.is_a((at + near[0]) // 2, "conjunction") and events.get(at) in asked
+                if joined and (at < near[0] or mention.end <= near[0]):
+                    near = [at]
             of[mention.start] = events[near[0]] if near else last if goes_on else ""
         last = events[own[-1]] if own else last
     return of
@@ -242,6 +246,7 @@ def read_conditions(reading: Reading) -> None:
 def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
     events = set(reading.words.valued("event", reading.asked).values())
+    events |= {"start"} if "founding" in events else set()
     return events - {"direction"} if "general" in reading.asked else events
 
 

@@ -151,6 +151,7 @@ def _body(reading: Reading, mention: Mention) -> str:
             or abbreviates(reading.key(at), reading.asked)
             for at in body.span
         )
+        common |= reading.sign(body.end) == "-"  # the CDU-Politiker
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
@@ -290,12 +291,15 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True  # from April it is X
     if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
         return True  # her husband is X
+    if key == "only" and reading.is_a(at - 1, "article"):
+        return True
     if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
         return False
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
-    if _describes(reading, at, mention):
-        return True
+    role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
+    if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):
+        return True  # she is a professor of physics at X
     that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")
     if that or (key == "who" and not reading.sign(at + 1).isalpha()):
         return False  # the man that X succeeded; X or who?
@@ -303,6 +307,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return key in reading.asked  # the office of X
     return (
         any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        or (at != mention.end and reading.is_a(at, "suffix"))
         or reading.is_a(at, *_ROWS, "roughly" if mention.value else "from")
         or (reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")))
         or bool(office_fits(reading, reading.keys(at - 1, at + 1)))

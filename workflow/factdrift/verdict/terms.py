@@ -231,6 +231,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
+    if name and name.end == cue.start and reading.is_a(cue.end, "verb", "holds"):
+        then = None  # X still holds it, although Y
     chosen = (name or then) if trailing else (then or name)
     if chosen is None:
         return
