@@ -52,12 +52,10 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
                 near = [at for at in own if at not in near][:1] or near  # its founder X owns it
-            for at in (
-                [near[0] - 2, near[0] + 2] if near else []
-            ):  # born and raised in X, X wrote and directed
-                joined = reading.is_a((at + near[0]) // 2, "conjunction") and events.get(at) in asked
-                if joined and (at < near[0] or mention.end <= near[0]):
-                    near = [at]
+            placed = reading.is_a(reading.lead(mention), "locative")
+            for at in (at for at in own if near and events[at] in asked and abs(at - near[0]) == 2):
+                if reading.is_a((at + near[0]) // 2, "conjunction") and (at < near[0] or not placed):
+                    near = [at]  # born and raised in X; X wrote and directed it
             of[mention.start] = events[near[0]] if near else last if goes_on else ""
         last = events[own[-1]] if own else last
     return of
