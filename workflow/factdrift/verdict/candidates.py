@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from factdrift.verdict.cues import Cues
+from factdrift.verdict.cues import Cues, about
 from factdrift.verdict.names import (
     ACCEPTED,
     MOST,
@@ -28,7 +28,6 @@ from factdrift.verdict.names import (
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Value, read_value, values_in
-from factdrift.verdict.wordings import about
 
 _INNER = frozenset(",.'\"-/:&")
 """Signs that may be inside any name, whether its label has them or not."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, of_asked_event
+from factdrift.verdict.cues import about
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
-from factdrift.verdict.wordings import about
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
