@@ -34,11 +34,22 @@ WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
     *("predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
-    *("most", "followed", "remains", "when"),
+    *("most", "followed", "remains", "when", "apart", "since"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
-    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
+    *(
+        "departs",
+        "two_surnames",
+        "object",
+        "pronoun",
+        "known",
+        "roughly",
+        "noun",
+        "foreign",
+        "adjective",
+        "label",
+    ),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense")

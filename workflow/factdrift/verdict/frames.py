@@ -57,7 +57,11 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
 
 def _doubt(reading: Reading, mention: Mention) -> str:
     """Why a name may not answer the question; empty if its frame asserts it."""
-    if _is_opinion(reading, mention):
+    turned = reading.of("contrast", "hedge", "amended") or any(token.text == ";" for token in reading.tokens)
+    if (
+        any(cue.start == mention.end or cue.end <= mention.start for cue in reading.of("believed"))
+        and not turned
+    ):
         return "is only what some say"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
@@ -74,22 +78,9 @@ def _doubt(reading: Reading, mention: Mention) -> str:
             known -= {*cue.span}  # since 1998, up to 1,000
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
-        if at not in known and not (_is_known(reading, at, mention) or _is_compound(reading, at, mention)):
+        if at not in known and not _is_known(reading, at, mention):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
-
-
-def _is_opinion(reading: Reading, mention: Mention) -> bool:
-    """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
-    turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
-    turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
-    for cue in reading.of("believed"):
-        led = [at for at in turns if at >= cue.end or reading.is_a(at, "conceded")]
-        if cue.start == mention.end or (
-            cue.end <= mention.start and min(led, default=mention.start) >= mention.start
-        ):
-            return True
-    return False
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
@@ -276,25 +267,20 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
-def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
-    """Whether a word is an adverb, or part of a compound, that makes no other office: `fully state-owned`."""
-    lead = reading.lead(mention)
-    rest = range(at + 1, lead if reading.is_a(lead, "verb") else at)
-    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
-    compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
-    return compound and not (another or reading.is_a(at, "foreign"))
-
-
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
     if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
         return True  # her husband is X
-    if key == "only" and reading.is_a(at - 1, "article"):
-        return True
-    if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
+    the_only = key == "only" and reading.is_a(at - 1, "article")
+    own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
+    if reading.is_a(at, "foreign") and not own:
         return False
+    rest = range(at + 1, lead) if reading.is_a(lead, "verb") else ()
+    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
+    if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
+        return True  # fully state-owned
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
     role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
@@ -306,7 +292,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     if lead == at + 1 and reading.is_a(lead, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
     return (
-        any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        the_only
+        or any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
         or (at != mention.end and reading.is_a(at, "suffix"))
         or reading.is_a(at, *_ROWS, "roughly" if mention.value else "from")
         or (reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")))

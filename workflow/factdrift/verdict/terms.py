@@ -87,7 +87,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         ):
             reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
             return
-    over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
+    over = not reading.is_a(last, "dated")
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
         return
@@ -108,7 +108,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
-_UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
 
