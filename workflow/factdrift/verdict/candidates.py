@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from factdrift.verdict.cues import Cues
+from factdrift.verdict.cues import Cues, about
 from factdrift.verdict.names import (
     ACCEPTED,
     MOST,
@@ -101,7 +101,8 @@ class Candidates:
         def is_named(position: int) -> bool:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
-            return capital and not self._known(token) and token.key not in self.asked
+            begins = position == 0 and token.key in about(self.asked, self.cues)  # Ownership lies with X
+            return capital and not (begins or self._known(token) or token.key in self.asked)
 
         runs = [[*run] for named, run in groupby(range(len(tokens)), is_named) if named]
         names = [" ".join(tokens[position].text for position in run) for run in runs]
@@ -243,7 +244,7 @@ class Candidates:
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
         small = after.key if after and after.kind == "word" and after.text.islower() else ""
         joins = self.cues.has("particle", small) and end + 1 not in starts
-        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by"))
+        joins &= not any(self.cues.has(kind, small) for kind in ("article", "by", "to"))
         if joins and following and following.is_capital and not self._known(following):
             return True  # Santiago de Compostela
         own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}

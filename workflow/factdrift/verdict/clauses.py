@@ -45,15 +45,17 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         goes_on = bool(asked) and reading.key(clause.start - 1) in (",", "(", "and", "und")
         goes_on &= all(
             at in named or not reading.tokens[at].is_word or reading.is_a(at, *_JOINING) for at in clause
-        )
+        ) or reading.is_a(clause.start, "locative")
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
         own = [at for at in own if not reading.is_a(at - 1, "tenure")]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
-                near = own[-1:]  # its founder X owns it
-            if near and events.get(near[0] - 2) in asked and reading.is_a(near[0] - 1, "conjunction"):
-                near = [near[0] - 2]  # born and raised in X
+                near = [at for at in own if at not in near][:1] or near  # its founder X owns it
+            placed = reading.is_a(reading.lead(mention), "locative")
+            for at in (at for at in own if near and events[at] in asked and abs(at - near[0]) == 2):
+                if reading.is_a((at + near[0]) // 2, "conjunction") and (at < near[0] or not placed):
+                    near = [at]  # born and raised in X; X wrote and directed it
             of[mention.start] = events[near[0]] if near else last if goes_on else ""
         last = events[own[-1]] if own else last
     return of
@@ -242,6 +244,7 @@ def read_conditions(reading: Reading) -> None:
 def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
     events = set(reading.words.valued("event", reading.asked).values())
+    events |= {"start"} if "founding" in events else set()
     return events - {"direction"} if "general" in reading.asked else events
 
 

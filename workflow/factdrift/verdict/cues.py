@@ -18,6 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import CUES
 from factdrift.core.tables import rows_of
 from factdrift.verdict.text import keys_of
+from factdrift.words.templates import read_wordings
 
 ALL = "*"
 """The rows of all languages."""
@@ -33,14 +34,25 @@ WORDS = (
     *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
     *("place", "particle", "direction", "tenure", "holds", "from", "to", "talk", "doubt", "will", "filling"),
     *("predecessor", "successor", "conjunction", "conceded", "locative", "achieved"),
-    *("most", "followed", "remains"),
+    *("most", "followed", "remains", "when", "apart", "since"),
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
-    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign"),
+    *(
+        "departs",
+        "two_surnames",
+        "object",
+        "pronoun",
+        "known",
+        "roughly",
+        "noun",
+        "foreign",
+        "adjective",
+        "label",
+    ),
 )
 """Kinds of words, which say what a word is wherever it is."""
-VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense")
 """Kinds of words with a value."""
 KINDS = (*PHRASES, *WORDS, *VALUES)
 
@@ -113,6 +125,30 @@ class Cues:
                     cues.append(Cue(kind, at, end))
                     break
         return cues
+
+
+_ENDING = re.compile(r"(?<=...)(?:ership|ing|ers|ed|es|er|or|s)$")
+_COMMON = ("article", "starter", "verb", "of", "to", "from", "by", "locative", "object", "particle", "known")
+"""Rows of words that say nothing of a relation."""
+
+
+@lru_cache(maxsize=1 << 12)
+def about(asked: tuple[str, ...], cues: Cues) -> frozenset[str]:
+    """The words that are about what a question asks for, such as `census` for a population.
+
+    They are those with one of its senses, and those of the templates of its relation.
+    """
+    senses, stems = cues.values["sense"], {_ENDING.sub("", key) for key in asked}
+    own = {sense for key in asked for sense in senses.get(key, "").split("+") if sense}
+    words = {key for key, sense in senses.items() if not own.isdisjoint(sense.split("+"))}
+    for label, templates in read_wordings().values():
+        told = [keys_of(text.format(subject="", object="", relation="")) for text in (label, *templates)]
+        for keys in told:
+            content = {_ENDING.sub("", key) for key in keys if not any(cues.has(row, key) for row in _COMMON)}
+            if content and content <= stems:
+                words.update(key for keys in told for key in keys if not cues.has("foreign", key))
+                break
+    return frozenset(words)
 
 
 def spelled_out(word: str) -> list[str]:

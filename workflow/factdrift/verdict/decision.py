@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
+from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import split
@@ -58,6 +59,8 @@ def _rival(
             continue
         for mention in right:
             joined = side_by_side(reading, *sorted((mention, other)))
+            if of_values and is_core(reading, mention.end) > is_core(reading, other.end):
+                continue  # ten provinces and three territories
             listed = other.kind != UNKNOWN or _ends_list(reading, mention, other, of_values)
             comma = reading.keys(mention.end, other.start) == [","]
             if joined and listed and not (comma and reading.asked[:1] in (("where",), ("wo",))):

@@ -5,12 +5,15 @@ The frame of a name is the words before it in its clause, and those behind it up
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.clauses import asked_events, of_asked_event
+from factdrift.verdict.cues import about
 from factdrift.verdict.names import ACCEPTED, STALE
 from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
+from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
@@ -25,6 +28,7 @@ _CUES = (
 )
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
 _NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "noun", "title")
+_NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds")
 _MOST = 40
 """Names of a sentence, at most, whose frames are read."""
 
@@ -36,7 +40,6 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
     """
     acts = reading.key(0) != "the" or reading.has("verb", 0) or reading.has("holds", 0)
     acts |= bool(reading.of("gives", "handed_on"))
-    after = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for number, mention in enumerate(reading.mentions):
         if reading.role(mention) not in CLAIMED:
             continue
@@ -46,7 +49,7 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
-        if body or not ((acts or (mention.value and after)) and mention.start in sure):
+        if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
                 reading.doubts.setdefault(mention.start, reason)
@@ -54,7 +57,11 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
 
 def _doubt(reading: Reading, mention: Mention) -> str:
     """Why a name may not answer the question; empty if its frame asserts it."""
-    if _is_opinion(reading, mention):
+    turned = reading.of("contrast", "hedge", "amended") or any(token.text == ";" for token in reading.tokens)
+    if (
+        any(cue.start == mention.end or cue.end <= mention.start for cue in reading.of("believed"))
+        and not turned
+    ):
         return "is only what some say"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
@@ -71,22 +78,9 @@ def _doubt(reading: Reading, mention: Mention) -> str:
             known -= {*cue.span}  # since 1998, up to 1,000
     known |= {at for other in reading.mentions for at in other.span}
     for at in _frame(reading, mention):
-        if at not in known and not (_is_known(reading, at, mention) or _is_compound(reading, at, mention)):
+        if at not in known and not _is_known(reading, at, mention):
             return f"is named with {reading.key(at)!r}, which is not known to assert it"
     return ""
-
-
-def _is_opinion(reading: Reading, mention: Mention) -> bool:
-    """Whether a name is only what some say, and nothing turns against that: `many say it is X`."""
-    turns = [cue.start for cue in reading.of("contrast", "hedge", "amended")]
-    turns += [at for at, token in enumerate(reading.tokens) if token.text == ";"]
-    for cue in reading.of("believed"):
-        led = [at for at in turns if at >= cue.end or reading.is_a(at, "conceded")]
-        if cue.start == mention.end or (
-            cue.end <= mention.start and min(led, default=mention.start) >= mention.start
-        ):
-            return True
-    return False
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
@@ -94,16 +88,22 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     start = mention.start
     while start and not _is_border(reading, start - 1):
         start -= 1
-    owned = not mention.value and reading.tokens[mention.start - 1].possessive  # Nigeria's X
-    yield from (at for at in range(start, mention.start - owned) if _is_common(reading, at, mention))
+    for at in range(start, mention.start):
+        owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))
+        if not owner and _is_common(reading, at, mention):  # Nigeria's X, the orchestra's conductor X
+            yield at
     verb = reading.lead(mention) - 1
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
+    words = range(start, verb + 2)
+    led = not mention.value and any(reading.is_a(at, "verb", "holds") for at in words)
+    led &= reading.is_a(mention.end, "locative", "object", "from", "to")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not _is_object(reading, at)
         if core or at in before or reading.key(at) in ("according", "laut"):
             return  # X replaced Y at a fixed rate
-        if _is_common(reading, at, mention) or reading.key(at) in ("jr", "sr"):
+        free = led and not reading.is_a(at, "foreign")  # it is X in the top flight
+        if not free and (_is_common(reading, at, mention) or reading.key(at) in ("jr", "sr")):
             yield at
 
 
@@ -142,6 +142,7 @@ def _body(reading: Reading, mention: Mention) -> str:
             or abbreviates(reading.key(at), reading.asked)
             for at in body.span
         )
+        common |= reading.sign(body.end) == "-"  # the CDU-Politiker
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
@@ -164,6 +165,8 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
+    if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
+        return True  # X is a statue in India
     leads = reading.is_a(verb, "leads")
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
@@ -198,11 +201,14 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     if not (mention.person and asked_office(reading) and lead > start):
         return False
     ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
-    subject = reading.keys(start, next(ends, lead))
+    end = next(ends, lead)
+    subject = reading.keys(start, end)
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
+    owned = any(reading.tokens[at].possessive and reading.sign(at).islower() for at in range(start, end))
+    fits |= head in about(tuple(reading.asked), reading.words) and not (owned or reading.is_a(end, "of"))
     fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
-    if reading.is_a(lead, "present", "past"):
+    if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
         return not fits and any(reading.words.has(kind, head) for kind in kinds)
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
@@ -225,10 +231,13 @@ def _is_border(reading: Reading, at: int) -> bool:
 def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is no name: written small, at the beginning, or the subject of the sentence."""
     token = reading.tokens[at]
-    begins = at == 0 or not reading.tokens[at - 1].is_word
+    begins = at == 0 or not (reading.tokens[at - 1].is_word or reading.sign(at - 1) == "-")
     subject = at == 1 and reading.is_a(0, "article") and reading.sign(2).islower()
     subject &= mention.person or not reading.is_a(2, "of")
-    name = mention.value and begins and at + 1 < len(reading.tokens) and reading.tokens[at + 1].is_capital
+    verb = reading.lead(mention) - 1
+    subject &= not (reading.is_a(verb + 1, "by") and reading.key(verb)[:4] in _stems(reading))
+    name = begins and reading.tokens[at + 1 : at + 2] and reading.tokens[at + 1].is_capital
+    name = name and (mention.value or at + 1 < mention.start)
     common = token.text.islower() or ((begins or subject) and not (name or token.text.isupper()))
     return (token.kind == "word" and common) or (mention.value and _is_other(reading, at))
 
@@ -240,11 +249,12 @@ def _is_other(reading: Reading, at: int) -> bool:
         return len(token.key) < 3 and token.key not in reading.asked and reading.key(at - 1) in reading.asked
     if not token.is_capital or token.text.isupper() or reading.has("by", at - 2, at):
         return False
-    if reading.is_a(at - 1, "locative") and asked_events(reading):  # born on X in Y
-        return False
     longer = bool(after) and after[0].is_capital and after[0].key in reading.asked  # the Panama Canal
-    subject = any(other.is_capital and other.key in reading.asked for other in reading.tokens[1:])
-    return longer or not (subject or reading.tokens[at - 1].is_capital)
+    subject = any(
+        other.is_capital and other.key in reading.asked and not reading.words.has("starter", other.key)
+        for other in reading.tokens
+    )
+    return longer or not (subject or asked_events(reading) or reading.tokens[at - 1].is_capital)
 
 
 def _in_subject(reading: Reading, at: int) -> bool:
@@ -257,35 +267,63 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
-def _is_compound(reading: Reading, at: int, mention: Mention) -> bool:
-    """Whether a word is an adverb, or part of a compound, that makes no other office: `fully state-owned`."""
-    lead = reading.lead(mention)
-    rest = range(at + 1, lead if reading.is_a(lead, "verb") else at)
-    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
-    compound = "-" in (reading.sign(at + 1), reading.sign(at - 1)) or reading.key(at).endswith("ly")
-    return compound and not (another or reading.is_a(at, "foreign"))
-
-
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
-    if reading.is_a(at, "foreign") and not (key in reading.asked or reading.is_a(at, "deputy", "modal")):
+    if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
+        return True  # her husband is X
+    the_only = key == "only" and reading.is_a(at - 1, "article")
+    own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
+    if reading.is_a(at, "foreign") and not own:
         return False
+    rest = range(at + 1, lead) if reading.is_a(lead, "verb") else ()
+    another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
+    if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
+        return True  # fully state-owned
     if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
         return True  # the author of the novel; after a scandal
+    role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
+    if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):
+        return True  # she is a professor of physics at X
     that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")
     if that or (key == "who" and not reading.sign(at + 1).isalpha()):
         return False  # the man that X succeeded; X or who?
     if lead == at + 1 and reading.is_a(lead, "of") and mention.person and key != "wird":
         return key in reading.asked  # the office of X
     return (
-        any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        the_only
+        or any(key in words.values[kind] for kind in ("month", "number", "scale", "ordinal"))
+        or (at != mention.end and reading.is_a(at, "suffix"))
         or reading.is_a(at, *_ROWS, "roughly" if mention.value else "from")
         or (reading.is_a(at, "title") and (mention.value or not reading.is_a(at + 1, "verb")))
         or bool(office_fits(reading, reading.keys(at - 1, at + 1)))
         or key[:4] in _stems(reading)
     )
+
+
+_ADJECTIVE = re.compile(
+    r".{2,}(?:ic|al|ive|ous|ful|less|able|ible|ish|ary|ory|ant|ent|ese|an|ern|most"
+    r"|(?:lich|ig|isch|iv|al|ell|bar|sam|haft|los)(?:e[mnrs]?)?)"
+)
+_AGENT = re.compile(r".{3,}(?:(?<!ev)er|or|ist|ian|eer|man|woman)")
+"""Endings of words that describe somebody, such as `goalkeeper`."""
+_INFLECTION = re.compile(r"e[mnrs]?$")
+
+
+def _describes(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is an adjective before a noun, or says what a person is: `the embattled publisher X`."""
+    key, after = reading.key(at), at + 1
+    subject = reading.key(after) in reading.asked and reading.tokens[after].is_capital
+    if (subject or after == mention.start) and _AGENT.fullmatch(key):
+        return subject or mention.person
+    noun = after + (reading.sign(after) in ("-", ","))
+    adjective = reading.is_a(at, "adjective") or _ADJECTIVE.fullmatch(key)
+    core = is_core(reading, noun) and (not mention.person or reading.is_a(at, "topic"))  # commercial capital
+    if not adjective or core or reading.is_a(at, "direction"):
+        return False
+    follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *_NO_NOUNS)
+    return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
 
 
 def _stems(reading: Reading) -> set[str]:

@@ -82,7 +82,8 @@ def _clause_end(reading: Reading, mention: Mention) -> int:
 def _starts_of_names(reading: Reading) -> set[int]:
     """Where names begin; the capitals of an office, `CEO` or `Finanzminister`, make none."""
     offices = reading.words.values["office"]
-    return {name.start for name in reading.named() if reading.key(name.start) not in offices}
+    starts = (name.start for name in reading.named())
+    return {at for at in starts if reading.key(at) not in offices and not reading.is_a(at, "topic")}
 
 
 def _office(reading: Reading, mention: Mention) -> list[str]:

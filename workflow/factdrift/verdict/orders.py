@@ -12,16 +12,20 @@ _PASSIVE = frozenset(("was", "been", "were"))
 
 def read_ranks(reading: Reading) -> None:
     """`X, followed by Y` and `1. X 2. Y`, where the first of a ranking is asked for: Y is not the answer."""
-    most = any(
-        reading.words.has("most", key) or (len(key) > 4 and key.endswith("est")) for key in reading.asked
-    )
-    most &= not {"second", "third"} & set(reading.keys(0, 6))
+    most = asks_most(reading) and not {"second", "third"} & set(reading.keys(0, 6))
     ranks = [at for at in range(len(reading.tokens)) if reading.is_a(at, "followed")]
     second = [at for at, token in enumerate(reading.tokens) if token.text.strip(" .)(") == "2"]
     cut = min([*ranks, *second] if most else [], default=len(reading.tokens))
     for name in reading.named():
         reading.assign(name if name.start > cut else None, Role.BESIDE)
     reading.cues = [cue for cue in reading.cues if cue.start < cut or cue.start not in ranks]
+
+
+def asks_most(reading: Reading) -> bool:
+    """Whether the first of a ranking is asked for."""
+    return any(
+        reading.words.has("most", key) or (len(key) > 4 and key.endswith("est")) for key in reading.asked
+    )
 
 
 def read_order(reading: Reading) -> None:
@@ -164,7 +168,7 @@ def _moves(reading: Reading) -> None:
             end = second.end
         else:
             own = [name for name in named[:at] if not name.value and reading.role(name) == Role.ASSERTED]
-            by = reading.is_a(before, "by")  # the German `von` is both
+            by = reading.is_a(before, "by") or reading.is_a(before - 1, "present")  # the German `von` is both
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
                 reading.assign(first, Role.BEFORE)  # X, on loan from Y
             if not (own or by or first.value or first.person or "from" in reading.asked):

@@ -186,7 +186,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if not words and signs <= {",", "/", "&", "(", ")", "|", "+", "-", '"', "'", ":"}:
         apposed = signs & {"(", ":"} or signs == {"-"}
         return bool(joins or points or (signs and not apposed))
-    if not joins:
+    if not joins or ";" in signs:
         return False
     last = joins[-1]
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]

@@ -20,17 +20,6 @@ _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.
 _LINE = re.compile(r"[ \t]*(?:[-*•·+][ \t]+)?([^\W\d_][^:|{}\[\]\"\n]{0,40}):[ \t]+(\S[^\n]*?),?[ \t]*")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 _YEAR = re.compile(r"\b\d{4}\b")
-_LABELS = frozenset(
-    (
-        *("answer", "name", "value", "result", "response", "output", "holder", "incumbent", "reply", "text"),
-        *("antwort", "wert", "ergebnis", "inhaber", "amtsinhaber"),
-    )
-)
-"""Labels of what is asked for, whatever it is."""
-_FROM = frozenset(("since", "as", "seit", "stand"))
-"""Words of a label that says when, rather than what holds now."""
-_APART = frozenset(("question", "frage", "q", "a", "f", "answer", "antwort", "note", "hinweis"))
-"""Labels that are no fields where each has a line: what is asked, and what answers it."""
 
 
 class Field(NamedTuple):
@@ -96,7 +85,7 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
             end += 1
         labels = {key for field in fields for key in keys_of(field.label)}
         fits = any(_fit(field.label, asked, cues) > 0 for field in fields)
-        if len(fields) > 1 and fits and not labels & _APART:
+        if len(fields) > 1 and fits and not any(cues.has("apart", key) for key in labels):
             done.append(_in_words([fields], asked, cues))
         else:
             end = max(end, at + 1)
@@ -114,19 +103,19 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     kinds = {cue.kind for cue in cues.find(keys)}
     if kinds & {"former", "took_over", "handed_on", "beside"}:
         return -1
-    now = [cue for cue in cues.find(keys) if cue.kind == "now" and keys[cue.start] not in _FROM]
+    now = [cue for cue in cues.find(keys) if cue.kind == "now" and not cues.has("since", keys[cue.start])]
     places = {position for cue in now for position in range(cue.start, cue.end)}
     words = [
         key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
     ]
-    bare = [key for key in words if key not in _LABELS] or words
+    bare = [key for key in words if not cues.has("label", key)] or words
     stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]  # owner, owns
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
     if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
-    return int(bool(keys) and all(key in _LABELS for key in bare))
+    return int(bool(keys) and all(cues.has("label", key) for key in bare))
 
 
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:

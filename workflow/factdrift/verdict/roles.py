@@ -196,7 +196,7 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
     others = [name for name in reading.named() if name.start != mention.start]
-    begins = reading.sign(mention.end) == "," and not any(name.end <= cue.start for name in others)  # Like X,
+    begins = reading.sign(mention.end) == "," and reading.count(0, cue.start) < 2  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
         return True
     act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)

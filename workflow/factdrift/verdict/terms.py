@@ -8,7 +8,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates, asked_office, held_office, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, held_office, is_core, office_fits
 from factdrift.verdict.orders import adjacent
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -64,7 +64,8 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         return
     if first not in ("then", "past", "old", "alt"):
         office = reading.key(cue.end)
-        whole = office in reading.asked and reading.is_a(cue.end, "title")
+        whole = office in reading.asked and reading.is_a(cue.end, "title", "thing")
+        whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, cue.end + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
@@ -77,13 +78,16 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         return  # a retired teacher
     last = cue.end - 1
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
+    led = next((at for at in range(cue.start - 1, 0, -1) if reading.is_a(at, "when")), -1)
+    if name is not None and name.end <= led < cue.start - 1 and not reading.is_a(led + 1, "pronoun"):
+        name = None  # X reigns since his mother stepped down
     for at in range(name.end, len(reading.tokens)) if name is not None else ():
         if reading.is_a(at, "remains") and (
-            reading.has("tenure", at + 2, at + 4) or office_fits(reading, reading.keys(at + 1, at + 4))
+            reading.has("tenure", at + 2, at + 4) or any(is_core(reading, core) for core in range(at, at + 9))
         ):
             reading.assign(name, Role.NOW)  # X has resigned but remains in office until then
             return
-    over = not (reading.is_a(last, "dated") or reading.key(last) in _UNTIL)
+    over = not reading.is_a(last, "dated")
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
     if name is not None and (name.value if over else contract):
         return
@@ -104,7 +108,6 @@ def _read_end(reading: Reading, cue: Cue) -> None:
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
-_UNTIL = ("until", "till", "til", "bis")
 _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "work", "residence"))
 """Events that last: an answer to them has a term."""
 
@@ -227,6 +230,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
+    if name and name.end == cue.start and reading.is_a(cue.end, "verb", "holds"):
+        then = None  # X still holds it, although Y
     chosen = (name or then) if trailing else (then or name)
     if chosen is None:
         return

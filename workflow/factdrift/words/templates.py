@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import TEMPLATES
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import property_number
 from factdrift.wikidata.text import clean
 
@@ -44,6 +47,15 @@ def before_blank(cloze: str) -> str | None:
     """The text of a cloze before its blank; None if text follows the blank."""
     before, blank, after = cloze.rpartition(BLANK)
     return before.rstrip() if blank and before.strip() and not after.strip(" .") else None
+
+
+@lru_cache
+def read_wordings() -> Mapping[str, tuple[str, list[str]]]:
+    """Relation -> its label and its templates."""
+    templates: dict[str, tuple[str, list[str]]] = {}
+    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
+        templates.setdefault(relation, (label, []))[1].append(template)
+    return templates
 
 
 _GENERIC = "*"

@@ -32,7 +32,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, DATES_OF_FILE, DEATH, Left, dates_of, read_chains
 from factdrift.evaluation.questions.refreshed import Dates, Timeline, extended, refreshed
-from factdrift.evaluation.questions.successions import Name, prompts_of, read_successions, read_wordings
+from factdrift.evaluation.questions.successions import Name, prompts_of, read_successions
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.snapshots.api.client import Api, Json, named_entity, snaks, statements
 from factdrift.snapshots.api.current import By, Kept, answer_of, fetch_current
@@ -48,6 +48,7 @@ from factdrift.wikidata.ids import entity_id, entity_number, is_made_up
 from factdrift.wikidata.time import DAY, Time, pack_date
 from factdrift.wikidata.values import read_time
 from factdrift.words.dates import written_date
+from factdrift.words.templates import read_wordings
 
 ENOUGH = 30
 """Changes of a quarter below which the last quarters are marked: Wikidata lags by weeks."""

@@ -18,7 +18,7 @@ from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Tenure
 from factdrift.wikidata.time import YEAR, covered, pack
 from factdrift.words.grammar import cloze, read_grammar
 from factdrift.words.names import read_names
-from factdrift.words.templates import OBJECT
+from factdrift.words.templates import OBJECT, read_wordings
 
 COLUMNS = ("property", "subject", "holder", "start", "source")
 _DATE = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?)?")
@@ -91,14 +91,6 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
         names = {value: Name(None, holder) for holder, value in values.items()}
         chain = f"{subject}-{relation}"
         yield Chain(chain, subject, relation, subject, label, None, prompts, timeline, names)
-
-
-def read_wordings() -> dict[str, tuple[str, list[str]]]:
-    """Relation -> its label and its templates."""
-    templates: dict[str, tuple[str, list[str]]] = {}
-    for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
-        templates.setdefault(relation, (label, []))[1].append(template)
-    return templates
 
 
 def prompts_of(wordings: Sequence[str], subject: str) -> list[str]:
