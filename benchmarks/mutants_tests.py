@@ -15,6 +15,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +36,33 @@ class KnownTest(NamedTuple):
     name: str
     seconds: float
     entered: frozenset[tuple[str, int]]
-    """The functions that it enters: module, and number of the first line."""
-    starts_programs: bool
-    """What it does in other processes is not seen."""
+    """The functions that it, or a process of Python that it starts, enters: module, number of first line."""
+    is_unseen: bool
+    """It starts programs, and no function was seen in them."""
+
+    @property
+    def modules(self) -> set[str]:
+        return {module for module, _ in self.entered}
+
+
+IN_PROCESSES = """
+import os, sys, threading
+
+package, entered = os.environ["MUTANTS_PACKAGE"], set()
+file = os.open(os.environ["MUTANTS_ENTERED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.register_at_fork(after_in_child=entered.clear)
+
+def trace(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code not in entered:
+        entered.add(code)
+        if code.co_filename.startswith(package):
+            os.write(file, f"{code.co_filename[len(package):]}\\t{code.co_firstlineno}\\n".encode())
+
+sys.settrace(trace)
+threading.settrace(trace)
+"""
+"""What a process of Python that a test starts runs first (as `sitecustomize`): it writes what it enters."""
 
 
 class WarmTests:
@@ -55,7 +80,7 @@ class WarmTests:
             raise SystemExit(f"{' '.join(paths)}: fails without any change, so that it catches none: {said}")
         self._ask({"load": answer["modules"]}, timeout)
         return [
-            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["starts_programs"])
+            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["is_unseen"])
             for name, test in answer["tests"].items()
         ]
 
@@ -156,8 +181,11 @@ def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _survey(paths: Sequence[str]) -> Mapping[str, Any]:
     before = set(sys.modules)
-    listener = _Survey()
-    _pytest(paths, listener)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "sitecustomize.py").write_text(IN_PROCESSES, encoding="utf-8")
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ["PYTHONPATH"]])
+        listener = _Survey(Path(folder, "entered"))
+        _pytest(paths, listener)
     here = str(Path.cwd())
     modules = [
         name
@@ -216,9 +244,11 @@ class _Order(_Listener):
 class _Survey(_Listener):
     """How long each test takes and what it enters, with what its fixtures enter for the first test."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_processes: Path) -> None:
         super().__init__()
         self._package = str(Path.cwd() / PACKAGE) + os.sep
+        os.environ |= {"MUTANTS_PACKAGE": self._package, "MUTANTS_ENTERED": str(in_processes)}
+        self._in_processes, self._read = in_processes, 0
         self._entered: set[tuple[str, int]] = set()
         self._programs = 0
         self._tests: dict[str, tuple[float, set[tuple[str, int]], bool]] = {}
@@ -246,26 +276,39 @@ class _Survey(_Listener):
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
             spent = time.monotonic() - begun
-            self._tests[item.nodeid] = spent, self._entered, self._programs > programs
+            others = self._from_processes()
+            unseen = self._programs > programs and not others
+            self._tests[item.nodeid] = spent, self._entered | others, unseen
             if isinstance(item, pytest.Function):
                 self._items.append(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
-        before, self._entered = self._entered, set()
+        before, self._entered = self._entered | self._from_processes(), set()
         try:
             return (yield)
         finally:
+            self._entered |= self._from_processes()
             self._fixtures[fixturedef.baseid, fixturedef.argname] = self._entered
             self._entered = before | self._entered
 
+    def _from_processes(self) -> set[tuple[str, int]]:
+        """The functions that processes have entered since the last call."""
+        if not self._in_processes.exists():
+            return set()
+        with self._in_processes.open(encoding="utf-8") as file:
+            file.seek(self._read)
+            lines = file.read().splitlines()
+            self._read = file.tell()
+        return {(module, int(number)) for module, number in (line.split("\t") for line in lines)}
+
     def tests(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         definitions = {item.nodeid: item._fixtureinfo.name2fixturedefs for item in self._items}
-        for name, (seconds, entered, programs) in self._tests.items():
+        for name, (seconds, entered, unseen) in self._tests.items():
             used = itertools.chain.from_iterable(definitions.get(name, {}).values())
             keys = [(fixture.baseid, fixture.argname) for fixture in used]
             entered = entered.union(*(self._fixtures.get(key, ()) for key in keys))
-            yield name, {"seconds": seconds, "entered": sorted(entered), "starts_programs": programs}
+            yield name, {"seconds": seconds, "entered": sorted(entered), "is_unseen": unseen}
 
 
 if __name__ == "__main__":
