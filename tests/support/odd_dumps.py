@@ -338,7 +338,7 @@ def drawn(seed: int) -> Lines:
                     number += 1
                     _state(dice, facts, kind, Fact(subject, about, None, id=f"Q{subject}${number}"))
     lines: Lines = ([], [])
-    alike = {number: dice.choice([number, number, number, 201, 301, 401]) for number in NAMES}
+    alike = {number: dice.choice([*[number] * 14, 201, 301]) for number in NAMES}
     absent = [{number for number in NAMES if number > 200 and dice.random() < 0.04} for _ in lines]
     for side, entities in enumerate(lines):
         for number in sorted(NAMES.keys() - absent[side]):
@@ -359,7 +359,7 @@ def drawn(seed: int) -> Lines:
 
 def _succeed(dice: Random, facts: Sequence[Facts], subject: int, about: int, number: int) -> int:
     """Draws values that follow each other, the last ones between the dumps; returns the last number."""
-    days = sorted(dice.sample(DAYS, k=dice.choice((2, 3, 3, 4))))
+    days = [dice.choice(DAYS[:2]), *sorted(dice.sample(DAYS[2:], k=dice.choice((1, 2, 2, 3))))]
     for place, day in enumerate(days):
         number += 1
         fact = Fact(subject, about, dice.choice(VALUES[about]), day, id=f"Q{subject}${number}")
