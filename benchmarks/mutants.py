@@ -18,6 +18,7 @@ import argparse
 import csv
 import json
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -123,6 +124,14 @@ class Mutant(NamedTuple):
         ]
         return [test.name for test in sorted(near, key=cost)]
 
+    def in_brief(self, tests: Mapping[str, str], caught: Mapping[str, int]) -> list[str]:
+        """The tests in files that name the changed module, then those of the whole room."""
+        folder, _, name = self.module.removesuffix(".py").replace("/", ".").rpartition(".")
+        named = re.compile(rf"factdrift\.{folder}\.{name}\b|factdrift\.{folder} import .*\b{name}\b")
+        of_all = re.compile(r"test_digests|test_drawn_world|against_oracle|_oracle\.py|tests/verdict")
+        chosen = [test for test, text in tests.items() if named.search(text) or of_all.search(test)]
+        return sorted(chosen, key=lambda test: (bool(of_all.search(test)), -caught.get(test, 0)))
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -132,6 +141,12 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=200, help="changes of all rooms together")
     parser.add_argument("--only", default="", help="changes of this room")
     parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="run only the digests, the oracles and the tests in files that name the changed module, which takes "
+        "no run of all others before: for a few changes a room; others may catch what survives",
+    )
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
     parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
     add_record(parser)
@@ -145,7 +160,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Checkout] = SimpleQueue()
         for number in range(options.workers):
-            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout))
+            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout, options.brief))
         with ThreadPoolExecutor(options.workers) as pool:
             missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
             outcomes = pool.map(lambda mutant: tried(copies, mutant), missing)
@@ -233,11 +248,12 @@ def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant) -> list[str]:
 class Checkout:
     """A copy of the checkout with its tests."""
 
-    def __init__(self, folder: Path, timeout: float) -> None:
-        self._folder, self._timeout = copied(folder), timeout
+    def __init__(self, folder: Path, timeout: float, brief: bool) -> None:
+        self._folder, self._timeout, self._brief = copied(folder), timeout, brief
         self.tests = WarmTests(folder)
         self._surveys: dict[str, list[KnownTest]] = {}
         """File or folder of tests -> what each of its tests does; rooms share some."""
+        self._named: dict[str, dict[str, str]] = {}
         self._caught: Counter[str] = Counter()
 
     def _tests_of(self, room: str) -> list[KnownTest]:
@@ -251,9 +267,18 @@ class Checkout:
                 ]
         return [test for path in paths for test in self._surveys[path]]
 
+    def _named_of(self, room: str) -> dict[str, str]:
+        if room not in self._named:
+            paths = [f"tests/{name}" for name in ROOMS[room][1]]
+            self._named[room] = self.tests.named(paths, 10 * self._timeout)
+        return self._named[room]
+
     def outcome(self, mutant: Mutant) -> list[str]:
         """The outcome of a change, as in Outcomes; the copy is as before afterwards."""
-        names = mutant.in_order(self._tests_of(mutant.room), self._caught)
+        if self._brief:
+            names = mutant.in_brief(self._named_of(mutant.room), self._caught)
+        else:
+            names = mutant.in_order(self._tests_of(mutant.room), self._caught)
         path = self._folder / PACKAGE / mutant.module
         text = path.read_bytes()
         # Examples that failed one change would be tried first on the next.
