@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument(
         "--brief",
         action="store_true",
-        help="run only the digests, the oracles and the tests in files that name the changed module, which takes "
+        help="run only digests, oracles and the tests in files that name the changed module, which takes "
         "no run of all others before: for a few changes a room; others may catch what survives",
     )
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
