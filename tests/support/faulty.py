@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,26 +12,46 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 Row = dict[str, Any]
-Step = str | int
+Steps = tuple[str | int, ...]
+"""The keys and the places in lists that lead to a value of a row."""
 
 
 def spoil(path: Path, seed: int, lengths: bool = True) -> None:
     """Writes a table anew, with faults in three rows of four; `lengths`: also in how long lists are."""
     table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
-    rows = table.to_pylist()
-    values: dict[tuple[Step, ...], list[Any]] = {}
-    for row in rows:
+    rows, values = table.to_pylist(), _values(table)
+    # As many faults in each field, however many values it has.
+    for row, steps in _drawn(rows, sorted(values, key=str), dice):
+        _spoil(row, steps, dice, values[field_of(steps)], lengths)
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def lose(path: Path, seed: int) -> None:
+    """Writes a table anew, in whose rows values are missing, in fields where some are."""
+    table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
+    rows, values = table.to_pylist(), _values(table)
+    able = sorted((field for field, own in values.items() if None in own), key=str)
+    for row, (*before, name) in _drawn(rows, able, dice):
+        _at(row, before)[name] = None
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def _values(table: pa.Table) -> dict[Steps, list[Any]]:
+    """Field -> its values in all rows."""
+    values: dict[Steps, list[Any]] = {}
+    for row in table.to_pylist():
         for steps, value in leaves(row):
             values.setdefault(field_of(steps), []).append(value)
-    fields = sorted(values, key=str)
-    for row in rows:
-        if dice.random() < 0.75:
-            # As many faults in each field, however many values it has.
-            field = dice.choice(fields)
-            places = [steps for steps, _ in leaves(row) if field_of(steps) == field]
-            if places:
-                _spoil(row, dice.choice(places), dice, values[field], lengths)
-    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+    return values
+
+
+def _drawn(rows: list[Row], fields: list[Steps], dice: Random) -> Iterator[tuple[Row, Steps]]:
+    """Three rows of four, and in each a place of a drawn field, if it has one."""
+    for row in rows if fields else ():
+        field = dice.choice(fields)
+        places = [steps for steps, _ in leaves(row) if field_of(steps) == field]
+        if places and dice.random() < 0.75:
+            yield row, dice.choice(places)
 
 
 def spoil_text(path: Path, seed: int) -> None:
@@ -43,7 +63,7 @@ def spoil_text(path: Path, seed: int) -> None:
     path.write_text("".join(lines if path.suffix != ".json" else text), encoding="utf-8")
 
 
-def leaves(value: Any, steps: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Any]]:
+def leaves(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
     """The values of a row that are no list or structure, and the keys and places that lead to each."""
     if isinstance(value, dict):
         for name, part in value.items():
@@ -55,11 +75,11 @@ def leaves(value: Any, steps: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Ste
         yield steps, value
 
 
-def field_of(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def field_of(steps: Steps) -> Steps:
     return tuple(0 if isinstance(step, int) else step for step in steps)
 
 
-def _spoil(row: Row, steps: tuple[Step, ...], dice: Random, others: list[Any], lengths: bool) -> None:
+def _spoil(row: Row, steps: Steps, dice: Random, others: list[Any], lengths: bool) -> None:
     lists = [place for place, step in enumerate(steps) if isinstance(step, int)]
     if lists and lengths and dice.random() < 0.25:
         # A list within a list may be the one value of a neighbour.
@@ -80,7 +100,7 @@ def _spoil(row: Row, steps: tuple[Step, ...], dice: Random, others: list[Any], l
     holder[name] = chosen
 
 
-def _at(row: Any, steps: list[Step]) -> Any:
+def _at(row: Any, steps: Sequence[str | int]) -> Any:
     for step in steps:
         row = row[step]
     return row

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check, Product
-from support.faulty import spoil, spoil_text
+from support.faulty import lose, spoil, spoil_text
 from support.odd_builds import ACCOUNTS, BENCHMARKS, PAIR, SMALL, UPDATES
 from support.odd_dumps import NEW, OLD, write_dumps
 from support.workflow import run_here
@@ -53,8 +53,9 @@ AUDITED_TABLES = {
     *(f"tr_{name}" for name in ("items", "facts", "related")),
     *OF_DATES,
 }
-FAULTS = (0, 4, 8)
-"""Seeds of faults that the audit reads to the end, which not all values allow; with 0 there are none."""
+LOST = {"wikifactdiff", "asof", "corpus", "klob_c", "klob_r", "tr_items"}
+FAULTS = (1, 8, 10)
+"""Seeds of faults that the audit reads to the end, which not all values allow; with 1 values are missing."""
 
 
 def test_digests_of_a_drawn_world(drawn_world: Path, digests: Check) -> None:
@@ -69,16 +70,19 @@ def test_digests_of_what_the_audit_says_of_faults(
     for seed in FAULTS:
         pair = Path(shutil.copytree("results", f"faulty-{seed}"), f"{OLD}_{NEW}")
         beside = [*(pair.parent / f"{name}.parquet" for name in OF_DATES), pair.parent / "publish"]
-        for path in sorted(pair.parent.rglob("*.parquet")) if seed else ():
-            if path.stem in AUDITED_TABLES and path.parent in (pair, pair / "tempripple", pair.parent):
+        for path in sorted(pair.parent.rglob("*.parquet")):
+            own = path.parent in (pair, pair / "tempripple", pair.parent)
+            if own and seed == 1 and path.stem in LOST:
+                lose(path, seed)
+            elif own and seed > 1 and path.stem in AUDITED_TABLES:
                 spoil(path, seed, lengths="klob" not in path.name)
-        for path in sorted(beside[-1].rglob("*.*")) if seed else ():
+        for path in sorted(beside[-1].rglob("*.*")) if seed > 1 else ():
             if path.suffix in (".md", ".json", ".csv"):
                 spoil_text(path, seed)
-        findings, _ = audit(AuditedBuild(pair, *dumps, (), beside), 10_000, seed)
+        findings, summary = audit(AuditedBuild(pair, *dumps, (), beside), 10_000, seed)
         # These name numbers whose last digits depend on the processor.
         exact = [row | ({"reason": ""} if row["kind"] in ("surface", "nearest") else {}) for row in findings]
-        write_json(exact, pair.parent / "findings.json")
+        write_json([exact, summary["unchecked"], summary["sampled"]], pair.parent / "findings.json")
     digests("drawn, with faults", drawn_world, [f"faulty-{seed}/findings.json" for seed in FAULTS])
 
 
