@@ -5,11 +5,11 @@
 
 Changes are drawn from all modules that decide results, as many from each room as from another: operators
 over the syntax tree of Python and over SQL in strings (`changes.py`). Each is made in a temporary copy of the
-checkout. The quick tests of its room run until the first one fails: those first that enter the changed
-function, the fastest before others, which a run on the unchanged copy has shown, where all must pass; then
-the others of the room. A change that fails no test has survived: a result could become wrong in this way,
-and nobody would notice. `mutants.tsv` names the changes that leave all results as they are, with the reason;
-they do not count.
+checkout. The quick tests of its room run until the first one fails, the fastest first: those that enter the
+changed function, in their own process or in one that they start, as a run on the unchanged copy has shown,
+where all must pass. A test that never enters it cannot fail by it. A change that fails no test has survived:
+a result could become wrong in this way, and nobody would notice. `mutants.tsv` names the changes that leave
+all results as they are, with the reason; they do not count.
 
 With `--outcomes FILE` the outcomes are kept there, and a later run tries only what survived or is new.
 """
@@ -18,12 +18,13 @@ import argparse
 import csv
 import json
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -42,6 +43,9 @@ SURVIVED, ENDLESS = "survived", "did not end"
 DIGESTS = "workflow/test_digests.py"
 """Tests of all rooms that make products: these, of two small dumps, are what they were."""
 
+DRAWN = "evaluation/test_drawn_world.py"
+"""Digests of questions, and of scores of answers by chance."""
+
 ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statements": (("statements", "wikidata"), ("statements", "wikidata", DIGESTS)),
     "updates": (("updates",), ("updates", DIGESTS)),
@@ -58,7 +62,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             *("evaluation/answers", "evaluation/cutoff", "evaluation/stream", "evaluation/test_dataset.py"),
             *(f"evaluation/test_{name}.py" for name in ("corpus_questions", "own_questions", "rippleedits")),
-            *("evaluation/test_taught.py",),
+            *("evaluation/test_taught.py", DRAWN),
         ),
     ),
     "methods": (
@@ -70,7 +74,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             *("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream"),
             *("evaluation/test_skipped.py", "evaluation/locators/test_against_edits.py"),
-            *("evaluation/test_ability.py", "evaluation/test_rippleedits.py"),
+            *("evaluation/test_ability.py", "evaluation/test_rippleedits.py", DRAWN),
         ),
     ),
     "audit": (
@@ -81,6 +85,9 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
 NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "table.py", "show.py", "sizes.py"}
 """Modules of these names hold commands, pictures and prints of results, and estimates before a run."""
+
+FIRST = 6
+"""So many tests run before the files of the others are read."""
 
 Outcomes = dict[str, list[str]]
 """Key of a change -> the tests that failed, or SURVIVED or ENDLESS alone."""
@@ -101,23 +108,29 @@ class Mutant(NamedTuple):
     def can_be_made(self) -> bool:
         return can_be_compiled(self.change.applied((ROOT / PACKAGE / self.module).read_bytes()))
 
-    def in_order(self, tests: Sequence[KnownTest], caught: Mapping[str, int]) -> tuple[list[str], list[str]]:
-        """The tests that may enter the changed function and all others, each the fastest first.
+    def in_order(self, tests: Iterable[KnownTest], caught: Mapping[str, int]) -> list[str]:
+        """The tests that may enter the changed function, the fastest first.
 
-        A test that has caught other changes counts as faster by their number.
+        Those of the whole room if it is no function. A test that has caught other changes counts as faster by
+        their number.
         """
-        module = self.module
-        of_module = {line for test in tests for name, line in test.entered if name == module}
-        within = {self.change.function} if self.change.function else of_module
-        places = {(module, line) for line in within}
+        changed = (self.module, self.change.function)
 
-        def cost(test: KnownTest) -> float:
-            return test.seconds / (1 + caught.get(test.name, 0))
+        def cost(test: KnownTest) -> tuple[bool, float]:
+            return self.module not in test.modules, test.seconds / (1 + caught.get(test.name, 0))
 
-        near = [test for test in tests if test.starts_programs or not places.isdisjoint(test.entered)]
-        near.sort(key=lambda test: (places.isdisjoint(test.entered), cost(test)))
-        others = [test.name for test in sorted(tests, key=cost) if test not in near]
-        return [test.name for test in near], others
+        near = [
+            test for test in tests if not self.change.function or test.is_unseen or changed in test.entered
+        ]
+        return [test.name for test in sorted(near, key=cost)]
+
+    def in_brief(self, tests: Mapping[str, str], caught: Mapping[str, int]) -> list[str]:
+        """The tests in files that name the changed module, then those of the whole room."""
+        folder, _, name = self.module.removesuffix(".py").replace("/", ".").rpartition(".")
+        named = re.compile(rf"factdrift\.{folder}\.{name}\b|factdrift\.{folder} import .*\b{name}\b")
+        of_all = re.compile(r"test_digests|test_drawn_world|against_oracle|_oracle\.py|tests/verdict")
+        chosen = [test for test, text in tests.items() if named.search(text) or of_all.search(test)]
+        return sorted(chosen, key=lambda test: (bool(of_all.search(test)), -caught.get(test, 0)))
 
 
 def main() -> None:
@@ -128,6 +141,12 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=200, help="changes of all rooms together")
     parser.add_argument("--only", default="", help="changes of this room")
     parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="run only digests, oracles and the tests in files that name the changed module, which takes "
+        "no run of all others before: for a few changes a room; others may catch what survives",
+    )
     parser.add_argument("--timeout", type=float, default=600, help="seconds for the tests of one change")
     parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
     add_record(parser)
@@ -141,7 +160,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Checkout] = SimpleQueue()
         for number in range(options.workers):
-            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout))
+            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout, options.brief))
         with ThreadPoolExecutor(options.workers) as pool:
             missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
             outcomes = pool.map(lambda mutant: tried(copies, mutant), missing)
@@ -229,25 +248,46 @@ def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant) -> list[str]:
 class Checkout:
     """A copy of the checkout with its tests."""
 
-    def __init__(self, folder: Path, timeout: float) -> None:
-        self._folder, self._timeout = copied(folder), timeout
+    def __init__(self, folder: Path, timeout: float, brief: bool) -> None:
+        self._folder, self._timeout, self._brief = copied(folder), timeout, brief
         self.tests = WarmTests(folder)
         self._surveys: dict[str, list[KnownTest]] = {}
+        """File or folder of tests -> what each of its tests does; rooms share some."""
+        self._named: dict[str, dict[str, str]] = {}
         self._caught: Counter[str] = Counter()
+
+    def _tests_of(self, room: str) -> list[KnownTest]:
+        paths = [f"tests/{name}" for name in ROOMS[room][1]]
+        missing = [path for path in paths if path not in self._surveys]
+        if missing:
+            surveyed = self.tests.survey(missing, 10 * self._timeout)
+            for path in missing:
+                self._surveys[path] = [
+                    test for test in surveyed if test.name.startswith((f"{path}/", f"{path}::"))
+                ]
+        return [test for path in paths for test in self._surveys[path]]
+
+    def _named_of(self, room: str) -> dict[str, str]:
+        if room not in self._named:
+            paths = [f"tests/{name}" for name in ROOMS[room][1]]
+            self._named[room] = self.tests.named(paths, 10 * self._timeout)
+        return self._named[room]
 
     def outcome(self, mutant: Mutant) -> list[str]:
         """The outcome of a change, as in Outcomes; the copy is as before afterwards."""
-        if mutant.room not in self._surveys:
-            paths = [f"tests/{name}" for name in ROOMS[mutant.room][1]]
-            self._surveys[mutant.room] = self.tests.survey(paths, 10 * self._timeout)
+        if self._brief:
+            names = mutant.in_brief(self._named_of(mutant.room), self._caught)
+        else:
+            names = mutant.in_order(self._tests_of(mutant.room), self._caught)
         path = self._folder / PACKAGE / mutant.module
         text = path.read_bytes()
         # Examples that failed one change would be tried first on the next.
         shutil.rmtree(self._folder / ".hypothesis", ignore_errors=True)
         try:
             _write(path, mutant.change.applied(text))
-            for names in mutant.in_order(self._surveys[mutant.room], self._caught):
-                failed = self.tests.failed(names, self._timeout) if names else []
+            # Most changes fail one of the first tests: the files of the others need not be read.
+            for few in (names[:FIRST], names[FIRST:]):
+                failed = self.tests.failed(few, self._timeout) if few else []
                 if failed != []:
                     self._caught.update(failed or ())
                     return [ENDLESS] if failed is None else failed

@@ -15,11 +15,12 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, Self
 
 import pytest
@@ -35,9 +36,33 @@ class KnownTest(NamedTuple):
     name: str
     seconds: float
     entered: frozenset[tuple[str, int]]
-    """The functions that it enters: module, and number of the first line."""
-    starts_programs: bool
-    """What it does in other processes is not seen."""
+    """The functions that it, or a process of Python that it starts, enters: module, number of first line."""
+    is_unseen: bool
+    """It starts programs, and no function was seen in them."""
+
+    @property
+    def modules(self) -> set[str]:
+        return {module for module, _ in self.entered}
+
+
+IN_PROCESSES = """
+import os, sys, threading
+
+package, entered = os.environ["MUTANTS_PACKAGE"], {}
+file = os.open(os.environ["MUTANTS_ENTERED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.register_at_fork(after_in_child=entered.clear)
+
+def trace(frame, event, _):
+    code = frame.f_code
+    if id(code) not in entered:
+        entered[id(code)] = code
+        if code.co_filename.startswith(package):
+            os.write(file, f"{code.co_filename[len(package):]}\\t{code.co_firstlineno}\\n".encode())
+
+sys.settrace(trace)
+threading.settrace(trace)
+"""
+"""What a process of Python that a test starts runs first (as `sitecustomize`): it writes what it enters."""
 
 
 class WarmTests:
@@ -55,9 +80,17 @@ class WarmTests:
             raise SystemExit(f"{' '.join(paths)}: fails without any change, so that it catches none: {said}")
         self._ask({"load": answer["modules"]}, timeout)
         return [
-            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["starts_programs"])
+            KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["is_unseen"])
             for name, test in answer["tests"].items()
         ]
+
+    def named(self, paths: Sequence[str], timeout: float) -> dict[str, str]:
+        """The names of the quick tests of some files and folders -> the text of their file; none is run."""
+        answer = self._ask({"names": list(paths)}, timeout)
+        self._ask({"load": answer["modules"]}, timeout)
+        files = {name.partition("::")[0] for name in answer["names"]}
+        texts = {file: (self._copy / file).read_text(encoding="utf-8") for file in files}
+        return {name: texts[name.partition("::")[0]] for name in answer["names"]}
 
     def failed(self, names: Sequence[str], timeout: float) -> list[str] | None:
         """The first of some tests that fails, as they are run in this order, if any; None if they do not end
@@ -126,7 +159,9 @@ def _forked(request: Mapping[str, Any]) -> Any:
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        answer = _survey(request["survey"]) if "survey" in request else _run(request)
+        for name, answers in {"survey": _survey, "names": _names, "run": _run}.items():
+            if name in request:
+                answer = answers(request[name])
         with os.fdopen(writer, "w") as file:
             json.dump(answer, file)
         os._exit(0)
@@ -146,8 +181,8 @@ def _forked(request: Mapping[str, Any]) -> Any:
     return json.loads(b"".join(parts)) if left > 0 and parts else None
 
 
-def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    listener = _Order(request["run"])
+def _run(names: Sequence[str]) -> Mapping[str, Any]:
+    listener = _Order(names)
     status = _pytest(listener.files, listener, "-x")
     if status != 0 and not listener.failed:
         listener.failed.append(f"pytest ended with {status}")
@@ -156,15 +191,29 @@ def _run(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _survey(paths: Sequence[str]) -> Mapping[str, Any]:
     before = set(sys.modules)
-    listener = _Survey()
-    _pytest(paths, listener)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "sitecustomize.py").write_text(IN_PROCESSES, encoding="utf-8")
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ["PYTHONPATH"]])
+        listener = _Survey(Path(folder, "entered"))
+        _pytest(paths, listener)
+    return {"failed": listener.failed, "tests": dict(listener.tests()), "modules": _loaded(before)}
+
+
+def _names(paths: Sequence[str]) -> Mapping[str, Any]:
+    before = set(sys.modules)
+    listener = _Names()
+    _pytest(paths, listener, "--collect-only")
+    return {"names": listener.names, "modules": _loaded(before)}
+
+
+def _loaded(before: Set[str]) -> list[str]:
+    """The modules that were loaded since, but those of the checkout."""
     here = str(Path.cwd())
-    modules = [
+    return [
         name
         for name, module in list(sys.modules.items())
         if name not in before and (file := getattr(module, "__file__", None)) and not file.startswith(here)
     ]
-    return {"failed": listener.failed, "tests": dict(listener.tests()), "modules": modules}
 
 
 def _pytest(paths: Sequence[str], plugin: object, *options: str) -> int:
@@ -198,6 +247,15 @@ class _Listener:
             self.failed.append(report.nodeid)
 
 
+class _Names(_Listener):
+    """The tests that would run."""
+
+    names: Sequence[str] = ()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.names = [item.nodeid for item in session.items]
+
+
 class _Order(_Listener):
     """Runs the tests of these names only, in their order."""
 
@@ -216,10 +274,13 @@ class _Order(_Listener):
 class _Survey(_Listener):
     """How long each test takes and what it enters, with what its fixtures enter for the first test."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_processes: Path) -> None:
         super().__init__()
         self._package = str(Path.cwd() / PACKAGE) + os.sep
+        os.environ |= {"MUTANTS_PACKAGE": self._package, "MUTANTS_ENTERED": str(in_processes)}
+        self._in_processes, self._read = in_processes, 0
         self._entered: set[tuple[str, int]] = set()
+        self._codes: dict[int, CodeType] = {}
         self._programs = 0
         self._tests: dict[str, tuple[float, set[tuple[str, int]], bool]] = {}
         self._fixtures: dict[tuple[str, str], set[tuple[str, int]]] = {}
@@ -230,10 +291,10 @@ class _Survey(_Listener):
         if event in _STARTS_A_PROGRAM:
             self._programs += 1
 
-    def _trace(self, frame: FrameType, event: str, _: object) -> None:
+    def _trace(self, frame: FrameType, _: str, __: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(self._package):
-            self._entered.add((code.co_filename[len(self._package) :], code.co_firstlineno))
+        # What is done here is done for each call; a code's own hash takes long.
+        self._codes[id(code)] = code
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -246,26 +307,49 @@ class _Survey(_Listener):
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
             spent = time.monotonic() - begun
-            self._tests[item.nodeid] = spent, self._entered, self._programs > programs
+            here, others = self._from_codes(), self._from_processes()
+            unseen = self._programs > programs and not others
+            self._tests[item.nodeid] = spent, self._entered | here | others, unseen
             if isinstance(item, pytest.Function):
                 self._items.append(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
-        before, self._entered = self._entered, set()
+        before = self._entered | self._from_codes() | self._from_processes()
+        self._entered = set()
         try:
             return (yield)
         finally:
+            self._entered |= self._from_codes() | self._from_processes()
             self._fixtures[fixturedef.baseid, fixturedef.argname] = self._entered
             self._entered = before | self._entered
 
+    def _from_codes(self) -> set[tuple[str, int]]:
+        """The functions that this process has entered since the last call."""
+        codes, self._codes = list(self._codes.values()), {}
+        return {
+            (code.co_filename[len(self._package) :], code.co_firstlineno)
+            for code in codes
+            if code.co_filename.startswith(self._package)
+        }
+
+    def _from_processes(self) -> set[tuple[str, int]]:
+        """The functions that processes have entered since the last call."""
+        if not self._in_processes.exists():
+            return set()
+        with self._in_processes.open(encoding="utf-8") as file:
+            file.seek(self._read)
+            lines = file.read().splitlines()
+            self._read = file.tell()
+        return {(module, int(number)) for module, number in (line.split("\t") for line in lines)}
+
     def tests(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         definitions = {item.nodeid: item._fixtureinfo.name2fixturedefs for item in self._items}
-        for name, (seconds, entered, programs) in self._tests.items():
+        for name, (seconds, entered, unseen) in self._tests.items():
             used = itertools.chain.from_iterable(definitions.get(name, {}).values())
             keys = [(fixture.baseid, fixture.argname) for fixture in used]
             entered = entered.union(*(self._fixtures.get(key, ()) for key in keys))
-            yield name, {"seconds": seconds, "entered": sorted(entered), "starts_programs": programs}
+            yield name, {"seconds": seconds, "entered": sorted(entered), "is_unseen": unseen}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.digests import Check, check
 from support.examples import examples
+from support.odd_builds import build_drawn
 from support.workflow import STAGES, TERMINAL, Once, copied, snakemake
 
 from factdrift.core import commands, paths
@@ -99,6 +100,12 @@ def built(once: Once) -> Path:
         shutil.copy(directory / "logs" / "progress.txt", directory / STAGES)
 
     return once("built", make)
+
+
+@pytest.fixture(scope="session")
+def drawn_world(once: Once) -> Path:
+    """A directory with all products of two drawn dumps."""
+    return once("drawn", build_drawn)
 
 
 @pytest.fixture(scope="session")

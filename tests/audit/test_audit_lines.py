@@ -4,7 +4,7 @@ import bz2
 import gzip
 import json
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.audit_dumps import NEW, entity, item, statement, time
 
 from factdrift.audit.dates import span
-from factdrift.audit.lines import Entity, articles, read_entities
+from factdrift.audit.lines import Entity, articles, item_number, read_entities
 from factdrift.audit.ripples import value_of
 from factdrift.audit.values import identity, may_hold, surely_held
 from factdrift.cli import job_of
@@ -196,3 +196,16 @@ def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
                 else False
             )
             assert surely_held(claim, *span_) == between, (begin, end, first, last)
+
+
+def test_the_number_of_an_item_is_read_from_whatever_key_a_dump_has() -> None:
+    assert [item_number(value) for value in ("Q5", None, ["Q5"])] == [None] * 3
+    for kind, name, number in product(
+        (None, "item", "property", "lexeme"), (None, "Q7", "P7", "L7"), (None, 5, "5")
+    ):
+        value = {"entity-type": kind, "id": name, "numeric-id": number}
+        expected = {"Q7": 7, "P7": -7}.get(str(name))
+        if expected is None and number == 5 and kind:
+            expected = -5 if kind == "property" else 5
+        found = item_number({key: each for key, each in value.items() if each is not None})
+        assert found == (None if kind == "lexeme" else expected), value

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.audit_dumps import NEW, OLD, UPDATE, dumps, entity, item, snak, statement, time
 
-from factdrift.audit.kinds import DECLARED, FAILED, PASSED
+from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_neighbours import Nearby, check_neighbours
+from factdrift.audit.of_rules import Groups, missing
 from factdrift.audit.of_tables import Shared
 from factdrift.audit.of_updates import Finding, check_update
 from factdrift.audit.sentences import Templates, misread, prompts
@@ -189,3 +191,17 @@ def test_labels_of_literals(raw: str, stated: Row, good: str, bad: list[str]) ->
     assert misread(value | {"label": good}, stated, False, UNITS) is None
     for label in bad:
         assert misread(value | {"label": label}, stated, False, UNITS) is not None
+
+
+def test_a_group_is_missing_if_it_is_due_decided_drawn_and_has_no_row() -> None:
+    keys = [(f"Q{number}", "P6") for number in range(8)]
+    open_, drawn, rows = ({key for number, key in enumerate(keys) if number >> bit & 1} for bit in range(3))
+    triple = SimpleNamespace(label="new", rule="began_inside")
+    groups = Groups({key: [triple] for key in keys}, {}, open_)  # type: ignore[list-item]
+    for narrowed, outcome in ((False, FAILED), (True, UNCHECKED)):
+        given = {
+            key: each for key, (_, each, _) in missing(groups, {name for name, _ in drawn}, rows, narrowed)
+        }
+        assert given == {
+            key: PASSED if key in rows else outcome for key in keys if key in drawn and key not in open_
+        }

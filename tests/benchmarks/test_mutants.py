@@ -92,7 +92,7 @@ def test_the_tests_that_enter_a_function_are_found_and_those_that_fail_named(tmp
         found = {test.name.partition("::")[2]: test for test in tests.survey(["tests"], 60)}
         entered = {name: [line for _, line in sorted(test.entered)] for name, test in found.items()}
         assert entered == {"test_least": [5], "test_double": [1], "test_endless": [1]}
-        assert not any(test.starts_programs for test in found.values())
+        assert not any(test.is_unseen for test in found.values())
         names = [test.name for test in found.values()]
         assert tests.failed(names, 60) == []
         module.write_text(SMALL.replace("min", "max"), encoding="utf-8")

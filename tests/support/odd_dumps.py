@@ -1,5 +1,7 @@
 """Two small dumps of what the bundled sample lacks: ties, doubles, edges of the window, odd names.
 
+`ODD` are cases by hand, `drawn` a world by chance.
+
 The world is invented; only relations, classes and datatypes are Wikidata's. Each case stands in CASES with
 what is odd about it: statements of the old dump, of the new one, or of both. All subjects have the same
 number of articles, so that equal popularity is the rule, and many are described alike: equal distances.
@@ -10,9 +12,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 from support.worlds import UNKNOWN, Amount, Date, Fact, Text, datavalue_of
@@ -259,6 +262,149 @@ CASES: dict[str, Both] = {
 """What is odd -> statements of the old dump and of the new one."""
 
 
+Lines = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""The entities of the old dump and of the new one."""
+
+Facts = dict[int, list[Fact]]
+UNDATED = (IS_A, 17, 19, 30, 569, 570, 571, 577)
+DAYS = (
+    *("2008-01-01", "2012-05-06", "2016-05-01", "2020-12-31", "2021-01-03", OLD, "2021-01-05", "2021-05-31"),
+    *("2021-06-01", "2021-07-01", "2022-03-01", "2022-03-31", "2022-04-01", "2022-09-09", "2023-02-26", NEW),
+)
+MOMENTS = (
+    *(
+        None,
+        None,
+        None,
+        None,
+        UNKNOWN,
+        "2008",
+        "2016-05",
+        "2020-12",
+        "2021-01-03",
+        OLD,
+        "2021-01-05",
+        "2021-01",
+    ),
+    *("2021", "2020s", "2021-07-01", "2022-03", "2022-03-01", "2022-03-31", "2022-03-31", "2022-04", "2022"),
+    *(
+        "2022-03-14 julian",
+        "2023-02-26",
+        NEW,
+        "2023-02-28",
+        "2023-02",
+        "2023",
+        "2025",
+        ("2022-05", "2018-03-01"),
+    ),
+)
+VALUES: dict[int, tuple[Any, ...]] = {
+    **{6: range(201, 215), 35: range(205, 220), 169: range(201, 241), 286: range(221, 236)},
+    **{17: range(401, 409), 19: range(301, 309), 26: range(201, 241), 30: (46, 48), 36: range(301, 321)},
+    **{54: range(501, 507), 118: range(501, 504), IS_A: (HUMAN, COUNTRY, CITY, TEAM, COMPANY, PAGE)},
+    **{
+        each: tuple(map(Date, ("1950-05-17", "1950", "2021-01-04", "2022-08-01"))) for each in (569, 571, 577)
+    },
+    570: (Date("1999"), Date("2021-09-09"), Date("2022-03")),
+    1082: tuple(map(Amount, ("+1000", "+1000.0", "+1250", "+12500000"))),
+    1352: tuple(map(Amount, ("+3", "-1", "+2.50"))),
+    2046: (Amount("+1", KM2), Amount("+2.5", KM2), Amount("+2.5")),
+    1448: (Text("en", "Old Town"), Text("de", "Old Town"), Text("en", "Town 301")),
+    2561: ("Old Town", " ", "Café |"),
+}
+"""Relation -> the values that drawn statements have, so few that they are often equal."""
+KINDS = {
+    range(201, 241): (HUMAN, (19, 26, 54, 569, 570)),
+    range(301, 321): (CITY, (6, 17, 1082, 1448, 2046, 2561, 571)),
+    range(401, 421): (COUNTRY, (6, 30, 35, 36, 1082, 571)),
+    range(501, 511): (TEAM, (286, 118, 1352, 17, 571)),
+    range(601, 611): (COMPANY, (169, 577, 571, 17)),
+}
+"""Subjects -> their class, and the relations of drawn statements."""
+
+
+def drawn(seed: int) -> Lines:
+    """Entities of statements by chance: values, dates, ranks, ids, names and articles are often equal."""
+    dice = Random(seed)
+    facts: tuple[Facts, Facts] = {}, {}
+    for subjects, (kind, relations) in KINDS.items():
+        for subject in subjects:
+            number = 0
+            for about in (IS_A, *relations, *dice.choices(relations, k=2)):
+                if about not in UNDATED and dice.random() < 0.5:
+                    number = _succeed(dice, facts, subject, about, number)
+                    continue
+                for _ in range(dice.choice((1, 1, 1, 1, 2, 3))):
+                    number += 1
+                    _state(dice, facts, kind, Fact(subject, about, None, id=f"Q{subject}${number}"))
+    lines: Lines = ([], [])
+    alike = {number: dice.choice([*[number] * 14, 201, 301]) for number in NAMES}
+    absent = [{number for number in NAMES if number > 200 and dice.random() < 0.04} for _ in lines]
+    for side, entities in enumerate(lines):
+        for number in sorted(NAMES.keys() - absent[side]):
+            line = item(number, facts[side].get(number, []), not side)
+            label = NAMES[alike[number]] if number > 200 else NAMES[number]
+            if side and dice.random() < 0.05:
+                label = f"New {label}"
+            line["labels"] = {"en": {"language": "en", "value": label}} if dice.random() < 0.97 else {}
+            if dice.random() < 0.2:
+                line["aliases"] = {}
+            sites = sorted(line["sitelinks"])[: dice.choice((0, 1, 5, 5, 12, 13))]
+            sites += ["enwiki"] if dice.random() < 0.9 else []
+            line["sitelinks"] = {site: {"site": site, "title": label, "badges": []} for site in sites}
+            entities.append(line)
+        entities += [relation(number, each) for number, each in RELATIONS.items()]
+    return tuple(_edited(entities, not side) for side, entities in enumerate(lines))
+
+
+def _succeed(dice: Random, facts: Sequence[Facts], subject: int, about: int, number: int) -> int:
+    """Draws values that follow each other, the last ones between the dumps; returns the last number."""
+    days = [dice.choice(DAYS[:2]), *sorted(dice.sample(DAYS[2:], k=dice.choice((1, 2, 2, 3))))]
+    for place, day in enumerate(days):
+        number += 1
+        fact = Fact(subject, about, dice.choice(VALUES[about]), day, id=f"Q{subject}${number}")
+        ends = days[place + 1] if place + 1 < len(days) else None
+        if ends and dice.random() < 0.2:
+            ends = dice.choice((None, ends[:7], ends[:4], UNKNOWN))
+        later = replace(fact, end=ends)
+        if dice.random() < 0.15:
+            later = replace(later, start=dice.choice((None, day[:7], day[:4])))
+        if day <= OLD or dice.random() < 0.1:
+            facts[0].setdefault(subject, []).append(later if ends and ends <= OLD else fact)
+        facts[1].setdefault(subject, []).append(later)
+    return number
+
+
+def _state(dice: Random, facts: Sequence[Facts], kind: int, fact: Fact) -> None:
+    """Draws a statement, and what becomes of it between the dumps."""
+    values = VALUES[fact.p]
+    value = kind if fact.p == IS_A and dice.random() < 0.95 else dice.choice(values)
+    fact = replace(fact, o=value)
+    if dice.random() < 0.3:
+        fact = replace(
+            fact,
+            snak=dice.choice(("value",) * 8 + ("novalue", "somevalue")),
+            rank=dice.choice(("normal", "preferred", "preferred", "deprecated")),
+            quals=dice.choice(((), (), (518,))),
+        )
+    if fact.p not in UNDATED:
+        fact = replace(fact, start=dice.choice(MOMENTS), end=dice.choice((*[None] * 18, *MOMENTS)))
+        fact = replace(fact, pit=dice.choice(MOMENTS) if fact.p in (1082, 1352) else None)
+    later, chance = fact, dice.random()
+    if chance < 0.2 and fact.p not in UNDATED:
+        later = replace(later, end=dice.choice(MOMENTS))
+    elif chance < 0.26:
+        later = replace(later, o=dice.choice(values))
+    elif chance < 0.32:
+        later = replace(later, rank=dice.choice(("normal", "preferred", "deprecated")))
+    elif chance < 0.38:
+        later = replace(later, id=f"q{str(fact.id)[1:]}x")
+    for side, each in enumerate((fact, later)):
+        if dice.random() < 0.95:
+            mine = facts[side].setdefault(fact.s, [])
+            mine.insert(dice.choice((0, len(mine), len(mine), len(mine))), each)
+
+
 def statement(fact: Fact, id_: str) -> dict[str, Any]:
     """A statement as dumps have it."""
     qualifiers: dict[str, list[Any]] = {}
@@ -351,18 +497,24 @@ def entities(is_old: bool) -> list[dict[str, Any]]:
     missing = {LATE, *range(601, 611), 701, 703, 704} if is_old else {GONE}
     numbers = sorted({*NAMES, BARE, *facts} - missing)
     found = [item(number, facts.get(number, []), is_old) for number in numbers]
-    found += [relation(number, about) for number, about in RELATIONS.items()]
+    return _edited([*found, *(relation(number, about) for number, about in RELATIONS.items())], is_old)
+
+
+def _edited(entities: Iterable[dict[str, Any]], is_old: bool) -> list[dict[str, Any]]:
     date = "2020-12-01" if is_old else "2022-12-01"
     edited = {"lastrevid": 1000 if is_old else 2000, "modified": f"{date}T00:00:00Z"}
-    return [each | edited for each in found]
+    return [each | edited for each in entities]
 
 
-def write_dumps(folder: Path) -> dict[str, str]:
+ODD: Lines = (entities(True), entities(False))
+
+
+def write_dumps(folder: Path, lines: Lines = ODD) -> dict[str, str]:
     """Writes both dumps, each in another compression; returns them as the configuration names them."""
     found = {}
-    for date, suffix in ((OLD, "json.gz"), (NEW, "json.bz2")):
-        lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in entities(date == OLD))
-        text = f"[\n{lines}\n]\n".encode()
+    for date, suffix, of_dump in ((OLD, "json.gz", lines[0]), (NEW, "json.bz2", lines[1])):
+        written = ",\n".join(json.dumps(each, ensure_ascii=False) for each in of_dump)
+        text = f"[\n{written}\n]\n".encode()
         path = folder / f"odd-{date}.{suffix}"
         path.write_bytes(gzip.compress(text, mtime=0) if date == OLD else bz2.compress(text))
         found[date] = path.name

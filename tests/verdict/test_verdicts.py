@@ -1,13 +1,16 @@
 """Verdicts by rule: hand-made answers, ten and more for each row of cue words, and what spoils them."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json
 from factdrift.core.paths import CUES, RESOURCES
 from factdrift.verdict.cues import COLUMNS, read_cues, spelled_out
 from factdrift.verdict.judge import Case, judged
@@ -57,6 +60,43 @@ REJECTED = [line.split("\t") for line in (HERE / "rejected.tsv").read_text().spl
 
 def test_what_a_reader_rejects_is_not_correct():
     assert not [text for scene, text in REJECTED if judged(case(scene, text)).verdict == "correct"]
+
+
+def drawn(number: int) -> Iterator[Case]:
+    """Answers that nobody wrote: two in one, names exchanged, a word less, another scene's names."""
+    dice, texts = Random(number), defaultdict(list)
+    for scene, text in (*REJECTED, *(row[2:4] for row in (*FRESH, *ROWS))):
+        texts[scene].append(text)
+    scenes = sorted(texts)
+    for _ in range(number):
+        scene = dice.choice(scenes)
+        own = case(scene, dice.choice(texts[scene]))
+        names, text = [*own.accepted, *own.stale, *own.others], own.text
+        way = dice.randrange(6)
+        if way <= 1:
+            text += dice.choice((" ", " ", "\n", "; ", " - ")) + dice.choice(texts[scene])
+        elif way == 2:
+            words = text.split(" ")
+            words.pop(dice.randrange(len(words)))
+            text = " ".join(words)
+        elif way == 3:
+            for name in names:
+                text = text.replace(name, dice.choice(names))
+        elif way == 4:
+            other = case(dice.choice(scenes), "")
+            for old, new in zip((*other.accepted, *other.stale, *other.others), names, strict=False):
+                text = text.replace(new, old)
+            own = other._replace(stale=(*other.stale, *own.stale), others=(*other.others, *own.accepted))
+        yield own._replace(text=text, several=own.several != (dice.random() < 0.1))
+
+
+@pytest.mark.digests
+def test_no_verdict_on_a_drawn_answer_changes_unseen(tmp_path, digests):
+    judgements = [judged(each) for each in drawn(3000)]
+    assert len({each.reason for each in judgements}) >= 30
+    assert min(Counter(each.verdict for each in judgements).values()) >= 20
+    write_json(judgements, tmp_path / "judged.json")
+    digests("verdicts on drawn answers", tmp_path, ["judged.json"])
 
 
 def test_ten_answers_use_each_row_of_cue_words():

@@ -20,6 +20,7 @@ import pytest
 from support.examples import examples
 from support.tables import written
 
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.updates.classify import UPDATES
 from factdrift.wikidata.tables import ENTITIES
 from factdrift.wikifactdiff.export import export
@@ -325,6 +326,8 @@ def test_records_are_those_of_the_definition(seed: int, build: Build, tmp_path: 
     plain = Plain(drawn, seed, dated, unique)
     wanted = [plain.record(group) for group in plain.groups]
     assert pq.read_table(dataset).to_pylist() == wanted
+    # The columns are those that layouts of other projects are read into.
+    assert pq.read_schema(dataset).equals(SCHEMA)
     assert len(wanted) >= 2
     check_export(dataset, wanted, tmp_path / "wikifactdiff.jsonl")
 

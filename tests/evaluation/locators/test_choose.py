@@ -4,6 +4,7 @@ import shutil
 from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.locators import layer_choice
 from factdrift.evaluation.locators.sentences import (
     SENTENCES,
     Sentence,
@@ -160,3 +162,25 @@ def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: P
     asked = read_sentences(tmp_path / "sentences.parquet")
     texts = {row["text"] for row in asked if row["subtask"] != "u"}
     assert {row["prompt"] for rows in found.values() for row in rows} == texts
+
+
+@pytest.mark.parametrize(("layers", "blocks"), [([1], [1]), ([0, 2], [0, 2]), ([0, 3], None), ([3], None)])
+def test_the_blocks_that_a_method_edits_are_blocks_of_the_model(
+    layers: list[int], blocks: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layer_choice, "read_hyper", lambda *_, **__: SimpleNamespace(layers=layers))
+    model: Any = SimpleNamespace(name="m", spec=SimpleNamespace(layers=3))
+    context: Any = SimpleNamespace(hyper=OfMemit({"layer": -1, "method": "memit"}))
+    if blocks is None:
+        with pytest.raises(InputError, match="m has 3 blocks, and layer 3 is to be edited"):
+            layer_choice.edited_layer(model, [], [], context)
+        return
+    sentences: Any = ["one", "two"]
+    scores = layer_choice.edited_layer(model, sentences, [], context)
+    assert scores.tolist() == [[float(block in blocks) for block in range(3)]] * 2
+
+
+class OfMemit(dict[str, Any]):
+    """Hyperparameters of a locator."""
+
+    method = "memit_layers"

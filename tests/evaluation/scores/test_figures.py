@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.core.figures import KEPT, NEW, OBSOLETE
+from factdrift.core.figures import NEW, OBSOLETE
 from factdrift.core.panels import Figure, Mark
 from factdrift.evaluation.scores import figures
 from factdrift.evaluation.scores.groups import Group
@@ -69,69 +69,6 @@ def test_verdicts_are_stacked_and_named_where_there_is_room(drawn: Drawn) -> Non
     silent = {(mark.panel == own, mark.y) for mark in drawn.of(message, "text")}
     assert silent == {(True, 2), (False, 0), (False, 1), (False, 2)}
     assert list(drawn.figure.lines) == ["FT", "no edit", "ROME"]
-
-
-def hops(condition: str, task: str, hop: int, share: float, items: str = "discriminating", n: int = 4) -> Row:
-    row = {"model": "m", "scoring": "loglik", "items": items, "condition": condition, "task": task}
-    ends = {"by_asked_fact_low": share - 0.1, "by_asked_fact_high": share + 0.2}
-    return row | {"hop": hop, "accuracy": share, "n": n} | ends
-
-
-def test_hops_are_drawn_over_what_discriminates_after_the_unedited_model(drawn: Drawn) -> None:
-    rows = [hops("without", "new", 0, 0.25), hops("without", "old", 0, 0.5), hops("with", "new", 0, 0.75)]
-    rows += [hops("with", "new related", 1, 0.5), hops("with", "old", 0, 0.5, n=0)]
-    figures.draw_hops([*rows, *(row | {"items": "all", "accuracy": 0.99} for row in rows)], [])
-    (message,) = drawn.parts
-    assert message == (
-        "m, by likelihood: with context has 75 % of the new facts right, and 50 % of what follows one hop "
-        "away (questions that tell old from new)"
-    )
-    bare, told = drawn.figure.panels
-    shown = {(mark.panel, mark.line, mark.x, mark.y, mark.low, mark.high) for mark in drawn.of(message)}
-    assert shown == {
-        (bare, "new", 0, 25, 15, 45),
-        (bare, "old", 0, 50, 40, 70),
-        (told, "new without", 0, 25, None, None),
-        (told, "old without", 0, 50, None, None),
-        (told, "new", 0, 75, 65, 95),
-        (told, "new", 1, 50, 40, 70),
-    }
-    assert {mark.y for mark in drawn.of(message, "level")} == {25}
-    figures.draw_hops([row | {"items": "all", "scoring": "written"} for row in rows], [])
-    (message,) = drawn.parts
-    assert message.endswith("(all questions)")
-    assert drawn.of(message, "level") == []
-
-
-def ripple(method: str, criterion: str, must: bool | None, right: float, known: float | None = None) -> Row:
-    row = {"model": "m", "way": "written", "method": method, "criterion": criterion, "must_change": must}
-    ends = {"low": right - 0.1, "high": right + 0.1, "probes": 10}
-    return row | {"right": right, "known_right": known, "known": 0} | ends
-
-
-def test_ripples_are_bars_by_criterion_and_say_who_is_best(drawn: Drawn) -> None:
-    rows = [ripple("none", "alias", True, 0.1), ripple("none", "specific", False, 0.9)]
-    rows += [ripple("ft", "alias", True, 0.5, 0.75), ripple("ft", "specific", False, 0.3)]
-    rows += [ripple("rome", "alias", True, 0.4), ripple("rome", "alias", None, 1.0)]
-    figures.draw_ripples(rows, [])
-    (message,) = drawn.parts
-    assert message == (
-        "m, in writing: FT has 50 % right of what must change (green) and 30 % of what must stay "
-        "(blue; 90 % without an edit)"
-    )
-    bars = [
-        (mark.panel, mark.line, mark.y, mark.low, mark.high, mark.color) for mark in drawn.of(message, "bar")
-    ]
-    names, relations = "its other names", "its other relations"
-    assert [bar[:2] + bar[5:] for bar in bars] == [
-        *((names, 0, NEW), (relations, 0, KEPT), (names, 1, NEW), (relations, 1, KEPT), (names, 2, NEW)),
-    ]
-    assert [bar[2:5] for bar in bars[:2]] == [pytest.approx((10, 0, 20)), pytest.approx((90, 80, 100))]
-    assert [(dot.line, dot.x) for dot in drawn.of(message, "dot")] == [(1, 75)]
-    texts = {(mark.panel, mark.y): (mark.x, mark.text) for mark in drawn.of(message, "text")}
-    assert texts[names, 1] == (75, "50")
-    assert texts[names, 2] == (pytest.approx(50), "40")
-    assert texts["facts of neighbours", 1.0] == (4, "no probes")
 
 
 def test_a_stream_is_drawn_by_interval(drawn: Drawn) -> None:

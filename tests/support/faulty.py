@@ -1,0 +1,106 @@
+"""Products with faults by chance: in most rows one value is another row's, or a list is longer or shorter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Row = dict[str, Any]
+Steps = tuple[str | int, ...]
+"""The keys and the places in lists that lead to a value of a row."""
+
+
+def spoil(path: Path, seed: int, lengths: bool = True) -> None:
+    """Writes a table anew, with faults in three rows of four; `lengths`: also in how long lists are."""
+    table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
+    rows, values = table.to_pylist(), _values(table)
+    # As many faults in each field, however many values it has.
+    for row, steps in _drawn(rows, sorted(values, key=str), dice):
+        _spoil(row, steps, dice, values[field_of(steps)], lengths)
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def lose(path: Path, seed: int) -> None:
+    """Writes a table anew, in whose rows values are missing, in fields where some are."""
+    table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
+    rows, values = table.to_pylist(), _values(table)
+    able = sorted((field for field, own in values.items() if None in own), key=str)
+    for row, (*before, name) in _drawn(rows, able, dice):
+        _at(row, before)[name] = None
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def _values(table: pa.Table) -> dict[Steps, list[Any]]:
+    """Field -> its values in all rows."""
+    values: dict[Steps, list[Any]] = {}
+    for row in table.to_pylist():
+        for steps, value in leaves(row):
+            values.setdefault(field_of(steps), []).append(value)
+    return values
+
+
+def _drawn(rows: list[Row], fields: list[Steps], dice: Random) -> Iterator[tuple[Row, Steps]]:
+    """Three rows of four, and in each a place of a drawn field, if it has one."""
+    for row in rows if fields else ():
+        field = dice.choice(fields)
+        places = [steps for steps, _ in leaves(row) if field_of(steps) == field]
+        if places and dice.random() < 0.75:
+            yield row, dice.choice(places)
+
+
+def spoil_text(path: Path, seed: int) -> None:
+    """Makes one number of a text in twelve another one, and leaves out a line without a bracket."""
+    dice, text = Random(f"{path.name}/{seed}"), path.read_text(encoding="utf-8")
+    text = re.sub(r"[1-8]\b", lambda found: str(int(found[0]) + (dice.random() < 1 / 12)), text)
+    lines = text.splitlines(keepends=True)
+    lines.remove(dice.choice([line for line in lines if not set(line) & {*"[]{}:"}] or lines[-1:]))
+    path.write_text("".join(lines if path.suffix != ".json" else text), encoding="utf-8")
+
+
+def leaves(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """The values of a row that are no list or structure, and the keys and places that lead to each."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from leaves(part, (*steps, name))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from leaves(part, (*steps, place))
+    else:
+        yield steps, value
+
+
+def field_of(steps: Steps) -> Steps:
+    return tuple(0 if isinstance(step, int) else step for step in steps)
+
+
+def _spoil(row: Row, steps: Steps, dice: Random, others: list[Any], lengths: bool) -> None:
+    lists = [place for place, step in enumerate(steps) if isinstance(step, int)]
+    if lists and lengths and dice.random() < 0.25:
+        # A list within a list may be the one value of a neighbour.
+        *before, last = steps[: lists[0] + 1]
+        parts = _at(row, before)
+        dice.choice((lambda: parts.pop(last), lambda: parts.append(parts[last]), parts.reverse))()
+        return
+    *before, name = steps
+    holder = _at(row, before)
+    # What has a value keeps one, and a code, a date or a number remains one.
+    chosen = dice.choice([other for other in others if (other is None) == (holder[name] is None)])
+    if isinstance(chosen, bool):
+        chosen = not holder[name]
+    elif isinstance(chosen, int | float) and dice.random() < 0.5:
+        chosen = (holder[name] or 0) + dice.choice((-1, 1))
+    elif isinstance(chosen, str) and chosen.count(" ") > 1 and dice.random() < 0.2:
+        chosen = f"{chosen}."
+    holder[name] = chosen
+
+
+def _at(row: Any, steps: Sequence[str | int]) -> Any:
+    for step in steps:
+        row = row[step]
+    return row
