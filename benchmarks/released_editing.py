@@ -70,6 +70,8 @@ def method(checkout: Path, loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -
                     way = METHODS[hyper.method].make(loaded, hyper, artefacts)
                 yield _silenced(loaded, way)
         finally:
+            for handle in vars(loaded.model).pop("handles", ()):  # of MEND
+                handle.remove()
             sys.path.remove(name)
             for module in set(sys.modules) - before:
                 if (getattr(sys.modules[module], "__file__", None) or "").startswith(name):
@@ -374,7 +376,7 @@ def _put_back(loaded: Loaded, matrices: Sequence[str] | Mapping[str, Any]) -> It
 
 
 def _as_in_gpt(loaded: Loaded) -> None:
-    """Shows a Llama to the checkout as GPT-J is: blocks put out tuples, and the head has a weight of its own."""
+    """Shows a Llama to the checkout as a GPT-J: blocks put out tuples, and the head has its own weight."""
     nethook = importlib.import_module("util.nethook")
 
     def parameter(model: Any, name: str) -> Any:
