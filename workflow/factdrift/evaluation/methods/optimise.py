@@ -54,7 +54,7 @@ class Contexts:
 
     @property
     def width(self) -> int:
-        """The largest number of tokens that are run in each step: the subject's last one to the last but one."""
+        """The largest number of tokens that a step runs: the subject's last one to the last but one."""
         return max(len(sentence.ids) - 1 - (sentence.subject_last or 0) for sentence in self.prompts)
 
 
