@@ -8,15 +8,17 @@
 
 In one run and on the same facts, with the same prefixes and second moments: `batched`, what the workflow
 does; `one by one`, the same code given one fact at a time; `plain`, in the way in which the published
-programs are built (`plain_editing.py`), or with `--released FOLDER`, a checkout of github.com/kmeng01/memit,
-those programs themselves (`released_editing.py`). The changes must be the same in all. Weights are random, so
+programs are built (`plain_editing.py`), or with `--released FOLDER`, once for each checkout of a published
+program, those themselves (`released_editing.py`). The changes must be the same in all. Weights are random, so
 the facts mean nothing, and no search ends early: all of its steps are taken, and an edit takes as long as it
-can. The ways take turns `--rounds` times; seconds are medians.
+can. UltraEdit makes one change for all facts, so it is given all of them in all ways. The ways take turns
+`--rounds` times; seconds are medians.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import random
@@ -65,10 +67,17 @@ SMALL: dict[str, dict[str, Any]] = {
     "ft": {"layers": [5]},
     "ft_l": {"layers": [0], "norm_constraint": 5e-5},
     "mend": {"rank": 64},
+    "alphaedit": {"layers": [1, 2, 3]},
+    "ultraedit": {"layers": [3, 4, 5]},
+    "grace": {"layer": 4},
 }
 SMOLLM2: dict[str, dict[str, Any]] = {
     "rome": {"layer": 5, "steps": 25, "weight_decay": 1e-3},
     "memit": {"layers": [3, 4, 5, 6, 7]},
+    "mend": {"rank": 64},
+    "alphaedit": {"layers": [3, 4, 5, 6, 7]},
+    "ultraedit": {"layers": [23, 24, 25, 26, 27, 28]},
+    "grace": {"layer": 22},
 }
 """Blocks by the shares of the published entries, for a model that no entry names."""
 PAPER = {"rome": 4.9, "memit": 41.4, "ft": 1.4, "ft_l": 2.4, "mend": 1.1}
@@ -87,8 +96,11 @@ sums of other order soon lead elsewhere, is not compared."""
 def main() -> None:
     options = arguments()
     device = torch.device(options.device)
-    if options.released:
-        released_editing.install(options.released, device)
+    for method in options.methods:
+        if options.released and released_editing.found(method, options.released) is None:
+            raise SystemExit(f"--released: no folder has {method}; name its checkout, or leave it out")
+        if not options.released and method not in PLAIN:
+            raise SystemExit(f"--methods: {method} has no plain form; name its checkout with --released")
     loaded = build(options.architecture, device, options.dtype)
     facts = make_facts(options.edits)
     gc.freeze()  # modules and the model stay, and need not be looked through before each measurement
@@ -98,8 +110,15 @@ def main() -> None:
         shape = options.architecture
         known = SMALL if shape.startswith("small") else SMOLLM2 if shape == "smollm2" else {}
         changes = known.get(method, {})
-        changes = changes | ({"bias": bool(options.released)} if method in ("ft", "ft_l") else {})
-        changes = changes | ({"stop_loss": 0.0, **steps} if method != "mend" else {})
+        hyper = read_hyper(method, options.architecture, changes)
+        if method in ("ft", "ft_l"):
+            changes = changes | {"bias": bool(options.released)}
+        changes = changes | ({"stop_loss": 0.0} if "stop_loss" in hyper else {})
+        changes = changes | (steps if "steps" in hyper else {})
+        if method == "lora":
+            changes = changes | {"dropout": 0}  # whose random numbers are others in the released code
+        if method == "ultraedit":
+            changes = changes | {"variance": "released", "batch": options.edits}
         hyper = read_hyper(method, options.architecture, changes)
         paper = [f"{PAPER[method]:.1f}"] if options.architecture == "gpt-j-6b" else []
         rows.append([method, *measured(loaded, hyper, facts, options), *paper])
@@ -114,24 +133,20 @@ def main() -> None:
         "one by one / batched",
         f"{others} / batched",
     ]
-    header += [
-        "batched, MB",
-        "one by one, MB",
-        f"{others}, MB",
-        f"{options.probes} probes, s",
-        "plain probes, s",
-    ]
+    header += ["batched, MB", "one by one, MB", f"{others}, MB"]
+    header += [] if options.released else [f"{options.probes} probes, s", "plain probes, s"]
     header += ["paper, s"] if options.architecture == "gpt-j-6b" else []
     taken = f" --steps {options.steps}" if options.steps else ""
-    taken += " --released FOLDER" if options.released else ""
+    taken += " --released FOLDER" * len(options.released)
     note = (
         f"`benchmarks/editing.py --architecture {options.architecture} --edits {options.edits} "
         f"--alone {options.alone} --rounds {options.rounds}{taken}`, "
         f"random weights in {str(loaded.dtype).removeprefix('torch.')} on "
         f"{device_name(device)}; {options.edits} facts batched, {options.alone} in the other ways. Memory is "
-        "what the way takes beyond the model. Probes are scored with the edits in place; plain ones also "
-        "without, after each edit."
+        "what the way takes beyond the model."
     )
+    if not options.released:
+        note += " Probes are scored with the edits in place; plain ones also without, after each edit."
     record(f"Editing ({options.architecture})", header, rows, note, options.record)
 
 
@@ -141,22 +156,37 @@ def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], options: argpa
     Raises AssertionError if the ways do not find the same changes.
     """
     edit, few, probes = method_of(hyper), facts[: options.alone], options.probes
+    groups = [facts] if hyper.record.not_alone else [[fact] for fact in few]
     artefacts = make_artefacts(loaded, hyper)
-    plainly = (released_editing.method if options.released else PLAIN[hyper.method])(loaded, hyper, artefacts)
-    for first in (lambda: edit(loaded, facts[:1], hyper, artefacts), lambda: plainly(facts[0])):
-        first()  # what is done once a process is in no edit's time
-    ways: list[Callable[[], Any]] = [
-        lambda: edit(loaded, facts, hyper, artefacts),
-        lambda: [edit(loaded, [fact], hyper, artefacts) for fact in few],
-        lambda: [plainly(fact) for fact in few],
-    ]
-    rounds = [[timed(loaded, way) for way in ways] for _ in range(options.rounds)]
+    with contextlib.ExitStack() as stack:
+        if options.released:
+            folder = released_editing.found(hyper.method, options.released)
+            plainly = stack.enter_context(released_editing.method(folder, loaded, hyper, artefacts))
+        else:
+            plain = PLAIN[hyper.method](loaded, hyper, artefacts)
+            plainly = lambda group: plain(group[0])  # noqa: E731
+        for first in (lambda: edit(loaded, groups[0], hyper, artefacts), lambda: plainly(groups[0])):
+            first()  # what is done once a process is in no edit's time
+        ways: list[Callable[[], Any]] = [
+            lambda: edit(loaded, facts, hyper, artefacts),
+            lambda: [edit(loaded, group, hyper, artefacts) for group in groups],
+            lambda: [plainly(group) for group in groups],
+        ]
+        rounds = [[timed(loaded, way) for way in ways] for _ in range(options.rounds)]
     edited, ones, changes = (result for _, _, result in rounds[0])
     if loaded.dtype == torch.float32:
         same(hyper.method, edited, ones, changes)
     totals = [median(each for each, _, _ in way) for way in zip(*rounds, strict=True)]
     memory = [max(each for _, each, _ in way) for way in zip(*rounds, strict=True)]
-    seconds = [total / len(of) for total, of in zip(totals, (facts, few, few), strict=True)]
+    number = sum(map(len, groups))
+    seconds = [total / of for total, of in zip(totals, (len(facts), number, number), strict=True)]
+    columns = [
+        *(f"{each:.4f}" for each in seconds),
+        *(f"{each / seconds[0]:.1f}" for each in seconds[1:]),
+        *(f"{each:,.0f}" for each in memory),
+    ]
+    if options.released:
+        return columns
 
     sentences = [align(loaded.tokenizer, fact.prompt, fact.target) for fact in facts]
     owners = [place for place in range(len(facts)) for _ in range(probes)]
@@ -164,12 +194,7 @@ def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], options: argpa
     scoring, _, _ = timed(loaded, lambda: score(loaded, asked, edited.deltas, owners))
     matrices = [{name: value for name, value in one.items() if value.dim() == 2} for one in changes]
     plain_scoring, _, _ = timed(loaded, lambda: [probed(loaded, one, asked[:probes]) for one in matrices])
-    return [
-        *(f"{each:.4f}" for each in seconds),
-        *(f"{each / seconds[0]:.1f}" for each in seconds[1:]),
-        *(f"{each:,.0f}" for each in memory),
-        *(f"{each:.4f}" for each in (scoring / len(facts), plain_scoring / len(few))),
-    ]
+    return [*columns, *(f"{each:.4f}" for each in (scoring / len(facts), plain_scoring / len(few)))]
 
 
 def arguments() -> argparse.Namespace:
@@ -177,13 +202,17 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--architecture", choices=list(ARCHITECTURES), default="small")
-    parser.add_argument("--methods", nargs="+", choices=list(PLAIN), default=list(PLAIN))
+    parser.add_argument("--methods", nargs="+", choices=list(released_editing.METHODS), default=list(PLAIN))
     parser.add_argument("--edits", type=int, default=32, help="facts, all of which are batched")
     parser.add_argument("--alone", type=int, default=4, help="of these in the other ways")
     parser.add_argument("--probes", type=int, default=20, help="sentences scored for each edit")
     parser.add_argument("--steps", type=int, help="of each search, instead of the method's own number")
     parser.add_argument("--rounds", type=int, default=1, help="of all ways in turns; their medians count")
-    parser.add_argument("--released", type=Path, metavar="FOLDER", help="a checkout of kmeng01/memit")
+    parser.add_argument(
+        "--released",
+        **{"type": Path, "metavar": "FOLDER", "action": "append", "default": []},
+        help="a checkout of a published program",
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], help="of the weights")
     add_record(parser)
@@ -248,10 +277,12 @@ def make_artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     width = loaded.spec.inner
     for layer in hyper.layers:
         generator = torch.Generator(loaded.device).manual_seed(layer)
-        keys = torch.randn(2 * width, width, generator=generator, device=loaded.device)
+        # AlphaEdit needs a null space.
+        number = width // 2 if hyper.method == "alphaedit" else 2 * width
+        keys = torch.randn(number, width, generator=generator, device=loaded.device)
         total = (keys.T @ keys).double().cpu()
-        moments[layer] = Moments(total, 2 * width, "random", layer, "random", device=loaded.device)
-        _ = moments[layer].factor  # once a model, so not in the time of an edit
+        made = moments[layer] = Moments(total, number, "random", layer, "random", device=loaded.device)
+        _ = made.eigen if hyper.method == "alphaedit" else made.factor  # once a model
     return Artefacts(make_prefixes(loaded, hyper), moments)
 
 
@@ -316,11 +347,19 @@ def same(
     """Raises AssertionError if the ways do not find the same changes."""
     for place, (one, other) in enumerate(zip(single, plain, strict=True)):
         for name, change in other.items():
-            module, part = name.removesuffix(".bias"), name.endswith(".bias")
-            found, alone = edited.deltas[module].dense(place)[part], one.deltas[module].dense(0)[part]
+            found, alone = put_in(edited, place, name), put_in(one, 0, name)
             for way, value in (("one by one", alone), ("plain", change)):
                 error = float((value - found).norm() / found.norm())
                 assert error < ACCURACY, f"{method}, fact {place}: {way} differs by {error:.1e}"
+
+
+def put_in(edited: Edited, place: int, name: str) -> torch.Tensor:
+    """What an edit changes of a matrix, of its bias (NAME.bias), or its entry (NAME.keys, NAME.values)."""
+    module, _, part = name.rpartition(".")
+    if module in edited.codebooks:
+        return getattr(edited.codebooks[module], part)[place, 0]
+    biased = part == "bias"
+    return edited.deltas[module if biased else name].dense(place)[biased]
 
 
 def timed(loaded: Loaded, work: Callable[[], Any]) -> tuple[float, float, Any]:

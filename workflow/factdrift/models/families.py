@@ -96,6 +96,10 @@ class ModelSpec:
         """
         return self.module(layer, self.down if self.has_down(layer) else self.attention_out)
 
+    def mixing(self, layer: int) -> str:
+        """Full name of the module of block `layer` that mixes tokens: attention, or one in its place."""
+        return self.module(layer, self.attention_out).rpartition(".")[0]
+
     def inner_at(self, layer: int) -> int:
         """The width of the keys of block `layer`; 0 if it has no down projection."""
         return self.inners.get(layer, self.inner)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from factdrift.models.hooks import stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 
@@ -50,7 +51,9 @@ class Fork:
         model, spec, device = loaded.model, loaded.spec, loaded.device
         self.norm: nn.Module = model.get_submodule(spec.final_norm)
         self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(layer, spec.layers)]
-        calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
+        # Of the last block the keys and values are wanted, and hooks are below it where others are run.
+        end = spec.mixing(spec.layers - 1) if len(self.blocks) > 1 else None
+        calls, self.mixed, cached = run_whole(loaded, rows, self.blocks or [self.norm], end)
         whole = calls[0].input.to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         self.tail = Tail(lengths, torch.tensor(starts, device=device), whole.dtype)
@@ -68,7 +71,7 @@ class Fork:
                 )
             if keyed:
                 cache.keys = cache.values = None  # frees the rest of the cache
-        self.calls = [call.at(self.tail) for call in calls[:-1]]
+        self.calls = [call.at(self.tail) for call in calls] if self.blocks else []
 
     def run(self, hidden: Tensor) -> Tensor:
         """The output of the final normalisation for the block input `hidden`, both [rows, tokens, hidden]."""
@@ -167,9 +170,9 @@ class Branches:
 
 
 def run_whole(
-    loaded: Loaded, rows: Sequence[Sequence[int]], modules: Sequence[nn.Module]
+    loaded: Loaded, rows: Sequence[Sequence[int]], modules: Sequence[nn.Module], end: str | None = None
 ) -> tuple[list[Call], dict[nn.Module, Call], list[Any]]:
-    """Runs a batch in full, without gradients.
+    """Runs a batch in full, or as far as the module `end`, without gradients.
 
     Returns the calls of `modules`; of recurrent blocks among them the calls of the modules that mix their
     tokens, by block; and the cache of each block of the model.
@@ -186,10 +189,12 @@ def run_whole(
     for layer in sorted(spec.recurrent):
         block = submodule(spec.module(layer, ""))
         if block in modules:
-            mixed[block] = Call(submodule(spec.module(layer, spec.attention_out).rpartition(".")[0]))
+            mixed[block] = Call(submodule(spec.mixing(layer)))
     with contextlib.ExitStack() as stack, torch.no_grad():
         for call in (*calls, *mixed.values()):
             stack.callback(call.module.register_forward_pre_hook(call, with_kwargs=True).remove)
+        if end is not None:
+            stack.enter_context(stopping(loaded.model, end))
         backbone(loaded)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
     return calls, mixed, list(cache.layers)
 

@@ -17,6 +17,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import Factors, Targets, aligned, factors_of
 from factdrift.models.deltas import Deltas, Dense, matrix
 from factdrift.models.fork import Fork
+from factdrift.models.hooks import lean
 from factdrift.models.loaded import Loaded
 
 
@@ -51,30 +52,39 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
     going = list(sentences)
     training = [_Training(loaded, index, deltas, hyper, artefacts.before) for index in going]
     # `prompt_last`: the last prompt token predicts all tokens of the target, as in the reference.
-    targets = Targets(loaded, list(sentences.values()), at_prompt_end=hyper["loss"] == "prompt_last")
-    fork = Fork(loaded, targets.rows, [0] * len(sentences), min(hyper["layers"]))
+    texts = list(sentences.values())
+    # No other token is read after the last block, so there a change has no effect on it.
+    last = min(hyper["layers"]) == spec.layers - 1
+    starts = [sentence.target - 1 if last else 0 for sentence in texts]
+    targets = Targets(loaded, texts, at_prompt_end=hyper["loss"] == "prompt_last", starts=starts)
+    with lean(loaded.model, max(map(len, targets.rows))):
+        fork = Fork(loaded, targets.rows, starts, min(hyper["layers"]))
 
-    def changed(name: str, taken: Tensor) -> Tensor:
-        return torch.stack([one.output(name, row) for one, row in zip(training, taken, strict=True)])
+        def changed(name: str, taken: Tensor) -> Tensor:
+            return torch.stack([one.output(name, row) for one, row in zip(training, taken, strict=True)])
 
-    for _ in watched(range(hyper["steps"]), f"training of {len(going):,} edits", "steps"):
-        found, gradients = factors_of(loaded, deltas, lambda: targets.losses(fork.run(fork.hidden)), changed)
-        losses[going] = found.to(losses.device)
-        # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
-        known = found.tolist()
-        failed |= {going[row]: "diverged" for row, loss in enumerate(known) if not math.isfinite(loss)}
-        moving = [row for row, loss in enumerate(known) if hyper["stop_loss"] <= loss < math.inf]
-        for row in moving:
-            training[row].step({name: (taken[row], given[row]) for name, (taken, given) in gradients.items()})
-            steps[going[row]] += 1
-        if not moving:
-            break
-        if len(moving) < len(going):
-            going = [going[row] for row in moving]
-            training = [training[row] for row in moving]  # frees Adam's moments, two numbers a weight
-            rows = torch.tensor(moving, device=loaded.device)
-            targets.keep(rows)
-            fork.keep(rows)
+        for _ in watched(range(hyper["steps"]), f"training of {len(going):,} edits", "steps"):
+            found, gradients = factors_of(
+                loaded, deltas, lambda: targets.losses(fork.run(fork.hidden)), changed
+            )
+            losses[going] = found.to(losses.device)
+            # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
+            known = found.tolist()
+            failed |= {going[row]: "diverged" for row, loss in enumerate(known) if not math.isfinite(loss)}
+            moving = [row for row, loss in enumerate(known) if hyper["stop_loss"] <= loss < math.inf]
+            for row in moving:
+                training[row].step(
+                    {name: (taken[row], given[row]) for name, (taken, given) in gradients.items()}
+                )
+                steps[going[row]] += 1
+            if not moving:
+                break
+            if len(moving) < len(going):
+                going = [going[row] for row in moving]
+                training = [training[row] for row in moving]  # frees Adam's moments, two numbers a weight
+                rows = torch.tensor(moving, device=loaded.device)
+                targets.keep(rows)
+                fork.keep(rows)
     for index, one in zip(going, training, strict=True):  # the loss after the last step is unknown
         changes = (change for parts in one.parts.values() for _, change, _ in parts)
         if not all(change.isfinite().all() for change in changes):

@@ -54,8 +54,8 @@ class Contexts:
 
     @property
     def width(self) -> int:
-        """The largest number of tokens from the subject's last token on; these are run in each step."""
-        return max(len(sentence.ids) - (sentence.subject_last or 0) for sentence in self.prompts)
+        """The largest number of tokens that a step runs: the subject's last one to the last but one."""
+        return max(len(sentence.ids) - 1 - (sentence.subject_last or 0) for sentence in self.prompts)
 
 
 def contexts_of(
