@@ -12,6 +12,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
 from factdrift.core.paths import CUES, RESOURCES
+from factdrift.core.tables import rows_of
 from factdrift.verdict.cues import COLUMNS, read_cues, spelled_out
 from factdrift.verdict.judge import Case, judged
 from factdrift.verdict.text import contains, exact_match, keys_of
@@ -196,3 +197,20 @@ def test_rules_and_reading_agree():
     assert len(READ) == 2 * 300
     assert len(other) / 300 <= 0.02
     assert [row["text"].split(".")[0] for row in other] == DISAGREED
+
+
+def test_no_text_stops_the_judge():
+    """Words of the table, names and signs in drawn orders have a verdict, as texts without names have."""
+    dice, scenes = Random(0), sorted(SCENES)
+    words = [word.partition("=")[0] for _, row in rows_of(CUES, COLUMNS) for word in row[2].split("|")]
+    signs = [*",.;:?!()|\n-", '"', "**", "and", "the", "it is", "Foo Bar", "12 March 1999", "3"]
+    for _ in range(300):
+        scene = dice.choice(scenes)
+        names = [name for side in ("accepted", "stale") for name in SCENES[scene].get(side, ())]
+        parts = [
+            dice.choice(dice.choice((words, words, names or signs, signs)))
+            for _ in range(dice.randint(1, 14))
+        ]
+        assert judged(case(scene, " ".join(map(str, parts)))).verdict
+    for scene, text in (("pol9", "S"), ("us", "Although Foo Bar claims otherwise, it is so.")):
+        assert judged(case(scene, text)).verdict == "wrong"

@@ -158,7 +158,7 @@ def number_key(key: str, cues: Cues) -> str:
     """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
     if key in ("&", "und"):
         return "and"
-    if key[0].isdigit():
+    if key[:1].isdigit():
         return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", key)
     return cues.values["number"].get(key) or cues.values["ordinal"].get(key) or roman(key)
 

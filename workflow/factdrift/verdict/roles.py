@@ -226,7 +226,8 @@ def _read_concessions(reading: Reading) -> None:
         if name is not None and begins and reading.is_a(cue.start, "conceded"):
             comma = reading.end(name.end, ",")
             inside = [mention for mention in reading.mentions if cue.end <= mention.start < comma]
-            for mention in inside if reading.mentions[-1].start > comma else ():
+            follows = any(mention.start > comma for mention in reading.mentions)
+            for mention in inside if follows else ():
                 reading.assign(mention, Role.BESIDE, HOLDS)
 
 
