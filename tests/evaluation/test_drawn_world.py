@@ -25,7 +25,7 @@ from factdrift.evaluation.questions.question import Benchmark, Tables, read
 from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
 from factdrift.evaluation.questions.updates import SCENARIOS, Choice, write_edits, write_stream_edits
 from factdrift.evaluation.scores import answers as of_items
-from factdrift.evaluation.scores import clozes, cutoff, dated, figures, metrics, ripple_tests, ripples
+from factdrift.evaluation.scores import cutoff, dated, figures, metrics, ripple_tests, ripples
 from factdrift.evaluation.scores.cutoff_answers import read_answers
 from factdrift.evaluation.scores.groups import read_groups
 from factdrift.evaluation.scores.table import EDITS, lines
@@ -91,10 +91,6 @@ def test_questions_and_scores_of_a_drawn_world(
     found["ripple scores"] = [
         *(by_criterion, list(ripples.lines(by_criterion)), tests, list(ripple_tests.lines(tests))),
     ]
-    completed = clozes.table_of(
-        [_of_state(given[name], folder) for name in ("klob", "updates")], parts, edits
-    )
-    found["clozes"] = [completed.to_pylist(), list(clozes.lines(completed))]
     dated.write_scores(results / "asof.parquet", [given["asof"]], folder / "dated.parquet")
     found["dated"] = pq.read_table(folder / "dated.parquet").to_pylist()
     runs = [{"run_id": "a", "answer_normalise": "sum"}]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import TEMPLATES
-from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import property_number
 from factdrift.wikidata.text import clean
 
@@ -52,6 +51,8 @@ def before_blank(cloze: str) -> str | None:
 @lru_cache
 def read_wordings() -> Mapping[str, tuple[str, list[str]]]:
     """Relation -> its label and its templates."""
+    from factdrift.core.tables import rows_of  # the command line imports this module, but no pyarrow
+
     templates: dict[str, tuple[str, list[str]]] = {}
     for _, (relation, label, template) in rows_of(TEMPLATES, ("property", "label", "template")):
         templates.setdefault(relation, (label, []))[1].append(template)
