@@ -128,6 +128,8 @@ rule statistics:
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
+        # CounterFact, or another benchmark, where a file of it was imported to be edited.
+        beside=config["edit"]["dataset"] or [],
     output:
         "results/{pair}/wikifactdiff.stats.json",
     group:

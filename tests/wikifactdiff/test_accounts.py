@@ -16,6 +16,7 @@ from support.tables import written
 import factdrift
 from factdrift.core.errors import InputError
 from factdrift.core.files import identity
+from factdrift.evaluation.layouts.files import load
 from factdrift.snapshots.jobs import Checksum
 from factdrift.updates.classify import UNTOUCHED
 from factdrift.wikifactdiff.accounts import write_stats
@@ -58,6 +59,44 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
     stats = json.loads((tmp_path / "stats.json").read_text())
     assert stats["wikifactdiff"]["objects"] == {"all": 2, "entities": 0, "literals": 2}
     assert (stats["wikifactdiff"]["triples"], stats["wfd_repl"]["updates"]) == (3, 0)
+
+
+@pytest.mark.parametrize("layout", ["counterfact", ""])
+def test_an_imported_benchmark_is_counted_beside_both_datasets(build, tmp_path, layout):
+    records = [
+        {
+            "case_id": number,
+            "requested_rewrite": {
+                **{"prompt": "The mother tongue of {} is", "relation_id": "P103", "subject": subject},
+                "target_new": {"str": "English", "id": "Q1860"},
+                "target_true": {"str": old, "id": item},
+            },
+        }
+        for number, (subject, old, item) in enumerate(
+            [("Marie", "French", "Q150"), ("Otto", "German", "Q188"), ("Marie", "German", "Q188")]
+        )
+    ]
+    (tmp_path / "file.json").write_text(json.dumps(records))
+    beside = tmp_path / "beside.parquet"
+    load(tmp_path / "file.json", "counterfact", beside)
+    if not layout:
+        table = pq.read_table(beside).to_pylist()
+        table = [{"subject": row["subject"] | {"id": "Q5"}} for row in table]
+        pq.write_table(pa.Table.from_pylist(table), beside)
+    groups = written(tmp_path / "groups.parquet", GROUPS, [])
+    dataset = build().assemble()
+    write_stats(dataset, groups, tmp_path / "alone.json")
+    write_stats(dataset, groups, tmp_path / "stats.json", beside)
+    stats = json.loads((tmp_path / "stats.json").read_text())
+    counted = stats.pop(layout) if layout else None
+    assert stats == json.loads((tmp_path / "alone.json").read_text())
+    if counted:
+        assert {name: counted[name] for name in ("updates", "triples", "subjects", "relations")} == {
+            **{"updates": 3, "triples": 6, "subjects": 2, "relations": 1}
+        }
+        assert counted["objects"] == {"all": 3, "entities": 3, "literals": 0}
+        assert counted["scenarios"]["ReplaceObject"] == 3
+        assert counted["splits"] == {"train": 0, "test": 0}
 
 
 def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] = ()) -> Path:

@@ -88,18 +88,31 @@ def by_stage(db: duckdb.DuckDBPyConnection, funnel: Path) -> dict[str, dict[str,
     return counts
 
 
-def write_stats(dataset: Path, groups: Path, output: Path) -> None:
-    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, possibly none."""
+def write_stats(dataset: Path, groups: Path, output: Path, beside: Path | None = None) -> None:
+    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, possibly none.
+
+    `beside`: a table to edit. If `edit import` wrote it, its counts follow, under the name of its layout;
+    where the layout has no field for something, its count is 0.
+    """
     with database() as db:
         counts = {
             "wikifactdiff": _counts(db, f"SELECT * FROM read_parquet({sql(dataset)})"),
             "wfd_repl": _counts(db, replacement_rows(dataset, groups)),
         }
+        if beside:
+            rows = f"FROM read_parquet({sql(beside)})"
+            # The ids of such subjects are numbers of records: counterfact-4402.
+            ids = db.sql(f"SELECT DISTINCT regexp_extract(subject.id, '^([a-z]+)-', 1) {rows}").fetchall()
+            if len(ids) == 1 and ids[0][0]:
+                counts[ids[0][0]] = _counts(db, f"SELECT * {rows}", "subject.label")
     write_json(counts, output, indent=2)
 
 
-def _counts(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
-    """Counts of a query's records; literals are distinct by datatype, raw form and label."""
+def _counts(db: duckdb.DuckDBPyConnection, records: str, subject: str = "subject.id") -> dict[str, Any]:
+    """Counts of a query's records; literals are distinct by datatype, raw form and label.
+
+    `subject`: SQL for what tells subjects apart.
+    """
     rows = f"({records})"
     db.execute(f"CREATE OR REPLACE TEMP VIEW triples AS SELECT *, unnest(objects) AS object FROM {rows}")
 
@@ -117,7 +130,7 @@ def _counts(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
     return {
         "updates": number("count(*)", rows),
         "triples": number("count(*)"),
-        "subjects": number("count(DISTINCT subject.id)"),
+        "subjects": number(f"count(DISTINCT {subject})"),
         "relations": number("count(DISTINCT relation.id)"),
         "objects": {"all": entities + literals, "entities": entities, "literals": literals},
         "scenarios": tally("scenario", SCENARIOS, rows),

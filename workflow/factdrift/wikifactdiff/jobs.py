@@ -107,12 +107,13 @@ class Stats(Job, command="wikifactdiff stats"):
 
     dataset: Annotated[Path, "wikifactdiff.parquet"]
     groups: Groups
+    beside: Annotated[Path | None, "a table that `edit import` wrote, to be counted beside them"] = None
     output: Output
 
     def run(self) -> None:
         from factdrift.wikifactdiff.accounts import write_stats
 
-        write_stats(self.dataset, self.groups, self.output)
+        write_stats(self.dataset, self.groups, self.output, self.beside)
 
 
 class Funnel(Job, command="wikifactdiff funnel"):
