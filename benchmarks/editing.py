@@ -8,7 +8,7 @@
 
 In one run and on the same facts, with the same prefixes and second moments: `batched`, what the workflow
 does; `one by one`, the same code given one fact at a time; `plain`, in the way in which the published
-programs are built (`plain_editing.py`), or with `--released FOLDER`, once for each checkout of a published
+programs are built (`plain_editing.py`), or with `--released FOLDER ...`, each a checkout of a published
 program, those themselves (`released_editing.py`). The changes must be the same in all. Weights are random, so
 the facts mean nothing, and no search ends early: all of its steps are taken, and an edit takes as long as it
 can. UltraEdit makes one change for all facts, so it is given all of them in all ways. The ways take turns
@@ -137,7 +137,7 @@ def main() -> None:
     header += [] if options.released else [f"{options.probes} probes, s", "plain probes, s"]
     header += ["paper, s"] if options.architecture == "gpt-j-6b" else []
     taken = f" --steps {options.steps}" if options.steps else ""
-    taken += " --released FOLDER" * len(options.released)
+    taken += " --released FOLDER ..." if options.released else ""
     note = (
         f"`benchmarks/editing.py --architecture {options.architecture} --edits {options.edits} "
         f"--alone {options.alone} --rounds {options.rounds}{taken}`, "
@@ -210,8 +210,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="of all ways in turns; their medians count")
     parser.add_argument(
         "--released",
-        **{"type": Path, "metavar": "FOLDER", "action": "append", "default": []},
-        help="a checkout of a published program",
+        **{"type": Path, "metavar": "FOLDER", "nargs": "+", "default": []},
+        help="checkouts of published programs",
     )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], help="of the weights")
