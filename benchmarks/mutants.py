@@ -1,6 +1,6 @@
 """What the tests see: small changes of logic, drawn by a seed, each made alone, and how many fail a test.
 
-    python benchmarks/mutants.py --seed 1 --number 200 --record benchmarks/RESULTS.md
+    python benchmarks/mutants.py --seed 1 2 --number 200 --record benchmarks/RESULTS.md
     python benchmarks/mutants.py --seed 1 --only ripples --outcomes outcomes.json
 
 Changes are drawn from all modules that decide results, as many from each room as from another: operators
@@ -22,11 +22,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -137,8 +138,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--number", type=int, default=200, help="changes of all rooms together")
+    parser.add_argument("--seed", type=int, default=[0], nargs="+", help="of a draw; a table for each")
+    parser.add_argument("--number", type=int, default=200, help="changes of all rooms together, by seed")
     parser.add_argument("--only", default="", help="changes of this room")
     parser.add_argument("--outcomes", type=Path, help="file of the outcomes of former runs")
     parser.add_argument(
@@ -151,18 +152,26 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="changes that are tried at a time")
     add_record(parser)
     options = parser.parse_args()
-    mutants = [each for each in drawn(options.seed, options.number) if options.only in ("", each.room)]
     equivalent = read_equivalent(EQUIVALENT)
-    mutants = [mutant for mutant in mutants if (mutant.module, *mutant.change.text) not in equivalent]
+    mutants = {
+        seed: [
+            mutant
+            for mutant in drawn(seed, options.number)
+            if options.only in ("", mutant.room) and (mutant.module, *mutant.change.text) not in equivalent
+        ]
+        for seed in options.seed
+    }
     known: Outcomes = {}
     if options.outcomes and options.outcomes.exists():
         known = json.loads(options.outcomes.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Checkout] = SimpleQueue()
+        surveys = Surveys(10 * options.timeout)
         for number in range(options.workers):
-            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout, options.brief))
+            copies.put(Checkout(Path(folder, f"checkout-{number}"), options.timeout, options.brief, surveys))
         with ThreadPoolExecutor(options.workers) as pool:
-            missing = [each for each in mutants if known.get(each.key, [SURVIVED]) == [SURVIVED]]
+            every = {mutant.key: mutant for mutant in chain.from_iterable(mutants.values())}
+            missing = [every[key] for key in every if known.get(key, [SURVIVED]) == [SURVIVED]]
             outcomes = pool.map(lambda mutant: tried(copies, mutant), missing)
             begun = time.monotonic()
             for number, (mutant, outcome) in enumerate(zip(missing, outcomes, strict=True), start=1):
@@ -174,7 +183,8 @@ def main() -> None:
                 print(said, flush=True)
         while not copies.empty():
             copies.get().tests.close()
-    report(mutants, known, options)
+    for seed in options.seed:
+        report(seed, mutants[seed], known, options.record)
 
 
 def drawn(seed: int, number: int) -> list[Mutant]:
@@ -245,27 +255,40 @@ def tried(copies: "SimpleQueue[Checkout]", mutant: Mutant) -> list[str]:
         copies.put(checkout)
 
 
+class Surveys:
+    """What the tests of each room do on the unchanged checkout, as one of its copies has shown."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._tests: dict[str, list[KnownTest]] = {}
+        """File or folder of tests -> its tests; rooms share some."""
+        self._modules: dict[str, None] = {}
+
+    def tests_of(self, room: str, copy: WarmTests) -> list[KnownTest]:
+        paths = [f"tests/{name}" for name in ROOMS[room][1]]
+        with self._lock:
+            missing = [path for path in paths if path not in self._tests]
+            if missing:
+                surveyed, modules = copy.survey(missing, self._timeout)
+                self._modules |= dict.fromkeys(modules)
+                for path in missing:
+                    self._tests[path] = [
+                        test for test in surveyed if test.name.startswith((f"{path}/", f"{path}::"))
+                    ]
+            copy.load(list(self._modules))
+        return [test for path in paths for test in self._tests[path]]
+
+
 class Checkout:
     """A copy of the checkout with its tests."""
 
-    def __init__(self, folder: Path, timeout: float, brief: bool) -> None:
+    def __init__(self, folder: Path, timeout: float, brief: bool, surveys: Surveys) -> None:
         self._folder, self._timeout, self._brief = copied(folder), timeout, brief
         self.tests = WarmTests(folder)
-        self._surveys: dict[str, list[KnownTest]] = {}
-        """File or folder of tests -> what each of its tests does; rooms share some."""
+        self._surveys = surveys
         self._named: dict[str, dict[str, str]] = {}
         self._caught: Counter[str] = Counter()
-
-    def _tests_of(self, room: str) -> list[KnownTest]:
-        paths = [f"tests/{name}" for name in ROOMS[room][1]]
-        missing = [path for path in paths if path not in self._surveys]
-        if missing:
-            surveyed = self.tests.survey(missing, 10 * self._timeout)
-            for path in missing:
-                self._surveys[path] = [
-                    test for test in surveyed if test.name.startswith((f"{path}/", f"{path}::"))
-                ]
-        return [test for path in paths for test in self._surveys[path]]
 
     def _named_of(self, room: str) -> dict[str, str]:
         if room not in self._named:
@@ -278,7 +301,7 @@ class Checkout:
         if self._brief:
             names = mutant.in_brief(self._named_of(mutant.room), self._caught)
         else:
-            names = mutant.in_order(self._tests_of(mutant.room), self._caught)
+            names = mutant.in_order(self._surveys.tests_of(mutant.room, self.tests), self._caught)
         path = self._folder / PACKAGE / mutant.module
         text = path.read_bytes()
         # Examples that failed one change would be tried first on the next.
@@ -303,8 +326,8 @@ def _write(path: Path, text: bytes) -> None:
         compiled.unlink()
 
 
-def report(mutants: Sequence[Mutant], known: Outcomes, options: argparse.Namespace) -> None:
-    """Prints, and appends to a file, the share caught by room, and the changes that survived."""
+def report(seed: int, mutants: Sequence[Mutant], known: Outcomes, table: Path | None) -> None:
+    """Prints, and appends to the file `table`, the share caught by room, and the changes that survived."""
     rows = []
     for room in [*ROOMS, "all"]:
         mine = [mutant for mutant in mutants if room in (mutant.room, "all")]
@@ -313,11 +336,11 @@ def report(mutants: Sequence[Mutant], known: Outcomes, options: argparse.Namespa
             rows.append([room, str(len(mine)), str(caught), f"{100 * caught / len(mine):.0f} %"])
     survivors = [f"`{mutant.key}`" for mutant in mutants if known[mutant.key] == [SURVIVED]]
     record(
-        f"Small changes of logic that the tests catch (`mutants.py --seed {options.seed}`)",
+        f"Small changes of logic that the tests catch (`mutants.py --seed {seed}`)",
         ["room", "changes", "caught", "share"],
         rows,
         "Survived: " + ("; ".join(survivors) or "none") + ".",
-        options.record,
+        table,
     )
 
 

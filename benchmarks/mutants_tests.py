@@ -71,23 +71,34 @@ class WarmTests:
     def __init__(self, copy: Path) -> None:
         self._copy = copy
         self._process: subprocess.Popen[str] | None = None
+        self._loaded: set[str] = set()
 
-    def survey(self, paths: Sequence[str], timeout: float) -> list[KnownTest]:
-        """What each quick test of some files and folders does; ends the program if one of them fails."""
+    def survey(self, paths: Sequence[str], timeout: float) -> tuple[list[KnownTest], list[str]]:
+        """What each quick test of some files and folders does, and the modules that they need.
+
+        Ends the program if one of them fails.
+        """
         answer = self._ask({"survey": list(paths)}, timeout)
         if answer is None or answer["failed"] or not answer["tests"]:
             said = "no end" if answer is None else answer["failed"] or "no test"
             raise SystemExit(f"{' '.join(paths)}: fails without any change, so that it catches none: {said}")
-        self._ask({"load": answer["modules"]}, timeout)
-        return [
+        tests = [
             KnownTest(name, test["seconds"], frozenset(map(tuple, test["entered"])), test["is_unseen"])
             for name, test in answer["tests"].items()
         ]
+        return tests, answer["modules"]
+
+    def load(self, modules: Sequence[str]) -> None:
+        """Lets the process load what it has not loaded, so that later tests find it there."""
+        missing = [module for module in modules if module not in self._loaded]
+        self._loaded |= set(missing)
+        if missing:
+            self._ask({"load": missing}, 600)
 
     def named(self, paths: Sequence[str], timeout: float) -> dict[str, str]:
         """The names of the quick tests of some files and folders -> the text of their file; none is run."""
         answer = self._ask({"names": list(paths)}, timeout)
-        self._ask({"load": answer["modules"]}, timeout)
+        self.load(answer["modules"])
         files = {name.partition("::")[0] for name in answer["names"]}
         texts = {file: (self._copy / file).read_text(encoding="utf-8") for file in files}
         return {name: texts[name.partition("::")[0]] for name in answer["names"]}

@@ -89,7 +89,7 @@ def test_the_tests_that_enter_a_function_are_found_and_those_that_fail_named(tmp
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     with WarmTests(copy) as tests:
-        found = {test.name.partition("::")[2]: test for test in tests.survey(["tests"], 60)}
+        found = {test.name.partition("::")[2]: test for test in tests.survey(["tests"], 60)[0]}
         entered = {name: [line for _, line in sorted(test.entered)] for name, test in found.items()}
         assert entered == {"test_least": [5], "test_double": [1], "test_endless": [1]}
         assert not any(test.is_unseen for test in found.values())
