@@ -16,13 +16,13 @@ Steps = tuple[str | int, ...]
 """The keys and the places in lists that lead to a value of a row."""
 
 
-def spoil(path: Path, seed: int, lengths: bool = True) -> None:
-    """Writes a table anew, with faults in three rows of four; `lengths`: also in how long lists are."""
+def spoil(path: Path, seed: int) -> None:
+    """Writes a table anew, with faults in three rows of four, some of them in how long a list is."""
     table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
     rows, values = table.to_pylist(), _values(table)
     # As many faults in each field, however many values it has.
     for row, steps in _drawn(rows, sorted(values, key=str), dice):
-        _spoil(row, steps, dice, values[field_of(steps)], lengths)
+        _spoil(row, steps, dice, values[field_of(steps)])
     pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
 
 
@@ -79,9 +79,9 @@ def field_of(steps: Steps) -> Steps:
     return tuple(0 if isinstance(step, int) else step for step in steps)
 
 
-def _spoil(row: Row, steps: Steps, dice: Random, others: list[Any], lengths: bool) -> None:
+def _spoil(row: Row, steps: Steps, dice: Random, others: list[Any]) -> None:
     lists = [place for place, step in enumerate(steps) if isinstance(step, int)]
-    if lists and lengths and dice.random() < 0.25:
+    if lists and dice.random() < 0.25:
         # A list within a list may be the one value of a neighbour.
         *before, last = steps[: lists[0] + 1]
         parts = _at(row, before)

@@ -178,7 +178,7 @@ def _update_of(row: Row) -> str:
 
 def rule_of(row: Row) -> str:
     """The rules of an update's objects."""
-    return " ".join(sorted({value["rule"] for value in row["objects"]}))
+    return " ".join(sorted({str(value["rule"]) for value in row["objects"]}))
 
 
 # --- checks ---------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
 
     def rows(dataset: str, check: Callable[[Row], Iterable[Finding]]) -> Iterator[Row]:
         for row in samples.rows[dataset]:
-            yield from _named(dataset, *NAMES[dataset](row), check(row))
+            yield from _named(dataset, *NAMES[dataset](row), _until_unreadable(check, row))
 
     def repeated(dataset: str, *columns: str) -> Iterator[Row]:
         return _faults(dataset, "twice", of_tables.repeated(files[dataset], columns))
@@ -295,9 +295,20 @@ def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable
         yield dict(zip(AUDIT.names, (dataset, name, relation, rule, *finding), strict=True))
 
 
+def _until_unreadable(check: Callable[[Row], Iterable[Finding]], row: Row) -> Iterator[Finding]:
+    """The findings of a check, the last of which says whether it came to the end of the row."""
+    try:
+        yield from check(row)
+    except of_tables.UNREADABLE as error:
+        reason = "a value is missing, or lists do not fit together, so that not all of the row is checked"
+        yield "readable", FAILED, f"{reason}: {type(error).__name__}: {error}"
+    else:
+        yield "readable", PASSED, ""
+
+
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
     """The faults of a whole table, or one finding without a row that it has none."""
-    listed = list(faults)
+    listed = list(of_tables.until_damage(iter(faults), ""))
     for fault in listed:
         yield from _named(dataset, fault.row, fault.relation, "", [(kind, FAILED, fault.reason)])
     if not listed:

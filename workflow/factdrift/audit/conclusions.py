@@ -9,6 +9,7 @@ from typing import Any
 
 from factdrift.audit.filters import How, Statement
 from factdrift.audit.phrases import has_run
+from factdrift.audit.visible import visible_text
 
 BLANK = "____"
 
@@ -72,6 +73,13 @@ def scenario(group: Group, how: How) -> str:
     return "Other"
 
 
+def _is_blank(triple: Triple) -> bool:
+    """Whether the object is a text of which a reader sees nothing."""
+    content = json.loads(triple.any.json or "null")
+    text = content.get("text") if isinstance(content, dict) else content
+    return isinstance(text, str) and not visible_text(text)
+
+
 def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> None:
     """Sets `dropped_by`, `scenario` and `is_replace` of a classified group."""
 
@@ -101,9 +109,8 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
         return None
     objects = [update.any.object for update in left if update.any.object is not None]
     subject = left[0].any.subject
-    if any(label_of(object_) is None for object_ in [subject, *objects]) or BLANK in (
-        label_of(subject) or ""
-    ):
+    no_label = any(label_of(object_) is None for object_ in [subject, *objects])
+    if no_label or any(map(_is_blank, left)) or BLANK in (label_of(subject) or ""):
         return drop(left, "no_label")
     if how.leaks == "drop" and any(update.leaks and update.label != "static" for update in left):
         return drop(left, "leak")

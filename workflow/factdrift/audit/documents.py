@@ -41,7 +41,7 @@ class Documents:
     """The entities of the old dump as TF-IDF vectors, and the facts that each of them states plainly.
 
     A plain fact is the only statement of its relation, has no qualifier but a start by T_old, and a relevant
-    object: no filter can drop it, whatever else the dump says.
+    object with a label: no filter can drop it, whatever else the dump says.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Documents:
         also = frozenset(f"Q{number}" for number in elsewhere)
         self._relevant, lines = _relevant(dumps[0], surveys[0], how, also)
         self._relevant |= {int(entity.id[1:]) for entity, _ in lines if entity.id in also}
+        self._askable = self._relevant & {int(entity.id[1:]) for entity, _ in lines if entity.label}
         self.plain: dict[str, dict[str, str]] = {}
         names, bags = [], []
         for entity, line in lines:
@@ -96,7 +97,7 @@ class Documents:
                 continue
             qualifiers = claims[0].get("qualifiers") or {}
             number = item_number(claims[0]["mainsnak"].get("datavalue", {}).get("value"))
-            if number is None or number not in self._relevant or set(qualifiers) - {START}:
+            if number not in self._askable or set(qualifiers) - {START}:
                 continue
             values = [snak.get("datavalue", {}).get("value", {}) for snak in qualifiers.get(START, ())]
             dates = [span(value) for value in values]

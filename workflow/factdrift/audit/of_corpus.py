@@ -64,8 +64,8 @@ def _sentences(row: Row, dumps: Dumps) -> Iterator[str]:
     for fact in row["facts"]:
         sentence = plain(row["text"][fact["start"] : fact["end"]])
         for name in (fact["subject"], fact["object"]):
-            label = dumps.new[name].label if name in dumps.new else None
-            if label and plain(label).rstrip(".") not in sentence:
+            label, _ = dumps.name_of(name)
+            if label.rstrip(".") not in sentence:
                 yield f"{sentence!r} does not name {label!r}"
         if sentence.startswith("According to a profile of ") != (fact["tense"] == "cited"):
             yield f"{sentence!r} is {fact['tense']}"

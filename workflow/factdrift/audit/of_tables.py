@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 
+UNREADABLE = (OSError, ValueError, AttributeError, TypeError, LookupError)
+"""What a check ends with that meets a missing value, lists that do not fit together or a damaged file."""
+
 
 class Fault(NamedTuple):
     """A fault of a whole table: the name of the row, its relation, and what is wrong."""
@@ -22,12 +25,11 @@ class Fault(NamedTuple):
 
 
 def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
-    """The faults of `name`, and that the check has ended where it has: at a file that cannot be read."""
+    """The faults of `name`, and that the check has ended where it has: at what cannot be read."""
     try:
         yield from faults
-    except (OSError, ValueError, AttributeError, TypeError, LookupError) as error:
-        what = f"{type(error).__name__}: {error}"
-        yield Fault(name, "", f"a file cannot be read, so that not all of it is checked: {what}")
+    except UNREADABLE as error:
+        yield Fault(name, "", f"not all of it can be read and checked: {type(error).__name__}: {error}")
 
 
 def records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:

@@ -60,8 +60,10 @@ class Dumps(NamedTuple):
         return self.old if name == "old" else self.new
 
     def lines_of(self, name: str) -> list[Entity]:
-        """The lines of an entity, that of the new dump first."""
-        return [line for side in (self.new, self.old) if (line := side.get(name))]
+        """The lines of an entity, that of the new dump first; those without an article last, which count only
+        where there is no other."""
+        lines = [line for side in (self.new, self.old) if (line := side.get(name))]
+        return sorted(lines, key=lambda line: not line.has_article)
 
     def popular(self, name: str) -> float | None:
         """The popularity, ln(1 + sitelinks), of an entity; None where its source is not at hand."""
@@ -297,7 +299,7 @@ def _not_gone(update: _Update, value: Row) -> Iterator[str]:
         )
         if holds(claim, dumps.t_new):
             yield f"{claim.claim_id} still holds in the new dump"
-        elif points and not followed:
+        elif points and not followed and not any(end.last <= dumps.t_new for end in spans(claim, END)):
             yield f"{claim.claim_id} is the latest measurement in the new dump"
     if value["id"] in dumps.old and value["id"] not in dumps.new:
         yield f"{value['id']} has no line in the new dump: it was merged or deleted"
