@@ -165,8 +165,7 @@ def write_shared_objects(
         SELECT r.subject, r.property, d.neighbor, d.object
         FROM replaced r JOIN drawn d ON d.relation = r.property AND d.object = r.{role}
         WHERE d.neighbor NOT IN (r.subject, r.obsolete, r.new)
-            AND (d.neighbor, r.property, r.{other}) NOT IN (SELECT (neighbor, relation, object) FROM held)
-        ORDER BY r.subject, r.property, d.neighbor"""
+            AND (d.neighbor, r.property, r.{other}) NOT IN (SELECT (neighbor, relation, object) FROM held)"""
     ).to_arrow_table()
     similarity = vectors.similarities(*(pairs[name].to_numpy() for name in ("subject", "neighbor")))
     db.register("pairs", pairs.append_column("similarity", pa.array(similarity)))
