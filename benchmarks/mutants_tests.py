@@ -16,11 +16,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, NamedTuple, Self
 
 import pytest
@@ -45,22 +43,51 @@ class KnownTest(NamedTuple):
         return {module for module, _ in self.entered}
 
 
-IN_PROCESSES = """
-import os, sys, threading
+MARKED = """
+import ast, builtins, os
+from importlib.machinery import SourceFileLoader
 
-package, entered = os.environ["MUTANTS_PACKAGE"], {}
+package, get_code, entered = os.environ["MUTANTS_PACKAGE"], SourceFileLoader.get_code, set()
+
+class Marks(ast.NodeTransformer):
+    def __init__(self, module):
+        self.module = module
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        line = min(part.lineno for part in (node, *node.decorator_list))
+        mark = ast.parse(f"mutants_enter({self.module!r}, {line})").body[0]
+        for part in ast.walk(mark):
+            ast.copy_location(part, node)
+        node.body.insert(ast.get_docstring(node) is not None, mark)
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+def marked(loader, name):
+    if not loader.path.startswith(package):
+        return get_code(loader, name)
+    tree = Marks(loader.path[len(package):]).visit(ast.parse(loader.get_data(loader.path)))
+    return compile(tree, loader.path, "exec", dont_inherit=True)
+
+def enter(module, line):
+    entered.add((module, line))
+
+SourceFileLoader.get_code, builtins.mutants_enter = marked, enter
+"""
+"""Lets the functions of the package say that they are entered, in `entered`."""
+
+IN_PROCESSES = f"""
+{MARKED}
 file = os.open(os.environ["MUTANTS_ENTERED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 os.register_at_fork(after_in_child=entered.clear)
 
-def trace(frame, event, _):
-    code = frame.f_code
-    if id(code) not in entered:
-        entered[id(code)] = code
-        if code.co_filename.startswith(package):
-            os.write(file, f"{code.co_filename[len(package):]}\\t{code.co_firstlineno}\\n".encode())
+def write(module, line):
+    if (module, line) not in entered:
+        entered.add((module, line))
+        os.write(file, f"{{module}}\\t{{line}}\\n".encode())
 
-sys.settrace(trace)
-threading.settrace(trace)
+builtins.mutants_enter = write
 """
 """What a process of Python that a test starts runs first (as `sitecustomize`): it writes what it enters."""
 
@@ -291,7 +318,9 @@ class _Survey(_Listener):
         os.environ |= {"MUTANTS_PACKAGE": self._package, "MUTANTS_ENTERED": str(in_processes)}
         self._in_processes, self._read = in_processes, 0
         self._entered: set[tuple[str, int]] = set()
-        self._codes: dict[int, CodeType] = {}
+        names: dict[str, Any] = {}
+        exec(MARKED, names)
+        self._marks: set[tuple[str, int]] = names["entered"]
         self._programs = 0
         self._tests: dict[str, tuple[float, set[tuple[str, int]], bool]] = {}
         self._fixtures: dict[tuple[str, str], set[tuple[str, int]]] = {}
@@ -302,23 +331,14 @@ class _Survey(_Listener):
         if event in _STARTS_A_PROGRAM:
             self._programs += 1
 
-    def _trace(self, frame: FrameType, _: str, __: object) -> None:
-        code = frame.f_code
-        # What is done here is done for each call; a code's own hash takes long.
-        self._codes[id(code)] = code
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._entered, programs, begun = set(), self._programs, time.monotonic()
-        sys.settrace(self._trace)
-        threading.settrace(self._trace)
         try:
             return (yield)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
             spent = time.monotonic() - begun
-            here, others = self._from_codes(), self._from_processes()
+            here, others = self._from_marks(), self._from_processes()
             unseen = self._programs > programs and not others
             self._tests[item.nodeid] = spent, self._entered | here | others, unseen
             if isinstance(item, pytest.Function):
@@ -326,23 +346,20 @@ class _Survey(_Listener):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
-        before = self._entered | self._from_codes() | self._from_processes()
+        before = self._entered | self._from_marks() | self._from_processes()
         self._entered = set()
         try:
             return (yield)
         finally:
-            self._entered |= self._from_codes() | self._from_processes()
+            self._entered |= self._from_marks() | self._from_processes()
             self._fixtures[fixturedef.baseid, fixturedef.argname] = self._entered
             self._entered = before | self._entered
 
-    def _from_codes(self) -> set[tuple[str, int]]:
+    def _from_marks(self) -> set[tuple[str, int]]:
         """The functions that this process has entered since the last call."""
-        codes, self._codes = list(self._codes.values()), {}
-        return {
-            (code.co_filename[len(self._package) :], code.co_firstlineno)
-            for code in codes
-            if code.co_filename.startswith(self._package)
-        }
+        entered = set(self._marks)
+        self._marks.clear()
+        return entered
 
     def _from_processes(self) -> set[tuple[str, int]]:
         """The functions that processes have entered since the last call."""
