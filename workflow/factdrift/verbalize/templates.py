@@ -54,7 +54,7 @@ def write_templates(inputs: Inputs, own: Templates | None, source: str, most: in
         if inputs.candidates:
             best = db.sql(
                 f"""SELECT property, rank, template, count, {sql(source)} AS source, examples
-                FROM read_parquet({sql(inputs.candidates)}) WHERE rank <= {most} ORDER BY property, rank"""
+                FROM read_parquet({sql(inputs.candidates)}) WHERE rank <= {most} ORDER BY rank"""
             )
             rows = best.to_arrow_table().to_pylist()
     named += [(-row["id"], row["label"]) for row in supplied_labels(inputs.labels).to_pylist()]
