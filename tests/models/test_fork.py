@@ -70,6 +70,27 @@ def test_a_model_with_less_work_computes_the_same(family):
     assert torch.equal(loaded.model(tokens).logits, expected)
 
 
+def test_keys_behind_those_of_before_have_the_slopes_of_a_concatenation():
+    """In each of several steps, and after rows were dropped."""
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(rows, tokens):
+        return torch.randn(rows, 2, tokens, 3, generator=generator)
+
+    earlier, weights = [drawn(4, 5), drawn(4, 5)], drawn(4, 7)
+    past, rows = fork.Past(*earlier), torch.arange(4)
+    for left in (rows, rows, torch.tensor([2, 0]), torch.tensor([1])):
+        past, rows = past.of(left), rows[left]
+        new = [drawn(len(rows), 2).requires_grad_() for _ in range(2)]
+        expected = [torch.cat([one[rows], later], 2) for one, later in zip(earlier, new, strict=True)]
+        slopes = [
+            torch.autograd.grad((weights[rows] * keys * values.exp()).sum(), new)
+            for keys, values in (expected, past.update(*new))
+        ]
+        assert all(torch.equal(*pair) for pair in zip(*slopes, strict=True))
+        assert past.get_seq_length() == 5
+
+
 def test_masks_on_another_device_are_told_apart(monkeypatch):
     """Copies of them are gone when the next one is made, which may then have the same identity."""
     tail = fork.Tail(torch.tensor([4]), torch.tensor([2]), torch.float32)

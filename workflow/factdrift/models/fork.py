@@ -335,22 +335,43 @@ class Past:
     """Stands in for a block's cache: attention keys and values of the tokens before the start."""
 
     def __init__(self, keys: Tensor, values: Tensor):
-        self.keys, self.values = keys, values
+        self.before, self.keys, self.values = keys.shape[2], keys, values
 
     def of(self, rows: Tensor) -> Past:
         """The same for some rows only."""
         rows = rows.to(self.keys.device)
-        return Past(self.keys[rows], self.values[rows])
+        return Past(self.keys[rows, :, : self.before], self.values[rows, :, : self.before])
 
     def update(self, keys: Tensor, values: Tensor, *more: Any, **others: Any) -> tuple[Tensor, Tensor]:
-        return torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2)
+        """All keys and values. The next call with the same number of tokens overwrites them."""
+        if self.keys.shape[2] != self.before + keys.shape[2]:
+            self.keys, self.values = (
+                torch.cat([one[:, :, : self.before], new.detach()], 2)
+                for one, new in ((self.keys, keys), (self.values, values))
+            )
+        return _Behind.apply(self.keys.detach(), keys), _Behind.apply(self.values.detach(), values)
 
     def get_seq_length(self, *of: Any) -> int:
         """The number of tokens before the start, of the row that has most of them.
 
         Llama 4 asks, to scale attention from the 8,192nd token on; no sentence of an edit is so long.
         """
-        return self.keys.shape[2]
+        return self.before
+
+
+class _Behind(torch.autograd.Function):
+    """Writes new keys or values behind those of a past: a step copies what changes, and not the past too."""
+
+    @staticmethod
+    def forward(context: Any, whole: Tensor, new: Tensor) -> Tensor:
+        context.width = new.shape[2]
+        whole[:, :, -context.width :] = new
+        context.mark_dirty(whole)
+        return whole
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor]:  # type: ignore[override]
+        return None, gradient[:, :, -context.width :]
 
 
 def backbone(loaded: Loaded) -> Any:

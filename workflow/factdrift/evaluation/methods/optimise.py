@@ -294,7 +294,7 @@ class _Batch:
         self.contexts = contexts
         owner: list[int] = []
         read: list[tuple[int, int, int, int, float]] = []  # edit, row, place, token, its weight in the loss
-        essence: list[tuple[int, int]] = []  # row, place
+        essence: list[tuple[int, int]] = []  # row, place, behind those of the targets
         for edit, context in enumerate(contexts):
             for sentence in context.prompts:
                 target = range(sentence.target, len(sentence.ids))
@@ -308,11 +308,10 @@ class _Batch:
             owner.append(edit)
         device, kind = self.loaded.device, self.loaded.change_dtype
         self.owner = torch.tensor(owner, device=device)
-        self.edit, self.row, self.index, self.token = (
-            torch.tensor([row[column] for row in read], device=device) for column in range(4)
-        )
-        self.weight = torch.tensor([row[4] for row in read], dtype=kind, device=device)
-        self.essence = torch.tensor(essence, device=device)
+        edits, rows, places, tokens, weights = zip(*read, strict=True)
+        self.edit, self.token = torch.tensor(edits, device=device), torch.tensor(tokens, device=device)
+        self.row, self.index = torch.tensor([*zip(rows, places, strict=True), *essence], device=device).T
+        self.weight = torch.tensor(weights, dtype=kind, device=device)
 
     def losses(self, delta: Tensor) -> Tensor:
         """[E] negative log-likelihood of the target plus weighted KL on the essence prompt."""
@@ -328,13 +327,11 @@ class _Batch:
         else:
             with hooked(self.loaded.model, {self.within: lambda _, output: plus(output)}):
                 hidden = self.fork.run(self.fork.hidden)
-        rows, indices = self.essence.T
-        read = torch.cat([hidden[self.row, self.index], hidden[rows, indices]])
-        logs = unembedded(self.loaded, read).log_softmax(1)
-        told, drift = logs[: len(self.row)], logs[len(self.row) :]
+        logs = unembedded(self.loaded, hidden[self.row, self.index]).log_softmax(1)
+        target, drift = logs.split([len(self.token), len(delta)])
         if self.before is None:
             self.before = drift.detach()
-        likelihood = told.gather(1, self.token[:, None])[:, 0] * self.weight
+        likelihood = target.gather(1, self.token[:, None])[:, 0] * self.weight
         loss: Tensor = torch.zeros(len(delta), dtype=delta.dtype, device=delta.device)
         loss = loss.index_add(0, self.edit, -likelihood)
         # KL(after || before), the direction of the paper's eq. 4 and of the reference's code.
