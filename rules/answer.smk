@@ -9,7 +9,9 @@ include: "inputs/answer.smk"
 
 
 # Fields of `answer scores` that only answers to TempRIPPLE have.
-ONLY_TEMPRIPPLE = "facts runs cutoffs dates recall strict draws skipped out_predictions out_runs out_tests folder"
+ONLY_TEMPRIPPLE = (
+    "facts runs cutoffs dates recall strict draws skipped out_predictions out_runs out_tests folder"
+)
 
 
 rule answer_requests:
