@@ -53,7 +53,7 @@ rule klob_facts:
     output:
         "results/snapshots/{date}/klob/{bucket}.parquet",
     shell:
-        job("klob facts", without="memory_mb")
+        job("klob facts")
 
 
 rule klob_candidates:
@@ -65,7 +65,7 @@ rule klob_candidates:
         out_facts="results/{pair}/klob/facts.parquet",
         out_chains="results/{pair}/klob/chains.parquet",
     shell:
-        job("klob candidates", without="memory_mb")
+        job("klob candidates")
 
 
 rule klob_recall:
@@ -84,7 +84,7 @@ rule klob_recall:
     params:
         date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
-        job("klob recall", without="memory_mb models")
+        job("klob recall", without="models")
 
 
 rule klob_examples:
@@ -103,7 +103,7 @@ rule klob_examples:
     params:
         date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
-        job("klob examples", without="memory_mb")
+        job("klob examples")
 
 
 rule klob_subtask:

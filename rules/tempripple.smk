@@ -36,7 +36,7 @@ rule tempripple_rows:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
     shell:
-        job("tempripple rows", without="resources memory_mb")
+        job("tempripple rows", without="resources")
 
 
 rule tempripple_database:
@@ -51,7 +51,7 @@ rule tempripple_database:
         database=directory("results/snapshots/{date}/tempripple/database"),
     threads: 2
     shell:
-        job("tempripple rdf", without="resources memory_mb")
+        job("tempripple rdf", without="resources")
 
 
 rule tempripple_facts:
@@ -66,7 +66,7 @@ rule tempripple_facts:
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
-        job("tempripple facts", without="resources memory_mb")
+        job("tempripple facts", without="resources")
 
 
 rule tempripple_related:
@@ -82,7 +82,7 @@ rule tempripple_related:
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
-        job("tempripple related", without="resources memory_mb")
+        job("tempripple related", without="resources")
 
 
 rule tempripple_items:

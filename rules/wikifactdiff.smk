@@ -42,7 +42,7 @@ rule popularity:
         pageviews=pageview_folder,
         date=DATES["new_date"],
     shell:
-        job("wikifactdiff popularity", without="memory_mb")
+        job("wikifactdiff popularity")
 
 
 rule snapshot_popularity:
@@ -55,7 +55,7 @@ rule snapshot_popularity:
     params:
         pageviews=pageview_folder,
     shell:
-        job("wikifactdiff popularity", without="old memory_mb")
+        job("wikifactdiff popularity", without="old")
 
 
 rule select_replacements:
@@ -114,7 +114,7 @@ rule assemble:
     params:
         **DATES,
     shell:
-        job("wikifactdiff assemble", without="memory_mb")
+        job("wikifactdiff assemble")
 
 
 use rule assemble as assemble_shared_objects with:
