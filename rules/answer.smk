@@ -9,7 +9,9 @@ include: "inputs/answer.smk"
 
 
 # Fields of `answer scores` that only answers to TempRIPPLE have.
-ONLY_TEMPRIPPLE = "facts runs cutoffs dates strict draws skipped out_predictions out_runs out_tests"
+ONLY_TEMPRIPPLE = (
+    "facts runs cutoffs dates recall strict draws skipped out_predictions out_runs out_tests folder"
+)
 
 
 rule answer_requests:
@@ -41,41 +43,28 @@ rule answer_read:
 
 
 rule answer_scores:
-    """Accuracies with intervals, the paper's tests, and all predictions."""
+    """Accuracies with intervals, the paper's tests and tables, all predictions, and the figure."""
     input:
         questions="results/{pair}/tempripple/tr_items.parquet",
         facts="results/{pair}/tempripple/tr_facts.parquet",
         answers=answer_files("answers.parquet"),
         runs=answer_files("json"),
         dates=measured_dates(),
+        recall=bundled_folders(),
     output:
         output="results/{pair}/answer_scores.parquet",
         out_predictions="results/{pair}/answer/predictions.parquet",
         out_runs="results/{pair}/answer/runs.json",
         out_tests="results/{pair}/answer/tests.json",
-    params:
-        cutoffs=answer_cutoffs(),
-        skipped=answer_skipped(),
-    shell:
-        job("answer scores", without="benchmark out_text out_figures")
-
-
-rule answer_report:
-    """The tables as text, and the figure."""
-    input:
-        scores="results/{pair}/answer_scores.parquet",
-        tests="results/{pair}/answer/tests.json",
-        runs="results/{pair}/answer/runs.json",
-        answers=answer_files("answers.parquet"),
-        recall=bundled_folders(),
-    output:
         table="results/{pair}/answer/table2.txt",
         tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
         out_figures=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
     params:
-        output=subpath(output.table, parent=True),
+        cutoffs=answer_cutoffs(),
+        skipped=answer_skipped(),
+        folder=subpath(output.table, parent=True),
     shell:
-        job("answer table")
+        job("answer scores", without="benchmark out_text")
 
 
 rule answer_dated_scores:

@@ -54,41 +54,26 @@ rule edit_ability:
 
 
 rule edit_scores:
-    """All models and methods: a row an edit with its metrics, a row a probe, the costs of the jobs."""
+    """All models and methods: a row an edit with its metrics, a row a probe, costs, tables and figures."""
     input:
         **scored("updates", all_methods),
         models_=some_models,
         edits="results/{pair}/edit/edits.parquet",
         costs=answered("updates", editing, "json"),
         ability=abilities(),
+        recall=bundled_folders(),
     output:
         out_scores="results/{pair}/edit_scores.parquet",
         out_probes="results/{pair}/edit/probes.parquet",
         out_written="results/{pair}/edit/written.parquet",
         out_costs="results/{pair}/edit/costs.json",
-    params:
-        models=MODEL_NAMES,
-        methods=PLAN.names(),
-        skipped=SKIPPED,
-    shell:
-        job("edit scores", without="probes seed out_intervals")
-
-
-rule edit_report:
-    """The tables as text, and the figures of written answers and of bleedover."""
-    input:
-        scores="results/{pair}/edit_scores.parquet",
-        written="results/{pair}/edit/written.parquet",
-        probes="results/{pair}/edit/probes.parquet",
-        costs="results/{pair}/edit/costs.json",
-        answers=answered("updates", unedited, "answers.parquet"),
-        made=answered("updates", unedited, "edits.parquet"),
-        recall=bundled_folders(),
-    output:
         tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
         out_bleedover=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "pdf"]),
         out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "pdf"]),
     params:
-        output=subpath(output[0], parent=True),
+        models=MODEL_NAMES,
+        methods=PLAN.names(),
+        skipped=SKIPPED,
+        output=subpath(output.out_costs, parent=True),
     shell:
-        job("edit table", without="intervals ability")
+        job("edit scores", without="probes seed out_intervals")

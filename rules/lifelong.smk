@@ -33,38 +33,25 @@ use rule trained_editor as stream_trained_editor with:
 
 
 rule stream_scores:
-    """All models and methods: a row for each update, interval in which it is asked, and kind of probe."""
+    """All models and methods by interval: a row for each update and kind of probe, tables, and the figure over time."""
     input:
         **scored("stream", all_methods, STREAM),
         models_=some_models,
         edits=f"{STREAM}/edit/edits.parquet",
         costs=answered("stream", editing, "json", STREAM),
+        ability=abilities(STREAM, stream=True),
+        recall=bundled_folders(),
     output:
         out_scores=f"{STREAM}/stream_scores.parquet",
         out_intervals=f"{STREAM}/edit/intervals.parquet",
         out_written=f"{STREAM}/edit/written.parquet",
         out_costs=f"{STREAM}/edit/costs.json",
+        tables=[f"{STREAM}/edit/lifelong.txt", f"{STREAM}/edit/lifelong.csv"],
+        out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
     params:
         models=MODEL_NAMES,
         methods=PLAN.names(),
         skipped=SKIPPED,
+        output=subpath(output.out_costs, parent=True),
     shell:
-        job("edit scores", without="ability out_probes")
-
-
-rule stream_report:
-    """The scores by interval as text, and the figure over time."""
-    input:
-        scores=f"{STREAM}/stream_scores.parquet",
-        written=f"{STREAM}/edit/written.parquet",
-        intervals=f"{STREAM}/edit/intervals.parquet",
-        costs=f"{STREAM}/edit/costs.json",
-        ability=abilities(STREAM, stream=True),
-        recall=bundled_folders(),
-    output:
-        tables=[f"{STREAM}/edit/lifelong.txt", f"{STREAM}/edit/lifelong.csv"],
-        out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
-    params:
-        output=subpath(output[0], parent=True),
-    shell:
-        job("edit table", without="variant probes answers made out_bleedover")
+        job("edit scores", without="out_probes out_bleedover")

@@ -18,7 +18,7 @@ rule neighbor_space:
     group:
         together("holding")
     shell:
-        job("neighbors space", without="memory_mb")
+        job("neighbors space")
 
 
 rule neighbor_holding:
@@ -33,7 +33,6 @@ rule neighbor_holding:
     group:
         together("holding")
     params:
-        memory_mb=2000,
         old_date=DATES["old_date"],
     shell:
         job("neighbors holding")
@@ -48,7 +47,7 @@ rule nearest_facts:
     output:
         "results/{pair}/neighbors/{part}.parquet",
     shell:
-        job("neighbors search", without="memory_mb popularity")
+        job("neighbors search", without="popularity")
 
 
 rule gather_neighbors:
@@ -79,7 +78,7 @@ rule random_facts:
     group:
         together("dataset")
     shell:
-        job("neighbors random", without="memory_mb")
+        job("neighbors random")
 
 
 rule popular_facts:
@@ -96,7 +95,7 @@ rule popular_facts:
     resources:
         **request("neighbors random"),
     shell:
-        job("neighbors search", without="memory_mb candidates part")
+        job("neighbors search", without="candidates part")
 
 
 rule shared_objects:
@@ -114,4 +113,4 @@ rule shared_objects:
     params:
         **DATES,
     shell:
-        job("neighbors shared-objects", without="memory_mb")
+        job("neighbors shared-objects")

@@ -28,7 +28,7 @@ rule report_page:
         caption=product_of("report.html").what,
         pair=subpath(input.manifest, parent=True),
     shell:
-        job("report", without="logs")
+        job("report")
 
 
 rule explorer:

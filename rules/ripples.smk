@@ -21,7 +21,7 @@ rule ripple_facts:
     params:
         **DATES,
     shell:
-        job("ripples facts", without="memory_mb")
+        job("ripples facts")
 
 
 rule ripple_names:
@@ -37,7 +37,7 @@ rule ripple_names:
         output="results/{pair}/ripples/names.parquet",
         out_shared="results/{pair}/ripples/shared.parquet",
     shell:
-        job("ripples names", without="memory_mb")
+        job("ripples names")
 
 
 rule ripple_probes:
@@ -61,7 +61,7 @@ rule ripple_probes:
     params:
         **DATES,
     shell:
-        job("ripples probes", without="memory_mb")
+        job("ripples probes")
 
 
 rule ripples:
@@ -73,4 +73,4 @@ rule ripples:
         output="results/{pair}/ripples.parquet",
         out_dropped="results/{pair}/ripples/dropped.parquet",
     shell:
-        job("ripples choose", without="memory_mb")
+        job("ripples choose")

@@ -10,9 +10,6 @@ from factdrift.core.settings import derived_from
 include: "inputs/snapshots.smk"
 
 
-# Downloads have no fingerprint of code: a change of it is no reason to fetch 100 GB again.
-
-
 rule download_dump:
     """A dump from its server. The received part is in OUTPUT.part and survives a failed job."""
     output:
@@ -25,7 +22,7 @@ rule download_dump:
     resources:
         download=1,
     params:
-        code=None,
+        code=None,  # no fingerprint: a change of the code is no reason to fetch 100 GB again
         when="{date}",
         url=lambda wildcards: own_address(dump_source(config, wildcards.date)),
     shell:

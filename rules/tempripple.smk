@@ -4,7 +4,26 @@ Inputs: the tables of the snapshot of T_new, or a SPARQL server.
 """
 
 
-include: "inputs/tempripple.smk"
+def ripple_source():
+    """Inputs of the jobs that ask the source: tables, the local server's database, or neither."""
+    source, endpoint = config["tempripple"]["source"], config["tempripple"]["endpoint"]
+    tables = lambda files: files if source == "tables" else []
+    local = source == "sparql" and endpoint == "local"
+    return {
+        "rows": tables(side_buckets("tempripple/rows", "new")),
+        "classes": tables(side_buckets("tempripple/classes", "new")),
+        "entities": tables(side_buckets("entities", "new")),
+        "properties": tables(side("properties.parquet", "new")),
+        "database": side("tempripple/database", "new") if local else [],
+        "labels": config["labels"],
+        "resources": resources("tempripple", "words"),
+    }
+
+
+def public_endpoint():
+    """The server that the rows come from, neither the snapshot's tables nor the local one; `[]` if they do not."""
+    source, endpoint = config["tempripple"]["source"], config["tempripple"]["endpoint"]
+    return endpoint if source == "sparql" and endpoint != "local" else []
 
 
 rule tempripple_rows:
@@ -17,7 +36,7 @@ rule tempripple_rows:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
     shell:
-        job("tempripple rows", without="resources memory_mb")
+        job("tempripple rows", without="resources")
 
 
 rule tempripple_database:
@@ -32,7 +51,7 @@ rule tempripple_database:
         database=directory("results/snapshots/{date}/tempripple/database"),
     threads: 2
     shell:
-        job("tempripple rdf", without="resources memory_mb")
+        job("tempripple rdf", without="resources")
 
 
 rule tempripple_facts:
@@ -47,7 +66,7 @@ rule tempripple_facts:
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
-        job("tempripple facts", without="resources memory_mb")
+        job("tempripple facts", without="resources")
 
 
 rule tempripple_related:
@@ -63,7 +82,7 @@ rule tempripple_related:
     params:
         answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
-        job("tempripple related", without="resources memory_mb")
+        job("tempripple related", without="resources")
 
 
 rule tempripple_items:

@@ -32,7 +32,7 @@ rule sample_triples:
     output:
         "results/{pair}/verbalize/sample.parquet",
     shell:
-        job("verbalize sample", without="memory_mb")
+        job("verbalize sample")
 
 
 rule write_requests:
@@ -60,7 +60,7 @@ rule ask_chat_model:
     params:
         store="results/fetched/chat",
     shell:
-        job("chat ask", without="prices")
+        job("chat ask")
 
 
 rule filter_sentences:

@@ -190,7 +190,7 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     given += ["--methods", "none", "ft", "rome", "--models"]
     given += [str(world / "model"), str(folder), str(vision)]
     outs = {name: tmp_path / name for name in ("scores", "probes", "written", "costs")}
-    given += [f"--out-{name}={path}" for name, path in outs.items()]
+    given += [f"--out-{name}={path}" for name, path in outs.items()] + [f"--output={tmp_path}"]
     assert main(["edit", "scores", *given]) == 0
     said = capsys.readouterr().out
     assert f"skipped: none, ft, rome on {folder}: models: {folder} is of the family 'bloom'" in said

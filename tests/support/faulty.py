@@ -11,9 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.audit.kinds import QUESTIONS, UPDATES
+
 Row = dict[str, Any]
 Steps = tuple[str | int, ...]
 """The keys and the places in lists that lead to a value of a row."""
+
+BY_HAND = {
+    *((UPDATES, "gone"), (UPDATES, "static"), (UPDATES, "rank"), (UPDATES, "neighbour_answer")),
+    *((QUESTIONS, "order"), (QUESTIONS, "chain")),
+}
+"""Dataset and kind of what no fault by chance reaches (`audit_plants`)."""
 
 
 def spoil(path: Path, seed: int) -> None:

@@ -35,19 +35,17 @@ def test_from_a_model_to_the_tables(tmp_path: Path, capsys: pytest.CaptureFixtur
     line += ["--runs", *(str(job.path("json")) for job in jobs)]
     files = {"predictions": "predictions.parquet", "runs": "runs.json", "tests": "tests.json"}
     line += [f"--out-{name}={tmp_path / file}" for name, file in files.items()]
-    assert main([*line, "-o", str(tmp_path / "scores.parquet")]) == 0
-    files = {"scores": "scores.parquet", "tests": "tests.json", "runs": "runs.json", "output": ""}
-    read = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-    assert main(["answer", "table", *read]) == 0
+    line += [f"--folder={tmp_path}", "-o", str(tmp_path / "scores.parquet")]
+    assert main(line) == 0
     said = capsys.readouterr().out
     assert "letter\nn (items/asked facts): 3/3, 2/2, 3/3, 2/2\n" in said
     assert f"on {vision}: skipped: models: " in said
     assert "is of the type 'qwen2_5_vl', for which" in said.split("Table")[-1]
     for given, message in (
-        ("--scores=none.parquet", "--scores: none.parquet: no such file"),
+        ("--facts=none.parquet", "--facts: none.parquet: no such file"),
         ("--runs=none.json", "--runs: none.json: no such file"),
     ):
-        assert main(["answer", "table", *read, given]) == 1
+        assert main([*line, given]) == 1
         assert f"factdrift: {message}" in capsys.readouterr().err
     for table in ("table2", "table3"):
         text = (tmp_path / f"{table}.txt").read_text(encoding="utf-8")

@@ -168,10 +168,9 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
 
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
-    read = [f"--scores={three.scores}", f"--tests={three.tests}", f"--runs={three.folder / 'runs.json'}"]
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (one, two):
-        assert main(["answer", "table", *read, f"--output={tmp_path}", f"--out-figures={path}"]) == 0
+        assert three.run(f"--folder={tmp_path}", f"--out-figures={path}") == 0
     header, *rows = (line.split(",") for line in (tmp_path / "table2.csv").read_text().splitlines())
     assert len([row for row in rows if row[0] == "all" and row[4:6] == ["new", "0"]]) == 2 * 3
     assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
@@ -195,9 +194,7 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
         assert sum(row["n"] for row in mine) == len(asked)
         assert {row["accuracy"] for row in mine} == {share}
         assert {row["unparsed"] for row in mine} == {0}
-    files = {"scores": "scores.parquet", "tests": "tests.json", "runs": "runs.json", "answers": "one.parquet"}
-    read = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-    assert main(["answer", "table", *read, f"--output={tmp_path}"]) == 0
+    assert found.run(f"--folder={tmp_path}") == 0
     text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
     assert 0 <= text.index("What was written") < text.index("Table 2")
 

@@ -2,9 +2,10 @@
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 from support.tables import written
 from support.updates import edits, update
 
 from factdrift.core.intervals import interval
+from factdrift.evaluation.questions.clozes import NEIGHBORS
 from factdrift.evaluation.scores.bleedover import binned, draw_bleedover, neighbors
 from factdrift.evaluation.scores.groups import FEW, GROUPINGS, Group, parted, read_groups
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
@@ -27,6 +29,7 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.tables import TABLES
 from factdrift.verdict.judge import Case, judged
 
+Row = dict[str, Any]
 META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch"), "r")
 META |= {"model": "m", "model_digest": "d", "source": "here"}
 
@@ -42,6 +45,7 @@ class World:
         self.failed: dict[str, str] = {}
         self.excluded: list[str] = []
         self.exact: set[tuple[str, str]] = set()
+        self.exact_after: set[tuple[str, int]] = set()
         self.said: dict[str, list[str]] = {}
         self.said_before: dict[str, str | None] = {}
         # What the unedited model gives no finite number, and probes after the edit likewise.
@@ -63,7 +67,7 @@ class World:
         found = self.before.get(pair) if unedited else self.after.get(place)
         if found is None:
             return {"reason": "target_merged"}
-        row = {"tokens": [1], "exact": [unedited and pair in self.exact]}
+        row = {"tokens": [1], "exact": [pair in self.exact if unedited else place in self.exact_after]}
         if (pair in self.never) if unedited else (place in self.lost):
             return row | {"reason": "not_finite"}
         return row | {"logprobs": [math.log(found)]}
@@ -148,51 +152,169 @@ def groups_in(folder: Path, costs: str = "[]") -> list[Group]:
     return read_groups(*(folder / name for name in ("scores.parquet", "written.parquet", "costs.json")))
 
 
-def test_neighbours_with_the_new_object_are_left_out_where_the_variant_wants_it(tmp_path: Path) -> None:
-    near = facts(2, 0.1)
-    near[0]["objects"][0]["object"]["label"] = "Joe Biden"
-    world = World(tmp_path, [one_update(neighborhood=near)], ["replacement"])
-
-    def after(edit: dict[str, Any], number: int) -> float:
-        probe = edit["probes"][number]
-        return 0.2 if (probe["role"], probe["target"]) == ("nearest", "Joe Biden") else 0.7
-
-    world.fill(0.8, after)
-    (_, whole), _ = world.write()
-    assert (whole["bleedover_nearest"], whole["nearests"]) == (pytest.approx(0.35), 2)
-    write_scores(replace(world.runs, without_new=True), tmp_path / "left.parquet", tmp_path / "p.parquet")
-    _, left = pq.read_table(tmp_path / "left.parquet").to_pylist()
-    assert (left["bleedover_nearest"], left["nearests"]) == (pytest.approx(0.1), 1)
-    same = {name: value for name, value in whole.items() if "nearest" not in name}
-    assert {name: left[name] for name in same} == same
-    assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "probes.parquet").read_bytes()
+REPLACED: dict[str, Any] = {}
+"""What `one_update` is without changes: a replacement."""
+ARCHIVED = {"scenario": "Archive", "objects": [{"label": "Joe", "decision": "obsolete"}]}
+ADDED = {"scenario": "AddEntity", "objects": [{"label": "Joe", "decision": "new"}]}
 
 
-def test_metrics_by_hand(tmp_path: Path) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
-    (edit,) = world.edits
-    # new, obsolete after the update cloze and two others; two nearest, one random
-    before = [0.1, 0.5, 0.2, 0.3, 0.25, 0.5, 0.8, 0.4, 0.6]
-    after = [0.9, 0.05, 0.4, 0.3, 0.1, 0.4, 0.5, 0.6, 0.5]
-    for number, probe in enumerate(edit["probes"]):
-        world.before[probe["prompt"], probe["target"]] = before[number]
-        world.after[edit["edit"], number] = after[number]
-    world.exact = {(edit["prompt"], "Marta Kowalska")}
-    world.said = {edit["edit"]: [" Joe Biden, of", " It is Biden", " Joe Bidens"]}
-    world.said_before = {edit["edit"]: None}
-    (none, x), probes = world.write()
-    assert none["known_before"] is x["known_before"] is True
-    assert (none["efficacy_d"], none["efficacy_s"]) == (pytest.approx(0.1 - 0.5), 0)
-    assert none["generalization_d"] == pytest.approx((-0.1 - 0.25) / 2)
-    assert none["bleedover_nearest"] == none["bleedover_random"] == 0
-    assert (none["fluency"], none["fluency_full"]) == (2.0, 4.0)
-    chances = ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")
-    assert [x[name] for name in chances] == pytest.approx([0.1, 0.5, 0.9, 0.05])
-    assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0.5, 2.5)
-    assert (x["generalizations"], x["nearests"], x["randoms"]) == (2, 2, 1)
-    assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
-    assert [row["number"] for row in probes] == [*range(9), *range(9)]
-    assert all(row["logprob"] == row["logprob_before"] for row in probes[:9])
+def drawn(folder: Path, dice: Random) -> World:
+    """Edits of all kinds with few chances, so that some are equal; some are lost, failed or excluded."""
+    rows = []
+    for number, kind in enumerate([REPLACED, ARCHIVED, ADDED, *dice.choices([REPLACED, ADDED], k=4)], 1):
+        near = facts(2, 0.1)
+        near[0]["objects"][0]["object"]["label"] = dice.choice(["T", "Joe Biden", "Joe"])
+        row = one_update(**kind, **(POPULAR if dice.random() < 0.5 else {}), neighborhood=near)
+        rows.append(row | {"subject": {"id": f"Q{number}", "label": "Atlantis"}})
+    world = World(folder, rows, ["replacement", "archive", "add_entity"])
+    last = world.edits.pop()  # a job leaves out what is not aligned
+    world.excluded = [last["edit"]]
+    for edit in world.edits:
+        name = edit["edit"]
+        if dice.random() < 0.2:
+            world.failed[name] = "diverged"
+        texts = [" Joe Biden, of", " Marta Kowalska.", " Marta Kowalska or Joe Biden", " nothing", None]
+        world.said[name], world.said_before[name] = dice.choices(texts, k=3), dice.choice(texts)
+        for number, probe in enumerate(edit["probes"]):
+            pair, place = (probe["prompt"], probe["target"]), (name, number)
+            if pair in world.before or dice.random() < 0.9:  # what is not aligned has no chance
+                world.before.setdefault(pair, dice.choice([1e-6, 0.1, 0.5, 1.0]))
+                world.after[place] = dice.choice([1e-6, 0.1, 0.5, 1.0])
+            for chosen, key in ((world.exact, pair), (world.exact_after, place)):
+                chosen |= {key} if dice.random() < 0.4 else set()
+            for chosen, key in ((world.never, pair), (world.lost, place)):
+                chosen |= {key} if dice.random() < 0.1 else set()
+    # A pair of two edits is aligned in both.
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            if (probe["prompt"], probe["target"]) in world.before:
+                world.after.setdefault((edit["edit"], number), 0.25)
+    return world
+
+
+def mean_of(values: Iterable[Any]) -> float | None:
+    """The mean of the values that are not None."""
+    known = [float(value) for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def by_hand(world: World, method: str, edit: Row, without_new: bool) -> tuple[Row, list[Row]]:
+    """The metrics of an edit and its probes, by plain loops."""
+    name, unedited = edit["edit"], method == "none"
+    failed = None if unedited else world.failed.get(name)
+    probes = []
+    for number, probe in enumerate(edit["probes"] if not failed else ()):
+        pair, place = (probe["prompt"], probe["target"]), (name, number)
+        aligned = pair in world.before
+        lost = aligned and (pair in world.never if unedited else place in world.lost)
+        before = None if pair in world.never else world.before.get(pair)
+        after = None if lost else before if unedited else world.after.get(place)
+        row = {"role": probe["role"], "cloze": probe["place"], "object": probe["object"], "lost": lost}
+        row |= {"before": before, "after": after, "target": probe["target"], "aligned": aligned}
+        row |= {"exact_before": pair in world.exact}
+        row |= {"exact": pair in world.exact if unedited else place in world.exact_after}
+        probes.append(row)
+    wordings: list[Row] = []
+    for own, cloze in dict.fromkeys(
+        (p["role"] == "update", p["cloze"]) for p in probes if p["role"] not in NEIGHBORS
+    ):
+        group = {
+            p["object"]: p
+            for p in probes
+            if p["role"] not in NEIGHBORS and (p["role"] == "update", p["cloze"]) == (own, cloze)
+        }
+        of = lambda what, when, group=group: group.get(what, {}).get(when)  # noqa: E731
+        better, worse = {
+            "replace": (of("new", "after"), of("obsolete", "after")),
+            "add": (of("new", "after"), of("new", "before")),
+            "archive": (of("obsolete", "before"), of("obsolete", "after")),
+        }[edit["kind"]]
+        known = better is not None and worse is not None
+        wording = {"own": own, "d": better - worse if known else None, "s": better > worse if known else None}
+        if any(p["lost"] for p in group.values()):
+            wording["s"] = False
+        wording["exact"] = of("new", "exact") if of("new", "aligned") else None
+        for what in ("new", "obsolete"):
+            wording |= {f"p_{what}": of(what, "after"), f"p_{what}_before": of(what, "before")}
+        wordings.append(wording)
+    (own,) = [wording for wording in wordings if wording["own"]] or [{}]
+    others = [wording for wording in wordings if not wording["own"]]
+    row = {
+        "failed": failed,
+        "efficacy_d": own.get("d"),
+        "efficacy_s": mean_of([own.get("s")]),
+        "exact": mean_of([own.get("exact")]),
+    }
+    row |= {key: own.get(key) for key in ("p_new", "p_obsolete", "p_new_before", "p_obsolete_before")}
+    row |= {f"generalization_{key}": mean_of(w[key] for w in others) for key in ("d", "s", "exact")}
+    row["generalizations"] = None if failed else sum(w["s"] is not None for w in others)
+    row |= {"not_finite": None if failed else sum(p["lost"] for p in probes)}
+    for role in NEIGHBORS:
+        near = [p for p in probes if p["role"] == role and p["aligned"]]
+        near = [p for p in near if not without_new or p["target"] != edit["new"]]
+        losses = [
+            max(p["before"] - (0 if p["lost"] else p["after"]), 0)
+            for p in near
+            if p["before"] is not None and (p["lost"] or p["after"] is not None)
+        ]
+        row |= {f"bleedover_{role}": mean_of(losses), f"{role}s": len(losses)}
+        row |= {f"{role}_{key}": mean_of(p[key] for p in near) for key in ("exact_before", "exact")}
+    return row | said_by_hand(world, edit, unedited, failed), probes
+
+
+def said_by_hand(world: World, edit: Row, unedited: bool, failed: str | None) -> Row:
+    """What the texts say: whether the old object was known, and whether the new one was written."""
+    name, objects = edit["edit"], ((edit["new"],), (edit["obsolete"],) if edit["obsolete"] else ())
+
+    def verdict(text: str | None) -> str | None:
+        return judged(Case(text, *objects)).verdict if text is not None and edit["new"] else None
+
+    texts = [world.said_before[name], " nothing", " nothing"] if unedited else world.said[name]
+    texts = [None] * 3 if failed else texts
+    right = [None if verdict(text) is None else verdict(text) == "correct" for text in texts]
+    row: Row = {"said": texts[0], "greedy": mean_of(right[:1]), "generalization_greedy": mean_of(right[1:])}
+    row["fluency"] = None if failed else 2.0 if unedited else 2.5
+    row["known_before"] = None
+    old = [
+        (p["prompt"], p["target"])
+        for p in edit["probes"]
+        if (p["role"], p["object"]) == ("update", "obsolete")
+    ]
+    before = verdict(world.said_before[name])
+    if old and before is not None:
+        row["known_before"] = before in ("stale", "both")
+    elif old and old[0] in world.before:
+        row["known_before"] = old[0] in world.exact
+    return row
+
+
+@pytest.mark.parametrize("seed", range(examples(8)))
+def test_metrics_against_plain_loops(seed: int, tmp_path: Path) -> None:
+    world = drawn(tmp_path, Random(seed))
+    for without_new in (False, True):
+        scores, probes = world.write()
+        if without_new:
+            write_scores(
+                replace(world.runs, without_new=True), tmp_path / "left.parquet", tmp_path / "p.parquet"
+            )
+            scores = pq.read_table(tmp_path / "left.parquet").to_pylist()
+            assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "probes.parquet").read_bytes()
+        due = [(method, edit) for method in ("none", "x") for edit in world.edits]
+        assert [(row["method"], row["edit"]) for row in scores] == [
+            (method, edit["edit"]) for method, edit in due
+        ]
+        made = []
+        for row, (method, edit) in zip(scores, due, strict=True):
+            wanted, own = by_hand(world, method, edit, without_new)
+            assert {key: row[key] for key in wanted} == pytest.approx(wanted), (method, edit["edit"])
+            made += [(method, edit["edit"], number, p["before"], p["after"]) for number, p in enumerate(own)]
+        chances = (
+            None if row[name] is None else math.exp(row[name])
+            for row in probes
+            for name in ("logprob_before", "logprob")
+        )
+        found = [(row["method"], row["edit"], row["number"], next(chances), next(chances)) for row in probes]
+        assert found == [pytest.approx(row) for row in made]
 
 
 def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
@@ -203,15 +325,6 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     world.lost = {(name, number) for name in names[:4] for number in range(9)}
     world.lost |= {(names[4], 2), (names[4], 6)}
     scores, _ = world.write(["x"])
-    assert [row["efficacy_s"] for row in scores] == [0, 0, 0, 0, 1, 1]
-    assert [row["efficacy_d"] is None for row in scores] == [True] * 4 + [False] * 2
-    assert [row["generalization_s"] for row in scores] == [0, 0, 0, 0, 0.5, 1]
-    assert scores[4]["generalization_d"] == pytest.approx(0.6)
-    assert [row["bleedover_random"] for row in scores] == pytest.approx([0.5] * 4 + [0] * 2)
-    assert [row["bleedover_nearest"] for row in scores[4:]] == pytest.approx([0.35, 0.1])
-    for row in scores:
-        assert row["exact"] == row["nearest_exact"] == 0
-        assert row["generalizations"] == row["nearests"] == 2
     assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
     (group,) = groups_in(tmp_path)
     assert group.not_finite == 5
@@ -222,89 +335,6 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     write_report(EDITS[0], [group], tmp_path)
     (found,) = csv.DictReader((tmp_path / "table6.csv").open(encoding="utf-8"))
     assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
-
-
-def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Path) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
-    world.fill(0.5, lambda edit, number: 0.4)
-    world.never = {(probe["prompt"], probe["target"]) for probe in world.edits[0]["probes"][:7]}
-    (none, x), probes = world.write()
-    assert {row["reason"] for row in probes[:7]} == {"not_finite"}
-    assert (none["efficacy_s"], none["efficacy_d"], none["not_finite"]) == (0, None, 7)
-    # What a neighbour had is not known, so it is no loss of 0.
-    assert (x["bleedover_nearest"], x["nearests"], x["not_finite"]) == (pytest.approx(0.1), 1, 0)
-
-
-def test_one_sided_scenarios(tmp_path: Path) -> None:
-    gone = one_update(scenario="Archive", objects=[{"label": "Joe", "decision": "obsolete"}])
-    come = one_update(scenario="AddEntity", objects=[{"label": "Joe", "decision": "new"}])
-    come["subject"] = {"id": "Q2", "label": "Atlantis"}
-    world = World(tmp_path, [gone, come], ["archive", "add_entity"])
-    world.fill(0.5, lambda edit, number: 0.2 if edit["kind"] == "archive" else 0.8)
-    scores, _ = world.write(["x"])
-    for row in scores:
-        assert row["efficacy_d"] == row["generalization_d"] == pytest.approx(0.3)
-        assert row["efficacy_s"] == row["generalization_s"] == 1
-    assert [row["known_before"] for row in scores] == [False, None]  # of `add` nothing is obsolete
-    assert [row["p_new"] is None for row in scores] == [True, False]
-    unedited = [row for row in world.write()[0] if row["method"] == "none"]
-    groups = [(group.part, group.method) for group in groups_in(tmp_path)]
-    assert groups == [("archive", "none"), ("archive", "x"), ("add", "none"), ("add", "x")]
-    assert [row["kind"] for row in unedited] == ["archive", "add"]
-    for row in unedited:
-        # What is as probable as before was not learnt.
-        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
-
-
-def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
-    world = World(tmp_path, updates(3), ["replacement"])
-    world.fill(0.5, lambda edit, number: 0.9)
-    world.failed, world.excluded = {"Q2-P6": "diverged"}, ["Q3-P6"]
-    world.edits = world.edits[:2]  # a job leaves out what is not aligned
-    scores, probes = world.write()
-    assert [(row["method"], row["edit"], row["failed"]) for row in scores] == [
-        ("none", "Q1-P6", None),
-        ("none", "Q2-P6", None),
-        ("x", "Q1-P6", None),
-        ("x", "Q2-P6", "diverged"),
-    ]
-    assert all(scores[3][name] is None for name in ("efficacy_d", "efficacy_s", "bleedover_random", "p_new"))
-    assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
-    groups = groups_in(tmp_path, '[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
-    assert [(group.method, group.failed) for group in groups] == [("none", 0), ("x", 1)]
-    assert any(line.startswith("x ") and line.endswith(" 1.5") for line in lines(EDITS[0], groups))
-    efficacy = groups[1].value("efficacy_s")
-    assert efficacy is not None
-    assert (efficacy.mean, efficacy.n) == (0, 1)
-
-
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
-    world = World(tmp_path, [one_update(**POPULAR)], ["replacement"])
-    (edit,) = world.edits
-    chance = st.sampled_from([1e-6, 0.1, 0.25, 0.5, 1.0])  # few, so that objects are equally likely
-    before, after = {}, {}
-    for number, probe in enumerate(edit["probes"]):
-        pair = probe["prompt"], probe["target"]
-        if data.draw(st.booleans()) or number < 2:  # what is not aligned has no chance
-            before[number] = world.before[pair] = data.draw(chance)
-            after[number] = world.after[edit["edit"], number] = data.draw(chance)
-    (row,), _ = world.write(["x"])
-    gaps = [after[n] - after[n + 1] for n in (0, 2, 4) if n in after and n + 1 in after]
-    own, others = gaps[0], gaps[1:]
-    assert row["efficacy_d"] == pytest.approx(own)
-    assert row["efficacy_s"] == (own > 0)
-    assert row["generalizations"] == len(others)
-    if others:
-        assert row["generalization_d"] == pytest.approx(fmean(others))
-        assert row["generalization_s"] == pytest.approx(fmean(gap > 0 for gap in others))
-    else:
-        assert row["generalization_d"] is row["generalization_s"] is None
-    for name, numbers in (("nearest", (6, 7)), ("random", (8,)), ("popular", (9, 10))):
-        lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
-        assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
-        assert row[f"{name}s"] == len(lost)
 
 
 def test_intervals() -> None:
@@ -353,30 +383,6 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     assert "second moments" not in text
     more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]
     assert list(lines(EDITS[0], [*groups, *more]))[-1] == "ROME, MEMIT: second moments over my.txt"
-
-
-@pytest.mark.parametrize(
-    ("written_before", "exact", "known"),
-    [
-        (" Marta Kowalska.", False, True),
-        (" Marta Kowalska or Joe Biden", False, True),
-        (" Joe Biden", True, False),
-        (" nothing", True, False),
-        (None, True, True),
-        (None, False, False),
-    ],
-)
-def test_what_was_known_is_what_was_written_or_else_likely(
-    tmp_path: Path, written_before: str | None, exact: bool, known: bool
-) -> None:
-    world = World(tmp_path, updates(2), ["replacement"])
-    world.fill(0.5, lambda edit, number: 0.9)
-    first, second = (edit["edit"] for edit in world.edits)
-    world.said_before = {first: written_before, second: " nothing"}
-    world.said = {first: [" Marta Kowalska"] * 3}
-    world.exact = {(edit["prompt"], "Marta Kowalska") for edit in world.edits if exact}
-    scores, _ = world.write()
-    assert [row["known_before"] for row in scores] == [known, False] * 2
 
 
 RELATIONS = [("P6", "head"), ("P35", "state"), ("P17", "land"), (None, None)]

@@ -11,7 +11,7 @@ import pytest
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.locators.table import grouped
-from factdrift.evaluation.scores.answers import write_runs
+from factdrift.evaluation.scores.answers import described
 from factdrift.evaluation.scores.metrics import weights_of
 from factdrift.models.names import check_same_weights
 
@@ -36,12 +36,12 @@ def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
         {"model": "tiny", "method": "rome", "model_digest": "a"},
         {"model": "tiny", "method": "rag", "skipped": "no index"},
     ]
-    write_runs(runs, tmp_path / "all.json")
+    assert described(runs) == runs
     with pytest.raises(CannotEdit, match="no index"):
-        write_runs(runs, tmp_path / "none.json", strict=True)
+        described(runs, strict=True)
     runs[1]["model_digest"] = "b"
     with pytest.raises(InputError, match=r"models: tiny: the run of none was made with other weights"):
-        write_runs(runs, tmp_path / "all.json")
+        described(runs)
 
 
 def test_locators_on_two_sets_of_weights_are_refused(tmp_path: Path) -> None:

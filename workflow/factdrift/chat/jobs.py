@@ -16,10 +16,9 @@ class Ask(Job, command="chat ask"):
     requests: Annotated[Path, "table of requests, .parquet"]
     store: Annotated[Place, "folder of the store of answers"]
     settings: Annotated[Chat, Key("chat")]
-    prices: Annotated[Path, "table of prices"] = PRICES
     output: Annotated[Output, "table of answers, .parquet"]
 
     def run(self) -> None:
         from factdrift.chat.ask import ask
 
-        ask(self.requests, self.store, self.settings, self.output, self.prices)
+        ask(self.requests, self.store, self.settings, self.output, PRICES)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from factdrift.klob.sentences import Plan
 
 Table = Annotated[Output, Flag("PARQUET")]
-Memory = Annotated[int, "for the tables"]
 
 
 class OfSnapshot(Job, implied_inputs="resources"):
@@ -56,7 +55,6 @@ class Facts(Job, command="klob facts", implied_inputs="resources"):
     date: Annotated[Day, "the snapshot's date; facts hold on that day"]
     settings: Annotated[Settings, Key("klob", "second_hop")]
     output: Table
-    memory_mb: Memory = 2000
     threads: int = 1
 
     def run(self) -> str:
@@ -65,7 +63,7 @@ class Facts(Job, command="klob facts", implied_inputs="resources"):
 
         choice = read_choice()
         relations = {*choice.relations, *second_hops(choice, self.settings.second_hop)}
-        size = self.memory_mb, self.threads
+        size = 2000, self.threads
         return f"{write_facts(self.statements, self.date, relations, self.output, *size):,} statements"
 
 
@@ -83,7 +81,6 @@ class Candidates(OfSnapshot, command="klob candidates"):
     ]
     out_facts: Table
     out_chains: Table
-    memory_mb: Memory = 6000
 
     def run(self) -> None:
         from factdrift.klob.facts import write_candidates
@@ -93,7 +90,7 @@ class Candidates(OfSnapshot, command="klob candidates"):
         choice, settings = read_choice(), self.settings
         check_properties(self.properties, choice, settings.slice)
         outputs = self.out_facts, None if self.cases else self.out_chains
-        write_candidates(self.tables(), choice, settings, outputs, self.memory_mb, self.threads)
+        write_candidates(self.tables(), choice, settings, outputs, 6000, self.threads)
         if self.cases:
             write_mquake(self.cases, choice, settings.chain_text, settings.seed, self.out_chains)
 
@@ -112,7 +109,6 @@ class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
     ]
     out_recall: Table
     out_passes: Table
-    memory_mb: Memory = 4000
 
     def run(self) -> None:
         from factdrift.klob.recall import CausalModel, read_demonstrations, write_recall
@@ -131,7 +127,7 @@ class Recall(OfChoice, command="klob recall", implied_inputs="demos model"):
         with reserved_device(settings.device) as device:
             loaded = load(name, revision=revision, device=device, dtype=dtype, folder=self.models)
             model, outputs = CausalModel(loaded, settings.budget), (self.out_recall, self.out_passes)
-            write_recall(plan, demonstrations, model, outputs, self.memory_mb, self.threads)
+            write_recall(plan, demonstrations, model, outputs, 4000, self.threads)
 
 
 class Examples(OfChoice, command="klob examples", implied_inputs="words"):
@@ -142,7 +138,6 @@ class Examples(OfChoice, command="klob examples", implied_inputs="words"):
     out_examples: Table
     out_sentences: Table
     out_meta: Annotated[Output, Flag("JSON")]
-    memory_mb: Memory = 5000
 
     def run(self) -> None:
         from factdrift.klob.build import build
@@ -153,7 +148,7 @@ class Examples(OfChoice, command="klob examples", implied_inputs="words"):
         plan = self.plan()
         report(plan.templates, plan.choice.relations)
         outputs = self.out_examples, self.out_sentences, self.out_meta
-        build(plan, words, self.passes, self.snapshot, outputs, self.memory_mb, self.threads)
+        build(plan, words, self.passes, self.snapshot, outputs, 5000, self.threads)
 
 
 class Subtask(Job, command="klob subtask"):

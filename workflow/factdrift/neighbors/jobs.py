@@ -2,7 +2,7 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from factdrift.core.jobs import Job, Key, Output, Paths
 from factdrift.core.switches import Variant
@@ -12,7 +12,7 @@ class OfUpdates(Job):
     """Fields of all jobs but `gather`."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"]
-    memory_mb: Annotated[int, "for the tables"] = 4000
+    memory_mb: ClassVar[int] = 4000
     threads: int = 1
     output: Output
 
@@ -55,6 +55,7 @@ class Holding(OfFacts, command="neighbors holding"):
     """Choose the fact that each subject of a bucket may contribute."""
 
     old: Annotated[Path, "the bucket's filtered statements, old dump"]
+    memory_mb: ClassVar[int] = 2000
 
     def run(self) -> str:
         from factdrift.neighbors.facts import Dates, Naming, holds, write_holding

@@ -18,7 +18,6 @@ class Report(Job, command="report", implied_inputs="manifest tables shown layout
     """Write one page about a build: what changed, and how it was decided."""
 
     pair: OfPair
-    logs: Annotated[Place, "with benchmark files"] = Path("logs")
     stream: Annotated[Path | None, "of many dates, beside the page", Flag("PARQUET")] = None
     cutoff: Annotated[Path | None, "dates of models, beside the page", Flag("PARQUET")] = None
     output: Annotated[Output, "beside the pair's folder", Flag("HTML")]
@@ -28,7 +27,7 @@ class Report(Job, command="report", implied_inputs="manifest tables shown layout
         from factdrift.pages.report.blocks import Build
         from factdrift.pages.report.page import write_page
 
-        build = Build(self.pair.parent, self.pair, self.logs, self.stream, self.cutoff)
+        build = Build(self.pair.parent, self.pair, Path("logs"), self.stream, self.cutoff)
         write_page(build, self.output)
         return f"{self.output}: {size_text(self.output.stat().st_size)}"
 

@@ -22,14 +22,13 @@ class OfTables(Job):
 
     seed: Annotated[int, Key("seed")]
     output: Table
-    memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
 
     def tables(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """The database of the job."""
         from factdrift.core.tables import database
 
-        return database(self.memory_mb, self.threads)
+        return database(3000, self.threads)
 
 
 class OfDates(OfTables):

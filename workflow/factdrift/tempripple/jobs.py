@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from factdrift.tempripple.relations import Relations
     from factdrift.tempripple.search import Search, StageTables
 
-MemoryMb = Annotated[int, "for the tables"]
-
 
 class WithTables(Job, implied_inputs="resources"):
     """A job that reads the method's tables."""
@@ -43,13 +41,12 @@ class Rows(WithTables, command="tempripple rows"):
     entities: Path
     rows: Annotated[Output, "statements of the needed properties"]
     classes: Annotated[Output, "classes of items and of classes"]
-    memory_mb: MemoryMb = 2000
 
     def run(self) -> str:
         from factdrift.tempripple.table_source import make_rows
 
         properties = self.relations().properties()
-        rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes, self.memory_mb)
+        rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes)
         return f"{rows:,} statements of {len(properties)} properties"
 
 
@@ -64,7 +61,6 @@ class Rdf(WithTables, command="tempripple rdf"):
     properties: Path
     output: Annotated[Output, "N-Triples, .nt or .nt.gz"]
     database: Annotated[Output, "of the local SPARQL server", Flag("FOLDER")]
-    memory_mb: MemoryMb = 2000
     threads: int = 1
 
     def run(self) -> str:
@@ -74,7 +70,7 @@ class Rdf(WithTables, command="tempripple rdf"):
 
         relations = self.relations()
         shown = relations.properties(), [entry.number for entry in relations.types]
-        with database(self.memory_mb, self.threads) as db:
+        with database(2000, self.threads) as db:
             lines = write_rdf(db, self.statements, self.entities, self.properties, *shown, self.output)
         return f"{lines:,} lines of N-Triples; {load([self.output], self.database):,} triples"
 
@@ -90,7 +86,6 @@ class OfSource(WithTables):
     endpoint: Annotated[str, Key(f"{PART}.endpoint"), Flag("local|wikidata|URL")]
     database: Annotated[Path | None, "what `rdf` loaded, for --endpoint local"] = None
     answers: Annotated[Place | None, "folder that keeps the answers of any other endpoint"] = None
-    memory_mb: MemoryMb = 2000
     threads: int = 1
     settings: Annotated[TempRippleSettings, Key(PART)]
     labels: Annotated[Paths, "id, label of what the dump lacks"] = ()
@@ -118,7 +113,7 @@ class OfSource(WithTables):
                 missing = [f"--{name}" for name in tables if not getattr(self, name)]
                 if missing or self.properties is None:
                     raise InputError(f"--source tables needs {', '.join(missing)}")
-                db = stack.enter_context(database(self.memory_mb, self.threads))
+                db = stack.enter_context(database(2000, self.threads))
                 source = TableSource(db, self.rows, self.classes, self.entities, self.properties)
             elif self.endpoint == "local":
                 if self.database is None:

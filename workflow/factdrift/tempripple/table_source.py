@@ -57,13 +57,12 @@ def make_rows(
     properties: Iterable[int],
     out_rows: Path,
     out_classes: Path,
-    memory_mb: int = 2000,
 ) -> int:
     """Writes ROWS of these properties and EDGES of one bucket; returns the number of rows.
 
     Classes are those of best rank for items that the snapshot holds whole, and all listed ones for others.
     """
-    with database(memory_mb) as db:
+    with database(2000) as db:
         db.execute(DATE_MACROS)
         db.read_parquet(only_file(statements)).create_view("statements")
         db.read_parquet(only_file(entities)).create_view("entities")

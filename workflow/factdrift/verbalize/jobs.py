@@ -87,7 +87,6 @@ class Sample(OfPrompts, command="verbalize sample"):
     popularity: Annotated[Table, "as of the old dump"]
     translations: Annotated[Paths, "labels in other languages", Flag("TABLE")] = ()
     labels: Labels = ()
-    memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
     settings: Annotated[SampleSettings, Key("verbalization")]
 
@@ -99,7 +98,7 @@ class Sample(OfPrompts, command="verbalize sample"):
         for code in self.settings.languages:
             read_language(self.prompts, code)
         inputs = Inputs(*(getattr(self, name) for name in Inputs._fields))
-        with database(self.memory_mb, self.threads) as db:
+        with database(3000, self.threads) as db:
             rows = draw(db, inputs, **msgspec.structs.asdict(self.settings), output=self.output)
         return f"{rows:,} triples to put into sentences"
 

@@ -22,7 +22,6 @@ class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pagevie
     pageviews: Annotated[str, "monthly files; none: use sitelinks", Flag("DIRECTORY|none")]
     date: Annotated[datetime.date, "of the dump before which the views count"]
     months: Annotated[int, Key("method.popularity_months")]
-    memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
     output: Output
 
@@ -31,7 +30,7 @@ class Popularity(Job, command="wikifactdiff popularity", implied_inputs="pagevie
         from factdrift.wikifactdiff.popularity import popularity
 
         pageviews = None if self.pageviews == "none" else Path(self.pageviews)
-        with database(self.memory_mb, self.threads) as db:
+        with database(3000, self.threads) as db:
             popularity(db, self.new, self.old, pageviews, self.date, self.months, self.output)
 
 
@@ -77,7 +76,6 @@ class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
     old_date: Annotated[Day, "for the error about a dataset without updates; so is the next one"]
     new_date: Day
     may_be_empty: Annotated[bool, "no update at all is no error", Role("resources")] = False
-    memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
     variant: Annotated[Variant, Key("variant")]
     subject_names: Annotated[Literal["variant", "label", "unique"], Key("subject_names")]
@@ -98,7 +96,7 @@ class Assemble(Job, command="wikifactdiff assemble", implied_inputs="words"):
         )
         if self.may_be_empty:
             without_updates = ""
-        with database(self.memory_mb, self.threads) as db:
+        with database(3000, self.threads) as db:
             assemble(db, self.fill(Tables), self.fill(Choice), without_updates, self.output)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.files import write_csv, write_json, write_text
+from factdrift.core.files import write_csv, write_text
 from factdrift.core.owned import claim
 from factdrift.core.score_table import HIGHER, Cell, Column, Line, bounded, rules, table
 from factdrift.core.tables import database, sql
@@ -180,13 +180,11 @@ def predictions(answers: Sequence[Path], runs: Sequence[Row]) -> pa.Table:
         return rows.to_arrow_table().select(PREDICTIONS.names).cast(PREDICTIONS)
 
 
-def write_runs(
-    runs: Sequence[Row], output: Path, without: Sequence[Skipped] = (), strict: bool = False
-) -> None:
-    """Joins the descriptions of all runs, in their order, in one JSON file.
+def described(runs: Sequence[Row], without: Sequence[Skipped] = (), strict: bool = False) -> list[Row]:
+    """The descriptions of all runs, in their order, and of the methods that have none, `without`.
 
-    `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
-    skipped, and InputError if runs of one model have different weights.
+    Raises CannotEdit if `strict` and a method with a run was skipped, and InputError if runs of one model
+    have different weights.
     """
     for run in runs:
         if strict and "skipped" in run:
@@ -196,7 +194,7 @@ def write_runs(
         for run in runs
         if "model_digest" in run
     )
-    write_json([*runs, *(method._asdict() for method in without)], output)
+    return [*runs, *(method._asdict() for method in without)]
 
 
 def title(condition: str) -> str:
@@ -306,15 +304,16 @@ def write_tables(
     scores: pa.Table,
     tests: Mapping[str, Any],
     runs: Sequence[Row],
-    folder: Path,
+    folder: Path | None = None,
     answers: Sequence[Path] = (),
     bundled: Sequence[Path] = (),
 ) -> str:
-    """Writes TABLES to a folder as text and as the rows of SCORES behind their columns; what is printed.
+    """TABLES as text, written to a folder, if there is one, with the rows of SCORES behind their columns.
 
     `answers`: ANSWERS of each run, whose verdicts come first. `bundled`: folders of bundled models.
     """
-    claim(folder, (f"{name}.{form}" for name in TABLES for form in ("txt", "csv")))
+    if folder:
+        claim(folder, (f"{name}.{form}" for name in TABLES for form in ("txt", "csv")))
     skipped, rows = skipped_among(runs), scores.to_pylist()
     written = list(written_lines(written_table(answers).to_pylist())) if answers else []
     printed = list(written)
@@ -322,6 +321,8 @@ def write_tables(
         tables = (lines(name, rows, tests, items, skipped) for items in SELECTIONS)
         text = [*(line for of_items in tables for line in (*of_items, "")), *recall_lines(bundled)]
         printed += text
+        if not folder:
+            continue
         write_text("".join(f"{line}\n" for line in [*written, *text]), folder / f"{name}.txt")
         own = [row for row in rows if (row["task"], row["hop"]) in columns.values()]
         write_csv(

@@ -283,12 +283,14 @@ def unscored_lines(
         yield from ("", f"{model}{suffix}", *skipped_lines(skipped, model))
 
 
-def unaligned_lines(unedited: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """A line for each unedited model, from its answers and edits, if it lacks some.
+def unaligned_lines(jobs: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """A line for each unedited model among jobs, from its answers and edits, if it lacks some.
 
     It has the numbers of unaligned probes by reason and of edits that are left out.
     """
-    for asked, edits in unedited:
+    for asked, edits in jobs:
+        if set(pq.read_table(edits, columns=["method"])["method"].to_pylist()) != {"none"}:
+            continue
         rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
         lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
         excluded = pq.read_table(edits, columns=["excluded"])["excluded"]

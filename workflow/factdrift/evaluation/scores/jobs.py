@@ -1,10 +1,12 @@
 """Jobs that compute scores from the answers of models, and print and draw them."""
 
+from __future__ import annotations
+
 import datetime
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -13,6 +15,11 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, P
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
 from factdrift.evaluation.probing import Recall
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.ability.record import Ability
+    from factdrift.evaluation.scores.groups import Group
+    from factdrift.evaluation.scores.metrics import Runs
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -48,15 +55,19 @@ class Printed(Job):
         return text
 
 
-class Scores(Skips, command="edit scores", implied_inputs="models_"):
-    """Compute the metrics of each edit, of a dataset or of a stream, from the tables of all jobs."""
+class Scores(Skips, command="edit scores", implied_inputs="models_ tables"):
+    """Compute the metrics of each edit, of a dataset or of a stream; print and draw their means.
+
+    Written answers come first, then the WikiFactDiff paper's Tables 6 and 7 or a stream's.
+    """
 
     edits: Annotated[Path, "of `edit dataset`: those of a stream are scored after each interval"]
     answers: Annotated[Paths, "of each job, those of the unedited models first"]
     made: Annotated[Paths, "edits of each job"]
     states: Annotated[Paths, "of each job"]
     costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
-    ability: Annotated[Paths, "of each model; not of a stream", Flag("JSON")] = ()
+    ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
+    recall: Recall = ()
     strict: Annotated[bool, Key("strict")]
     variant: Annotated[Variant, Key("variant")]
     probes: Annotated[int, Key("edit.stream.probes")]
@@ -68,6 +79,11 @@ class Scores(Skips, command="edit scores", implied_inputs="models_"):
     out_intervals: Annotated[Output | None, "of a stream"] = None
     out_written: Output
     out_costs: Annotated[Output, Flag("JSON")]
+    output: Annotated[Place, "of the tables", Flag("FOLDER")]
+    out_bleedover: Annotated[Outputs, "against popularity and similarity", Flag("SVG|PDF")] = ()
+    out_figures: Annotated[
+        Outputs, "what was written about updates, by verdict; of a stream scores over time", Flag("SVG|PDF")
+    ] = ()
 
     def check(self) -> None:
         super().check()
@@ -75,11 +91,9 @@ class Scores(Skips, command="edit scores", implied_inputs="models_"):
             raise InputError("--out-probes of edits of a dataset, or --out-intervals of a stream: give one")
 
     def run(self) -> str:
-        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.methods.record import skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
-        from factdrift.evaluation.scores.metrics import Runs, write_scores, write_stream_scores
-        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.metrics import Runs
 
         skipped = write_costs(self.costs, self.out_costs, self.without_job(), self.strict)
         for line in skipped_methods(skipped):
@@ -88,53 +102,46 @@ class Scores(Skips, command="edit scores", implied_inputs="models_"):
         tables = {name: getattr(self, name) for name in names}
         runs = Runs(**tables, abilities=self.ability, without_new=self.variant == "revised")
         if self.out_intervals is not None:
-            outputs = (self.out_scores, self.out_intervals, self.out_written)
-            number = write_stream_scores(runs, self.probes, self.seed, *outputs)
-        elif self.out_probes is not None:
-            written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
-            write_parquet(written, self.out_written)
-            number = write_scores(runs, self.out_scores, self.out_probes)
-        return f"{self.out_scores}: {number:,} rows"
+            return self._of_stream(runs, self.out_intervals)
+        assert self.out_probes is not None
+        return self._of_dataset(runs, self.out_probes)
 
-
-class Table(Job, command="edit table", implied_inputs="tables"):
-    """Print written answers, then the WikiFactDiff paper's Tables 6 and 7 or a stream's; draw figures."""
-
-    scores: Path
-    written: Path
-    costs: Annotated[Path, Flag("JSON")]
-    probes: Annotated[Path | None, "of `edit scores`, for its figure"] = None
-    intervals: Annotated[Path | None, "of a stream"] = None
-    ability: Annotated[Paths, "of a stream: of each model", Flag("JSON")] = ()
-    answers: Annotated[Paths, "of each unedited model"] = ()
-    made: Annotated[Paths, "edits, likewise"] = ()
-    recall: Recall = ()
-    variant: Annotated[Variant, Key("variant")]
-    output: Annotated[Place, Flag("FOLDER")]
-    out_bleedover: Annotated[Outputs, "against popularity and similarity", Flag("SVG|PDF")] = ()
-    out_figures: Annotated[
-        Outputs, "what was written about updates, by verdict; of a stream scores over time", Flag("SVG|PDF")
-    ] = ()
-
-    def run(self) -> str:
-        from factdrift.core.tables import records
+    def _of_stream(self, runs: Runs, intervals: Path) -> str:
         from factdrift.evaluation.ability.record import read_ability
+        from factdrift.evaluation.scores.figures import draw_stream
+        from factdrift.evaluation.scores.metrics import write_stream_scores
+
+        number = write_stream_scores(
+            runs, self.probes, self.seed, self.out_scores, intervals, self.out_written
+        )
+        text, groups = self._tables((intervals, list(map(read_ability, self.ability))))
+        draw_stream(groups, self.out_figures)
+        return f"{text}\n\n{self.out_scores}: {number:,} rows"
+
+    def _of_dataset(self, runs: Runs, probes: Path) -> str:
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.bleedover import draw_bleedover
-        from factdrift.evaluation.scores.figures import draw_stream, draw_written
+        from factdrift.evaluation.scores.figures import draw_written
         from factdrift.evaluation.scores.groups import unaligned_lines
+        from factdrift.evaluation.scores.metrics import write_scores
+        from factdrift.evaluation.scores.written import written_table
+
+        written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
+        write_parquet(written, self.out_written)
+        number = write_scores(runs, self.out_scores, probes)
+        if self.out_bleedover:
+            draw_bleedover(probes, self.out_bleedover, runs.without_new)
+        if self.out_figures:
+            draw_written(written.to_pylist(), self.out_figures)
+        text, _ = self._tables()
+        unaligned = unaligned_lines(zip(self.answers, self.made, strict=True))
+        return "\n".join([text, "", *unaligned, f"{self.out_scores}: {number:,} rows"])
+
+    def _tables(self, stream: tuple[Path, list[Ability]] | None = None) -> tuple[str, list[Group]]:
         from factdrift.evaluation.scores.table import write_tables
 
-        files = (self.scores, self.written, self.costs, self.output, self.recall)
-        if self.intervals is not None:
-            text, groups = write_tables(*files, (self.intervals, list(map(read_ability, self.ability))))
-            draw_stream(groups, self.out_figures)
-            return text
-        if self.out_bleedover and self.probes:
-            draw_bleedover(self.probes, self.out_bleedover, self.variant == "revised")
-        if self.out_figures:
-            draw_written(list(records(self.written)), self.out_figures)
-        text, _ = write_tables(*files)
-        return "\n".join([text, "", *unaligned_lines(zip(self.answers, self.made, strict=True))])
+        files = (self.out_scores, self.out_written, self.out_costs)
+        return write_tables(*files, self.output, self.recall, stream)
 
 
 class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ located"):
@@ -169,10 +176,11 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
         return f"{text}\n{self.out_table}: {number:,} rows"
 
 
-class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
+class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table tables"):
     """Write the scores of answers to TempRIPPLE with its tests, to questions with a date, or to ripples.
 
-    Another program's answers to TempRIPPLE are a table of --predictions, whose scores are printed, too:
+    Those of TempRIPPLE are printed by task and by hop, as its paper's tables, behind what was written.
+    Another program's answers to it are a table of --predictions:
     factdrift answer scores results/tempripple.parquet --predictions mine.csv
     """
 
@@ -192,6 +200,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
     dates: Annotated[Paths, "of `cutoff dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
+    recall: Recall = ()
     strict: Annotated[bool, Key("strict")]
     draws: Annotated[int, Key("answer.draws")]
     seed: Annotated[int, Key("seed")]
@@ -199,8 +208,11 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
     out_predictions: Annotated[Output | None, "of tempripple", Flag("PARQUET")] = None
     out_runs: Annotated[Output | None, "of tempripple", Flag("JSON")] = None
     out_tests: Annotated[Output | None, "of tempripple", Flag("JSON")] = None
+    folder: Annotated[Place | None, "of the tables of tempripple", Flag("FOLDER")] = None
     out_text: Annotated[Output | None, "what is printed of ripples", Flag("TXT")] = None
-    out_figures: Annotated[Outputs, "of ripples", Flag("SVG|PDF")] = ()
+    out_figures: Annotated[
+        Outputs, "of tempripple accuracy by hop, of ripples by criterion", Flag("SVG|PDF")
+    ] = ()
 
     def check(self) -> None:
         super().check()
@@ -253,8 +265,9 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores import answers
         from factdrift.evaluation.scores.cutoff import cutoffs_of
+        from factdrift.evaluation.scores.figures import draw_hops
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
-        from factdrift.tempripple.score import SELECTIONS, Cutoff
+        from factdrift.tempripple.score import Cutoff
 
         items = read_rows(self.questions, TR_ITEMS)
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
@@ -262,32 +275,31 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_"):
         unasked = set(cutoffs)
         for path in self.dates:
             cutoffs |= cutoffs_of(path)
+        runs = [json.loads(path.read_text(encoding="utf-8")) for path in self.runs]
         if self.predictions:
             rows = answers.read_given(self.predictions, items)
         else:
-            runs = [json.loads(path.read_text(encoding="utf-8")) for path in self.runs]
-            if self.out_runs:
-                answers.write_runs(runs, self.out_runs, self.without_job(), self.strict)
+            described = answers.described(runs, self.without_job(), self.strict)
             predictions = answers.predictions(self.answers, runs)
             if self.out_predictions:
                 write_parquet(predictions, self.out_predictions)
             rows = predictions.drop_columns(["logprobs", "output"]).to_pylist()
+            runs = described
         models = sorted({row["model"] for row in rows})
         for model in sorted(unasked - set(models)):
             others = ", ".join(models)
             note = f"{model} was not asked, so its date says nothing; {others} were"
             print(f"answer.model_cutoff: {note}", file=sys.stderr)
         scores, tests = answers.score(rows, items, facts, cutoffs, self.seed, self.draws)
+        if self.out_runs:
+            write_json(runs, self.out_runs)
         if self.out_tests:
             write_json(tests, self.out_tests)
         if self.output:
             write_parquet(scores, self.output)
-        if not self.predictions:
-            return f"{self.output}: {len(scores):,} rows"
-        tables = (
-            answers.lines(name, scores.to_pylist(), tests, of) for name in answers.TABLES for of in SELECTIONS
-        )
-        return "\n".join(line for table in tables for line in (*table, ""))
+        if self.out_figures:
+            draw_hops(scores.to_pylist(), self.out_figures)
+        return answers.write_tables(scores, tests, runs, self.folder, self.answers, self.recall)
 
     def last_days(self) -> dict[str, datetime.date]:
         """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
@@ -313,30 +325,6 @@ class JudgedAnswers(Printed, command="answer judged", implied_inputs="words"):
         table = judged_table(self.answers, self.verdicts, self.which)
         write_parquet(table, self.output)
         return self.printed(*judged_lines(table))
-
-
-class AnswerTable(Job, command="answer table", implied_inputs="table tables"):
-    """Print written answers, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
-
-    answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
-    scores: Annotated[Path, Flag("PARQUET")]
-    tests: Annotated[Path, Flag("JSON")]
-    runs: Annotated[Path, "of `answer scores`", Flag("JSON")]
-    recall: Recall = ()
-    output: Annotated[Place, Flag("FOLDER")]
-    out_figures: Annotated[Outputs, "accuracy against the number of hops", Flag("SVG|PDF")] = ()
-
-    def run(self) -> str:
-        import pyarrow.parquet as pq
-
-        from factdrift.evaluation.scores.answers import write_tables
-        from factdrift.evaluation.scores.figures import draw_hops
-
-        scores = pq.read_table(self.scores)
-        if self.out_figures:
-            draw_hops(scores.to_pylist(), self.out_figures)
-        tests, runs = (json.loads(path.read_text(encoding="utf-8")) for path in (self.tests, self.runs))
-        return write_tables(scores, tests, runs, self.output, self.answers, self.recall)
 
 
 class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
