@@ -130,7 +130,9 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     words = range(start, verb + 2)
-    led = not mention.value and any(reading.is_a(at, "verb", "holds") for at in words)
+    led = not mention.value and any(
+        reading.is_a(at, "verb", "holds") or _is_about(reading, at) for at in words
+    )
     led &= reading.is_a(mention.end, "locative", "object", "from", "to")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not _is_object(reading, at)
@@ -321,13 +323,18 @@ def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word may be the verb of its clause, or the noun before it: `X visited it`."""
     before = at - 1 - reading.key(at - 1).endswith("ly")
     return (
-        at in (mention.start - 1, mention.end)
+        at == mention.start - 1
+        or _is_said_of(reading, at, mention)
         or any(name.end == before + 1 for name in reading.named())
         or (reading.tokens[before].is_capital and reading.key(before) in reading.asked)
         or reading.is_a(before, "pronoun", "verb", "who", "conjunction")
-        or reading.key(before) in _AUXILIARIES
         or (reading.is_a(at + 1, "verb") and reading.sign(before).islower() and _is_about(reading, before))
     )
+
+
+def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is the verb behind a name: `X a critiqué le président`."""
+    return at - (reading.key(at - 1) in _AUXILIARIES) == mention.end
 
 
 _AUXILIARIES = ("a", "ont", "avait", "est", "ha", "han", "fue", "habia", "se")
@@ -339,7 +346,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return True  # from April it is X
     if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
         return True  # her husband is X
-    if words.only_names and not _is_act(reading, at, mention):
+    if words.only_names and not (mention.person and _is_said_of(reading, at, mention)):
         return not reading.is_a(at, "foreign", "title") or key in reading.asked
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
