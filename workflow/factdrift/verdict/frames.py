@@ -322,7 +322,7 @@ def _is_apposed(reading: Reading, at: int, mention: Mention) -> bool:
 def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word may be the verb of its clause, or the noun before it: `X visited it`."""
     before = at - 1 - reading.key(at - 1).endswith("ly")
-    return (
+    return reading.key(at + 1) not in ("as", "als") and (
         at == mention.start - 1
         or _is_said_of(reading, at, mention)
         or any(name.end == before + 1 for name in reading.named())
