@@ -137,10 +137,13 @@ def _clauses(reading: Reading) -> list[range]:
     return [*clauses, range(start, len(reading.tokens))]
 
 
+_ENGAGED = frozenset(("engaged", "dating", "relationship"))
+
+
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
-        engaged = reading.key(cue.start) in ("engaged", "dating") and "marriage" not in asked_events(reading)
+        engaged = _ENGAGED & {*reading.keys(*cue[1:])} and "marriage" not in asked_events(reading)
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):

@@ -83,6 +83,7 @@ class Cues:
         for phrase, kind in phrases:
             self._by_first.setdefault(phrase[0], []).append((phrase, kind))
         self.only_names = "office" not in rows
+        self.capital_nouns = "und" in rows.get("and", ())
         self._words = {kind: frozenset(keys.get(kind, ())) for kind in WORDS}
         self._single = {
             kind: {phrase[0] for phrase in phrases if len(phrase) == 1}

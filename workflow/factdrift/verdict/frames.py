@@ -29,6 +29,10 @@ _CUES = (
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
 _NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "noun", "title")
 _NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds")
+_ADDRESS = re.compile(r"(?:\w+://)?[\w-]+(?:\.[\w/-]+)+")
+"""An address of the web, which is nobody else's."""
+_DETAILS = 9
+"""Words beside a name, at least, of a sentence in which one unknown word is no reason for doubt."""
 _MOST = 40
 """Names of a sentence, at most, whose frames are read."""
 
@@ -65,6 +69,8 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is only what some say"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
+    if _ADDRESS.fullmatch(mention.name):
+        return ""
     if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
     after = _behind(reading, mention)
@@ -77,17 +83,45 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         if cue.end == mention.start and (cue.kind == "until" or reading.key(cue.start) in ("since", "seit")):
             known -= {*cue.span}  # since 1998, up to 1,000
     known |= {at for other in reading.mentions for at in other.span}
-    for at in _frame(reading, mention):
-        if at not in known and not _is_known(reading, at, mention):
-            return f"is named with {reading.key(at)!r}, which is not known to assert it"
+    odd = [at for at in _frame(reading, mention) if at not in known and not _is_known(reading, at, mention)]
+    if odd and not (len(odd) == 1 and _is_detailed(reading, odd[0], mention)):
+        return f"is named with {reading.key(odd[0])!r}, which is not known to assert it"
     return ""
+
+
+def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
+    """Whether a sentence says so much of what is asked for that one unknown word says nothing else.
+
+    It names what is asked about, has a word about what is asked for, and names more: a year, another name.
+    """
+    start, stop = _clause(reading, mention)
+    words = [
+        at for at, token in enumerate(reading.tokens) if token.is_word and at not in (odd, *mention.span)
+    ]
+    core = any(start <= at < stop and _is_about(reading, at) for at in words)
+    subject = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in words)
+    more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
+    spoils = reading.is_a(odd, "foreign") or _is_act(reading, odd, mention)
+    return len(words) >= _DETAILS and core and subject and more and not spoils
+
+
+def _is_about(reading: Reading, at: int) -> bool:
+    """Whether a word is about what is asked for."""
+    about_it = reading.key(at) in about(tuple(reading.asked), reading.words)
+    return about_it or is_core(reading, at) or of_asked_event(reading, at)
+
+
+def _clause(reading: Reading, mention: Mention) -> tuple[int, int]:
+    """Where the clause of a name begins and ends."""
+    start = mention.start
+    while start and not _is_border(reading, start - 1):
+        start -= 1
+    return start, _behind(reading, mention).stop
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     """The positions of the words of a name's frame."""
-    start = mention.start
-    while start and not _is_border(reading, start - 1):
-        start -= 1
+    start, _ = _clause(reading, mention)
     for at in range(start, mention.start):
         owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))
         if not owner and _is_common(reading, at, mention):  # Nigeria's X, the orchestra's conductor X
@@ -96,7 +130,9 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     words = range(start, verb + 2)
-    led = not mention.value and any(reading.is_a(at, "verb", "holds") for at in words)
+    led = not mention.value and any(
+        reading.is_a(at, "verb", "holds") or _is_about(reading, at) for at in words
+    )
     led &= reading.is_a(mention.end, "locative", "object", "from", "to")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not _is_object(reading, at)
@@ -188,9 +224,7 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
     """Whether a sentence is about something else: `the winter capital is X`, `the president met X`."""
-    start, lead = mention.start, reading.lead(mention)
-    while start and not _is_border(reading, start - 1):
-        start -= 1
+    (start, _), lead = _clause(reading, mention), reading.lead(mention)
     for at in (at for at in range(start, mention.start) if is_core(reading, at)):
         other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
         other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
@@ -224,7 +258,9 @@ def _is_object(reading: Reading, at: int) -> bool:
 
 def _is_border(reading: Reading, at: int) -> bool:
     """Whether a sign, the end of a line or, behind a name, a conjunction is at a position."""
-    joins = reading.is_a(at, "conjunction") and any(other.end <= at for other in reading.named())
+    joins = reading.is_a(at, "conjunction") and (
+        any(other.end <= at for other in reading.named()) or reading.is_a(at + 1, "holds", "past", "verb")
+    )
     return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
 
 
@@ -267,12 +303,51 @@ def _in_subject(reading: Reading, at: int) -> bool:
     return False
 
 
+def _is_apposed(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word only describes a name: `reformist politician X won`, `it is the maestro X`."""
+    start = mention.start
+    while start and not (
+        _is_border(reading, start - 1) or reading.is_a(start - 1, "pronoun", *_NO_NOUNS[1:], "verb", "who")
+    ):
+        start -= 1
+        if reading.tokens[start].possessive and reading.sign(start).islower():
+            return False  # the boss's friend X
+    follows = reading.is_a(mention.end, "verb", "holds", "past", "leads")
+    follows |= of_asked_event(reading, mention.end)
+    begins = not start or _is_border(reading, start - 1)
+    led = mention.person and reading.is_a(start - 1, "verb", "by")
+    return start <= at < mention.start and (led or (begins and follows))
+
+
+def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word may be the verb of its clause, or the noun before it: `X visited it`."""
+    before = at - 1 - reading.key(at - 1).endswith("ly")
+    return reading.key(at + 1) not in ("as", "als") and (
+        at == mention.start - 1
+        or _is_said_of(reading, at, mention)
+        or any(name.end == before + 1 for name in reading.named())
+        or (reading.tokens[before].is_capital and reading.key(before) in reading.asked)
+        or reading.is_a(before, "pronoun", "verb", "who", "conjunction")
+        or (reading.is_a(at + 1, "verb") and reading.sign(before).islower() and _is_about(reading, before))
+    )
+
+
+def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a word is the verb behind a name: `X a critiqué le président`."""
+    return at - (reading.key(at - 1) in _AUXILIARIES) == mention.end
+
+
+_AUXILIARIES = ("a", "ont", "avait", "est", "ha", "han", "fue", "habia", "se")
+
+
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
     if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
         return True  # her husband is X
+    if words.only_names and not (mention.person and _is_said_of(reading, at, mention)):
+        return not reading.is_a(at, "foreign", "title") or key in reading.asked
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
     if reading.is_a(at, "foreign") and not own:
@@ -281,7 +356,11 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
-    if _in_subject(reading, at) or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")):
+    if (
+        _is_apposed(reading, at, mention)
+        or _in_subject(reading, at)
+        or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then"))
+    ):
         return True  # the author of the novel; after a scandal
     role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
     if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):

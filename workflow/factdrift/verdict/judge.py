@@ -13,7 +13,7 @@ from typing import NamedTuple
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import read_cues
 from factdrift.verdict.decision import answering, correction, decided
-from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.names import ACCEPTED, UNKNOWN
 from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading
 from factdrift.verdict.records import without_records
@@ -79,7 +79,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     asks, taken_back = _asks_back(reading), None
     read = {at for cue in reading.cues for at in cue.span}
     read |= {at for at in range(len(sentence)) if reading.key(at) in cues.values["month"]}
-    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(len(sentence))} - read)
+    end = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), ";")
+    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(end)} - read)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)):
         verdict = "empty"
     elif named and doubts:

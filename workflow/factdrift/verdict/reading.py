@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue, Cues
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.text import Token
 
 
@@ -134,6 +135,11 @@ class Reading:
     def named(self) -> list[Mention]:
         return sorted([*self.mentions, *self.unknown])
 
+    def _is_noun(self, name: Mention) -> bool:
+        """Whether an unknown name may be a noun, in a language whose nouns have capitals."""
+        single = name.kind == UNKNOWN and len(name.span) == 1 and not (name.possessive or name.value)
+        return single and self.words.capital_nouns
+
     def positions(self) -> set[int]:
         return {position for mention in self.named() for position in mention.span}
 
@@ -155,7 +161,7 @@ class Reading:
 
     def previous(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
         """The last name before a cue, unless a sign or too many words are between them."""
-        earlier = [mention for mention in self.named() if mention.end <= cue.start][-1:]
+        earlier = [name for name in self.named() if name.end <= cue.start and not self._is_noun(name)][-1:]
         return earlier[0] if earlier and self._near(earlier[0].end, cue.start, reach, stops) else None
 
     def _near(self, start: int, end: int, reach: int, stops: frozenset[str]) -> bool:

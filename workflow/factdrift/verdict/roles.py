@@ -195,6 +195,8 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     first = reading.key(cue.start)
     if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
+    if first in ("with", "mit") and not mention.person and len(cue.span) == 1:  # he landed with the Rockets
+        return False
     others = [name for name in reading.named() if name.start != mention.start]
     begins = reading.sign(mention.end) == "," and reading.count(0, cue.start) < 2  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
@@ -223,7 +225,13 @@ def _read_concessions(reading: Reading) -> None:
     for cue in reading.of("contrast"):
         name = reading.next(cue, 6)
         begins = cue.start == 0 or not reading.tokens[cue.start - 1].is_word
-        if name is not None and begins and reading.is_a(cue.start, "conceded"):
+        if name is None or not reading.is_a(cue.start, "conceded"):
+            continue
+        if any(other.end <= cue.start for other in reading.asserted()):  # it is X, although Y wants it
+            later = [other for other in reading.mentions if other.start >= name.start]
+            for mention in later if len(later) < len(reading.mentions) else ():
+                reading.assign(mention, Role.BESIDE)
+        elif begins:
             comma = reading.end(name.end, ",")
             inside = [mention for mention in reading.mentions if cue.end <= mention.start < comma]
             follows = any(mention.start > comma for mention in reading.mentions)

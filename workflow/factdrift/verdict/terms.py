@@ -240,11 +240,12 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         if ahead and adjacent(reading, cue, chosen, 2) and len(chosen.span) > 1:
             reading.assign(chosen, Role.NOW)  # X until 2021, now Y, who is no candidate
         return
-    for step in steps if chosen.start > cue.start else ():
+    for step in (step for step in steps if step.end <= chosen.start):
         reading.assign(step, Role.ONCE, HOLDS)
     reading.assign(chosen, Role.NOW)
-    if ahead:
+    if onward:
         steps.append(chosen)
+    if ahead:
         for mention in reading.mentions:
             if mention.end <= cue.start:
                 reading.assign(mention, Role.ONCE, HOLDS)
