@@ -46,7 +46,7 @@ def groups_of(
         by_key[f"Q{update.any.subject}", f"P{update.any.property}"].append(update)
     due = {key: [triple for triple in group if triple.dropped_by is None] for key, group in by_key.items()}
     dropped = {
-        key: "; ".join(sorted({f"{triple.dropped_by} ({triple.rule})" for triple in by_key[key]}))
+        key: "; ".join(dict.fromkeys(f"{triple.dropped_by} ({triple.rule})" for triple in by_key[key]))
         for key, left in due.items()
         if not left
     }
