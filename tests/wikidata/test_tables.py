@@ -1,9 +1,26 @@
-"""Labels that a user adds to the tables of a snapshot."""
+"""Labels that a user adds to the tables of a snapshot; the days of dates in SQL."""
 
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.wikidata.tables import supplied_labels
+from factdrift.core.tables import database
+from factdrift.wikidata.tables import supplied_labels, time_bound
+
+
+@pytest.mark.parametrize(
+    ("precision", "variant", "dates", "day"),
+    [
+        (8, "paper", "first_day", 2021_01_01),
+        (9, "paper", "first_day", 2020_03_04),
+        (8, "reference", "first_day", 2021_00_07),
+        (8, "revised", "interval", 2029_12_31),
+    ],
+)
+def test_a_decade_is_a_day_as_the_variant_reads_it(precision, variant, dates, day):
+    time = f"{{precision: {precision}, year: 2021, first: 20200304, last: 20291231, written: 20210007}}"
+    with database() as db:
+        query = f"SELECT {time_bound('t', 'last', variant, dates)} FROM (SELECT {time} AS t)"
+        assert db.sql(query).fetchall() == [(day,)]
 
 
 def test_supplied_labels(tmp_path):

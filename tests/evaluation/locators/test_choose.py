@@ -18,6 +18,7 @@ from factdrift.evaluation.locators.sentences import (
     Sentence,
     cut,
     drawn,
+    grouped,
     klob_wordings,
     read_sentences,
     write_edit_facts,
@@ -184,3 +185,11 @@ class OfMemit(dict[str, Any]):
     """Hyperparameters of a locator."""
 
     method = "memit_layers"
+
+
+def test_a_sentence_without_a_group_is_one_of_its_own() -> None:
+    named = [
+        Sentence(name, "", (), None, (), group)
+        for name, group in (("a", ""), ("b", "x"), ("c", ""), ("d", "x"))
+    ]
+    assert [[sentence.id for sentence in group] for group in grouped(named)] == [["a"], ["b", "d"], ["c"]]
