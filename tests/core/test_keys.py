@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from factdrift.core import keys
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, listing, read_settings, settings_of
 
@@ -79,3 +80,21 @@ def test_keys_elsewhere_in_the_configuration_have_their_full_names():
     }
     text = settings_of(config, Elsewhere, "neighbors")
     assert read_settings(text, Elsewhere, "neighbors") == Elsewhere(3, 0.5, 7, "2020-01-01")
+
+
+def test_texts_that_are_allowed_without_jsonschema_are_allowed_by_it():
+    """Of every key, values of all keys, and such that are nearly one."""
+    entries = keys._entries()
+    listed = [value for entry in entries.values() for value in entry.get("enum", ())]
+    values = [*listed, "", "x", "2021-01-04", "2021-01-04\n", " 2021-01-04", "latest", "P1", "Q64\n", 1, True]
+    allowed = 0
+    for path, entry in entries.items():
+        by_schema = keys.validator()({**entry, "$defs": keys.read_schema()["$defs"]})
+        for value in dict.fromkeys(values):
+            if keys._is_allowed_text(entry, value):
+                allowed += 1
+                assert by_schema.is_valid(value), (path, value)
+            elif isinstance(value, str) and entry.get("type") == "string":
+                assert not by_schema.is_valid(value) or entry.keys().isdisjoint({"enum", "pattern"})
+    assert allowed > len(listed)
+    assert keys._is_allowed_text(entries["snapshots", "old"], "2021-01-04")

@@ -108,24 +108,41 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
     """Raises ValueError that names the key if the schema does not allow its value."""
     # As JSON has it: a tuple is an array.
     value, entry = json.loads(msgspec.json.encode(value)), _entries()[path]
-    if value == entry.get("default"):
+    if value == entry.get("default") or _is_allowed_text(entry, value):
         return
     for fault in validator()({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
         raise ValueError(f"{'.'.join(path)}: {fault.message}")
+
+
+def _is_allowed_text(entry: dict[str, Any], value: Any) -> bool:
+    """Whether a text is among the values of an entry, or of its pattern, where the entry asks for no more.
+
+    These are what most files of settings change, and importing jsonschema takes longer than many commands.
+    """
+    asks = entry.keys() - {"$ref", "default", "description", "format", "type"}
+    if not isinstance(value, str) or entry.get("type", "string") != "string":
+        return False
+    return (asks == {"enum"} and value in entry["enum"]) or (
+        asks == {"pattern"} and _matches(entry["pattern"], value)
+    )
+
+
+def _matches(expression: str, text: str) -> bool:
+    """Whether a text has the pattern of a schema, in which `$` is the end of the text only."""
+    return re.search(expression.replace("$", r"\Z"), text) is not None
 
 
 @cache
 def validator() -> Any:
     """A class of validators that follow JSON Schema where jsonschema's differ: numbers are finite, and `$` in
     a pattern is the end of the text only, not also the place before a last line end."""
-    # Only now, because importing it takes longer than many commands.
     from jsonschema import Draft202012Validator, ValidationError, validators
 
     def is_finite(checker: Any, value: Any) -> bool:
         return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and bool(abs(value) < math.inf)
 
     def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
+        if isinstance(value, str) and not _matches(expression, value):
             yield ValidationError(f"{value!r} does not match {expression!r}")
 
     types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)

@@ -16,6 +16,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -279,10 +280,8 @@ def check_unchanged(path: Path, unchanged: Callable[[Path], bool]) -> None:
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A temporary folder under TMPDIR, named by this process, which it says in WRITER; removed at the end."""
-    import psutil
-
     with tempfile.TemporaryDirectory(prefix=f"factdrift-{writer()}-") as folder:
-        about = {"node": node(), "process": os.getpid(), "started": psutil.Process().create_time()}
+        about = {"node": node(), "process": os.getpid(), "started": time.time()}
         Path(folder, WRITER).write_text(json.dumps(about) + "\n", encoding="ascii")
         yield Path(folder)
 

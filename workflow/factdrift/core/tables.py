@@ -4,15 +4,16 @@ A file appears under its final name only when it is complete. Its bytes depend o
 timestamps, no random order of rows, the same writer settings for all tables.
 """
 
+from __future__ import annotations
+
 import contextlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +21,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.owned import WRITER, atomic_path, scratch
 from factdrift.core.progress import Progress
+
+if TYPE_CHECKING:
+    import duckdb
 
 ROW_GROUP = 131_072
 _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
@@ -141,6 +145,8 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
 
     The process takes some 400 MB more: Python, the rows that are being written, what DuckDB does not count.
     """
+    import duckdb  # which takes as long as many jobs that read and write tables without it
+
     with scratch() as spill:
         connection = duckdb.connect(
             config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}

@@ -65,9 +65,9 @@ def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
             if len(cells) != len(present):
                 remedy = "add the missing cells or take tabs out"
                 raise row.fault("row", f"{len(cells)} cells under {len(present)} columns; {remedy}")
-            for column, cell in row.items():
-                if cell != cell.strip():
-                    raise row.fault(column, f"{cell!r} begins or ends with a blank; take it off")
+            if cells != [*map(str.strip, cells)]:
+                column = next(name for name, cell in row.items() if cell != cell.strip())
+                raise row.fault(column, f"{row[column]!r} begins or ends with a blank; take it off")
             if not row["source"]:
                 raise row.fault("source", "is empty; say where the row comes from")
             rows.append(row)
