@@ -150,10 +150,3 @@ def _of_cutoff(folder: Path) -> Iterator[Any]:
         # Estimates depend on the processor in their last digits.
         yield [[row[name] for name in ("subset", "value", "chains", "verdict")] for row in dates]
         yield quarters
-
-
-def _of_state(path: Path, folder: Path) -> Path:
-    """The answers of the unedited models alone."""
-    table = pq.read_table(path, filters=[("method", "=", "none")])
-    write_parquet(table, folder / f"none-{path.name}")
-    return folder / f"none-{path.name}"
