@@ -88,6 +88,7 @@ wildcard_constraints:
 
 
 include: "rules/common.smk"
+include: "rules/inputs/stages.smk"
 include: "rules/snapshots.smk"
 include: "rules/statements.smk"
 include: "rules/updates.smk"

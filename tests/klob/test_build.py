@@ -67,23 +67,6 @@ def test_an_example_of_each_subtask(built: Build) -> None:
     assert pq.read_schema(found.folder / "klob_c.parquet").remove_metadata() == SUBTASK
 
 
-def test_random_sentences_copy_each_text_once(built: Build) -> None:
-    found = built(Snapshot(CHAIN, labels=NAMES))
-    others = [row for row in found.sentences if row["subtask"] != "u"]
-    randoms = [row for row in found.sentences if row["subtask"] == "u"]
-    # The singles of the chain are the sentences of the fact in c, which has them first.
-    assert len(others) == 3 + 3 + 4
-    assert len(randoms) == len({row["text"] for row in others}) == 7
-    sources = {row["sentence_id"]: row for row in others}
-    for row in randoms:
-        copied = sources[row["source_sentence_id"]]["n_tokens"]
-        assert row["n_tokens"] == copied == len(row["text_blank"].split())
-        assert row["target_id"] is None
-    singles = {row["sentence_id"] for row in others if row["role"] == "single"}
-    assert not singles & {row["source_sentence_id"] for row in randoms}
-    assert all(row["s"] is None for row in found.subtask("u"))
-
-
 def test_same_seed_same_bytes_other_seed_other_words(built: Build) -> None:
     snapshot = Snapshot(CHAIN, labels=NAMES)
     files = ("examples.parquet", "sentences.parquet", "meta.json")
@@ -110,15 +93,6 @@ def test_the_account(built: Build) -> None:
     }
     assert table2["P36"]["shortfall"] == 8
     assert meta["klob_r"]["pairs"] == {"P17>P36": 3}
-    table1 = meta["table1"]
-    assert [table1[f"klob_{name}"]["examples"] for name in "cru"] == [2, 3, len(found.subtask("u"))]
-    lengths = [row["n_tokens"] for row in found.sentences if row["subtask"] == "c"]
-    assert table1["klob_c"]["mean_length"] == pytest.approx(sum(lengths) / len(lengths), abs=1e-4)
-    chains = [row["n_tokens"] for row in found.sentences if row["role"] == "chain"]
-    singles = [row["n_tokens"] for row in found.sentences if row["role"] == "single"]
-    both = sum(chains) / len(chains) + sum(singles) / len(singles)
-    assert table1["klob_r"]["mean_length"] == pytest.approx(both, abs=1e-4)
-    assert table1["klob_r"]["relations"] == 2
 
 
 def test_the_account_reports_how_far_answers_can_be_guessed(built: Build) -> None:
