@@ -141,12 +141,15 @@ _ENGAGED = frozenset(("engaged", "dating", "relationship"))
 
 
 def _asides(reading: Reading) -> set[int]:
-    """The commas around what is said of a name between it and its verb: `X, in the centre, is the capital`."""
+    """The commas around what is said between a name and its verb: `X, in the centre, is the capital`."""
     asides = set[int]()
     for name in reading.mentions:
         end = reading.end(name.end + 1) if reading.sign(name.end) == "," else 0
         if reading.sign(end) == "," and end and reading.is_a(end + 1, "verb", "holds", "past", "present"):
             asides |= {name.end, end}
+        apposed = reading.sign(name.start - 1) == reading.sign(name.end) == ","
+        if apposed and reading.is_a(name.end + 1, "verb", "past", "present"):
+            asides |= {name.start - 1, name.end}  # the president, X, is head of government
     return asides
 
 
