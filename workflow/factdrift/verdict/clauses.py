@@ -20,7 +20,7 @@ def read_events(reading: Reading) -> None:
     Names in the clause of another event than the one asked for are beside the answer. Where no event is asked
     for, as of an office, so are names with an event if another one has none: `X founded it; Y runs it`.
     """
-    asked, clauses = asked_events(reading), _clauses(reading)
+    asked, clauses = asked_events(reading), clauses_of(reading)
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
@@ -89,7 +89,7 @@ def _read_topics(reading: Reading) -> None:
     Of dates the question's last words choose: `It was signed on X and entered into force on Y`. Names give
     way if their clause says another thing, and none does if two share a clause.
     """
-    clauses, stems = _clauses(reading), {key[:5]: position for position, key in enumerate(reading.asked)}
+    clauses, stems = clauses_of(reading), {key[:5]: position for position, key in enumerate(reading.asked)}
     fits, other = dict[Mention, int](), set[Mention]()
     holders = [] if asked_events(reading) else reading.asserted()
     core = {at for at in range(len(reading.tokens)) if is_core(reading, at) or reading.is_a(at, "tenure")}
@@ -123,21 +123,34 @@ def _is_year(key: str) -> bool:
     return len(key) == 4 and key.isdigit()
 
 
-def _clauses(reading: Reading) -> list[range]:
+def clauses_of(reading: Reading) -> list[range]:
     """The positions of the clauses of a sentence; a name is in one."""
     named, events = reading.positions(), reading.words.values["event"]
-    start, clauses = 0, []
+    start, clauses, asides = 0, list[range](), _asides(reading)
     for at, token in enumerate(reading.tokens):
         both = reading.key(at - 1) in events and reading.key(at + 1) in events  # born and died in X
         aside = reading.key(at + 1) in events and reading.sign(at + 2) == ")"  # X (born)
         border = token.text in _BORDERS or reading.is_a(at, "conjunction")
-        if border and at not in named and not (both or aside):
+        if border and at not in named and not (both or aside or at in asides):
             clauses.append(range(start, at))
             start = at + 1
     return [*clauses, range(start, len(reading.tokens))]
 
 
 _ENGAGED = frozenset(("engaged", "dating", "relationship"))
+
+
+def _asides(reading: Reading) -> set[int]:
+    """The commas around what is said between a name and its verb: `X, in the centre, is the capital`."""
+    asides = set[int]()
+    for name in reading.mentions:
+        end = reading.end(name.end + 1) if reading.sign(name.end) == "," else 0
+        if reading.sign(end) == "," and end and reading.is_a(end + 1, "verb", "holds", "past", "present"):
+            asides |= {name.end, end}
+        apposed = reading.sign(name.start - 1) == reading.sign(name.end) == ","
+        if apposed and reading.is_a(name.end + 1, "verb", "past", "present"):
+            asides |= {name.start - 1, name.end}  # the president, X, is head of government
+    return asides
 
 
 def read_attempts(reading: Reading) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Candidates, Mention
+from factdrift.verdict.clauses import clauses_of
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
+from factdrift.verdict.names import ACCEPTED, OTHER, SHARED, STALE, UNKNOWN
 from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_sentence
@@ -38,6 +39,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     rival = None if several else _rival(reading, claimed, right, of_values)
     if rival is not None:
         return "both", f"an accepted answer and {rival.name!r} are asserted side by side"
+    sure = [mention for mention in right if mention.start not in reading.doubts]
+    if sure and first.kind in (STALE, OTHER) and not _holds_still(reading, first, sure[-1]):
+        return "correct", "an accepted answer is asserted after another one, which is not said to hold still"
     if first.kind == ACCEPTED and first.start in reading.doubts:
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     if first.kind == ACCEPTED:
@@ -47,6 +51,15 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if first.kind == SHARED:
         return "unclear", "the name that is asserted belongs to an accepted and to another answer"
     return "wrong", "another object is asserted"
+
+
+def _holds_still(reading: Reading, name: Mention, then: Mention) -> bool:
+    """Whether a name is said to hold now, or nothing is said of it, where another one follows."""
+    if reading.role(name) == Role.NOW and reading.role(then) != Role.NOW:
+        return True
+    clause = next(clause for clause in clauses_of(reading) if name.start in clause)
+    words = [at for at in clause if reading.sign(at).islower()]
+    return len(words) < 2 or any(reading.is_a(at, "present", "leads", "plays") for at in words)
 
 
 def _rival(

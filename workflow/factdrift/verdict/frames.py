@@ -31,7 +31,7 @@ _NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "n
 _NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds")
 _ADDRESS = re.compile(r"(?:\w+://)?[\w-]+(?:\.[\w/-]+)+")
 """An address of the web, which is nobody else's."""
-_DETAILS = 9
+_DETAILS = 7
 """Words beside a name, at least, of a sentence in which one unknown word is no reason for doubt."""
 _MOST = 40
 """Names of a sentence, at most, whose frames are read."""
@@ -92,17 +92,16 @@ def _doubt(reading: Reading, mention: Mention) -> str:
 def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
     """Whether a sentence says so much of what is asked for that one unknown word says nothing else.
 
-    It names what is asked about, has a word about what is asked for, and names more: a year, another name.
+    Its clause has a word about what is asked for, and it names more: a year, another name.
     """
-    start, stop = _clause(reading, mention)
     words = [
         at for at, token in enumerate(reading.tokens) if token.is_word and at not in (odd, *mention.span)
     ]
-    core = any(start <= at < stop and _is_about(reading, at) for at in words)
-    subject = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in words)
+    if len(words) < _DETAILS or reading.is_a(odd, "foreign") or _is_act(reading, odd, mention):
+        return False
     more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
-    spoils = reading.is_a(odd, "foreign") or _is_act(reading, odd, mention)
-    return len(words) >= _DETAILS and core and subject and more and not spoils
+    clause = range(*_clause(reading, mention))
+    return more and any(at in clause and _is_about(reading, at) for at in words)
 
 
 def _is_about(reading: Reading, at: int) -> bool:

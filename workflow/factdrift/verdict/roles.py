@@ -230,7 +230,7 @@ def _read_concessions(reading: Reading) -> None:
         if any(other.end <= cue.start for other in reading.asserted()):  # it is X, although Y wants it
             later = [other for other in reading.mentions if other.start >= name.start]
             for mention in later if len(later) < len(reading.mentions) else ():
-                reading.assign(mention, Role.BESIDE)
+                reading.assign(mention, Role.BESIDE, HOLDS)
         elif begins:
             comma = reading.end(name.end, ",")
             inside = [mention for mention in reading.mentions if cue.end <= mention.start < comma]
