@@ -70,7 +70,10 @@ class Cue(NamedTuple):
 
 
 class Cues:
-    """The cue words of one language. `only_names`: it has no offices, so names, dates and turns are read."""
+    """The cue words of one language.
+
+    `only_names`: it has no offices, so names, dates and turns are read. `capital_nouns`: so its nouns begin.
+    """
 
     def __init__(self, rows: Mapping[str, Sequence[str]]) -> None:
         """`rows`: kind -> its words as the table has them."""

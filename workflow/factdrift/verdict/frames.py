@@ -90,13 +90,9 @@ def _doubt(reading: Reading, mention: Mention) -> str:
 
 
 def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
-    """Whether a sentence says so much of what is asked for that one unknown word says nothing else.
-
-    Its clause has a word about what is asked for, and it names more: a year, another name.
-    """
-    words = [
-        at for at, token in enumerate(reading.tokens) if token.is_word and at not in (odd, *mention.span)
-    ]
+    """Whether a sentence with one unknown word says what is asked for, and names a year or another name."""
+    beside = (at for at in range(len(reading.tokens)) if at not in (odd, *mention.span))
+    words = [at for at in beside if reading.tokens[at].is_word]
     if len(words) < _DETAILS or reading.is_a(odd, "foreign") or _is_act(reading, odd, mention):
         return False
     more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
@@ -129,9 +125,8 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     words = range(start, verb + 2)
-    led = not mention.value and any(
-        reading.is_a(at, "verb", "holds") or _is_about(reading, at) for at in words
-    )
+    led = any(reading.is_a(at, "verb", "holds") or _is_about(reading, at) for at in words)
+    led &= not mention.value
     led &= reading.is_a(mention.end, "locative", "object", "from", "to")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not _is_object(reading, at)
@@ -311,11 +306,11 @@ def _is_apposed(reading: Reading, at: int, mention: Mention) -> bool:
         start -= 1
         if reading.tokens[start].possessive and reading.sign(start).islower():
             return False  # the boss's friend X
-    follows = reading.is_a(mention.end, "verb", "holds", "past", "leads")
-    follows |= of_asked_event(reading, mention.end)
-    begins = not start or _is_border(reading, start - 1)
+    follows = of_asked_event(reading, mention.end)
+    follows |= reading.is_a(mention.end, "verb", "holds", "past", "leads")
+    begins = follows and (not start or _is_border(reading, start - 1))
     led = mention.person and reading.is_a(start - 1, "verb", "by")
-    return start <= at < mention.start and (led or (begins and follows))
+    return start <= at < mention.start and (led or begins)
 
 
 def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
@@ -333,17 +328,15 @@ def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
 
 def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is the verb behind a name: `X a critiqué le président`."""
-    return at - (reading.key(at - 1) in _AUXILIARIES) == mention.end
-
-
-_AUXILIARIES = ("a", "ont", "avait", "est", "ha", "han", "fue", "habia", "se")
+    auxiliary = reading.key(at - 1) in ("a", "ont", "avait", "est", "ha", "han", "fue", "habia", "se")
+    return at - auxiliary == mention.end
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     words, key, lead = reading.words, reading.key(at), reading.lead(mention)
     if reading.is_a(at, "from") and lead != at:
         return True  # from April it is X
-    if of_asked_event(reading, at) or key in about(tuple(reading.asked), reading.words):
+    if of_asked_event(reading, at) or key in about(tuple(reading.asked), words):
         return True  # her husband is X
     if words.only_names and not (mention.person and _is_said_of(reading, at, mention)):
         return not reading.is_a(at, "foreign", "title") or key in reading.asked
@@ -355,12 +348,9 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
-    if (
-        _is_apposed(reading, at, mention)
-        or _in_subject(reading, at)
-        or (reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then"))
-    ):
-        return True  # the author of the novel; after a scandal
+    scandal = reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")  # after a scandal
+    if scandal or _is_apposed(reading, at, mention) or _in_subject(reading, at):
+        return True  # the author of the novel
     role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
     if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):
         return True  # she is a professor of physics at X
