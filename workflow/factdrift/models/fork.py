@@ -349,7 +349,7 @@ class Past:
                 torch.cat([one[:, :, : self.before], new.detach()], 2)
                 for one, new in ((self.keys, keys), (self.values, values))
             )
-        return _Behind.apply(self.keys.detach(), keys), _Behind.apply(self.values.detach(), values)
+        return _behind(self.keys.detach(), keys), _behind(self.values.detach(), values)
 
     def get_seq_length(self, *of: Any) -> int:
         """The number of tokens before the start, of the row that has most of them.
@@ -370,8 +370,11 @@ class _Behind(torch.autograd.Function):
         return whole
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[None, Tensor]:
         return None, gradient[:, :, -context.width :]
+
+
+_behind: Callable[[Tensor, Tensor], Tensor] = _Behind.apply
 
 
 def backbone(loaded: Loaded) -> Any:

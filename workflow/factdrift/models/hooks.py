@@ -98,7 +98,7 @@ def lean(model: nn.Module, length: int) -> Iterator[None]:
 
 def _rotated(tensor: Tensor, sin: Tensor, cos: Tensor) -> Tensor:
     """`tensor` [rows, tokens, heads, width], each pair of numbers turned by an angle, as GPT-J does it."""
-    pairs = torch.view_as_complex(tensor.unflatten(-1, (-1, 2)))
+    pairs = torch.view_as_complex(tensor.reshape(*tensor.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * torch.complex(cos, sin)[:, :, None]).flatten(-2)
 
 

@@ -79,8 +79,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     asks, taken_back = _asks_back(reading), None
     read = {at for cue in reading.cues for at in cue.span}
     read |= {at for at in range(len(sentence)) if reading.key(at) in cues.values["month"]}
-    end = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), ";")
-    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(end)} - read)
+    until = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), ";")
+    doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(until)} - read)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)):
         verdict = "empty"
     elif named and doubts:

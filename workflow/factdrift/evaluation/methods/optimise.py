@@ -328,7 +328,7 @@ class _Batch:
             with hooked(self.loaded.model, {self.within: lambda _, output: plus(output)}):
                 hidden = self.fork.run(self.fork.hidden)
         logs = unembedded(self.loaded, hidden[self.row, self.index]).log_softmax(1)
-        target, drift = logs.split([len(self.token), len(delta)])
+        target, drift = logs[: len(self.token)], logs[len(self.token) :]
         if self.before is None:
             self.before = drift.detach()
         likelihood = target.gather(1, self.token[:, None])[:, 0] * self.weight
