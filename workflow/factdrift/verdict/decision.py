@@ -55,7 +55,8 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
 
 def _holds_still(reading: Reading, name: Mention, then: Mention) -> bool:
     """Whether a name is said to hold now, or nothing is said of it, where another one follows."""
-    if reading.role(name) == Role.NOW and reading.role(then) != Role.NOW:
+    led = reading.is_a(reading.lead(name), "verb")  # it was Y who appointed X
+    if led or (reading.role(name) == Role.NOW and reading.role(then) != Role.NOW):
         return True
     clause = next(clause for clause in clauses_of(reading) if name.start in clause)
     words = [at for at in clause if reading.sign(at).islower()]
