@@ -60,7 +60,11 @@ def _holds_still(reading: Reading, name: Mention, then: Mention) -> bool:
         return True
     clause = next(clause for clause in clauses_of(reading) if name.start in clause)
     words = [at for at in clause if reading.sign(at).islower()]
-    return len(words) < 2 or any(reading.is_a(at, "present", "leads", "plays") for at in words)
+    return (
+        then.start in clause
+        or len(words) < 2
+        or any(reading.is_a(at, "present", "leads", "plays") for at in words)
+    )
 
 
 def _rival(
