@@ -55,11 +55,16 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
 
 def _holds_still(reading: Reading, name: Mention, then: Mention) -> bool:
     """Whether a name is said to hold now, or nothing is said of it, where another one follows."""
-    if reading.role(name) == Role.NOW and reading.role(then) != Role.NOW:
+    led = reading.is_a(reading.lead(name), "verb")  # it was Y who appointed X
+    if led or (reading.role(name) == Role.NOW and reading.role(then) != Role.NOW):
         return True
     clause = next(clause for clause in clauses_of(reading) if name.start in clause)
     words = [at for at in clause if reading.sign(at).islower()]
-    return len(words) < 2 or any(reading.is_a(at, "present", "leads", "plays") for at in words)
+    return (
+        then.start in clause
+        or len(words) < 2
+        or any(reading.is_a(at, "present", "leads", "plays") for at in words)
+    )
 
 
 def _rival(
