@@ -186,7 +186,7 @@ def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     method = ripples.method
     wanted: dict[str, Any] = {
-        "task": (1 if due.position == 1 else 2) + bool(due.hops),
+        "task": (1 if due.position == 1 else 2) + 2 * bool(due.hops),
         "hop": due.hops,
         "s": due.key[0],
         "p": due.key[1],
