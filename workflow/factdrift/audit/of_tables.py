@@ -29,7 +29,9 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
     try:
         yield from faults
     except UNREADABLE as error:
-        yield Fault(name, "", f"not all of it can be read and checked: {type(error).__name__}: {error}")
+        yield Fault(
+            name, "", f"it cannot be read, so that not all of it is checked: {type(error).__name__}: {error}"
+        )
 
 
 def records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
