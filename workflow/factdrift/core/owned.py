@@ -30,8 +30,8 @@ LIST = ".factdrift-files"
 (null for a file that may change)."""
 
 WRITER = ".factdrift-writer"
-"""The file in a temporary folder that says who made it: JSON with `node`, `process` and `started`, seconds
-since 1970."""
+"""The file in a temporary folder that says who made it: JSON with `node`, `process` and `started`, the
+time at which the folder was made in seconds since 1970."""
 
 _UNFINISHED = re.compile(r"\..+\.factdrift-(\w+)-(\d+)\.part")
 _SNAKEMAKE = ".snakemake_timestamp"
@@ -287,7 +287,7 @@ def scratch() -> Iterator[Path]:
 
 
 def writer_of_scratch(folder: Path) -> tuple[str, int, float] | None:
-    """Machine, process and its start of a temporary folder of this user's; None for anything else."""
+    """Machine, process and beginning of a temporary folder of this user's; None for anything else."""
     try:
         status = folder.lstat()
         is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()

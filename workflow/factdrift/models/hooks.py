@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -89,7 +88,8 @@ def lean(model: nn.Module, length: int) -> Iterator[None]:
                 module.embed_positions = table[:length]
                 if not half:
                     code = sys.modules[type(module).__module__]
-                    stack.enter_context(patch.object(code, ROTATION, _rotated))
+                    stack.callback(setattr, code, ROTATION, getattr(code, ROTATION))
+                    setattr(code, ROTATION, _rotated)
             if type(module) is NewGELUActivation and "forward" not in vars(module):
                 stack.callback(delattr, module, "forward")
                 module.forward = partial(nn.functional.gelu, approximate="tanh")  # type: ignore[method-assign]
