@@ -137,9 +137,6 @@ def clauses_of(reading: Reading) -> list[range]:
     return [*clauses, range(start, len(reading.tokens))]
 
 
-_ENGAGED = frozenset(("engaged", "dating", "relationship"))
-
-
 def _asides(reading: Reading) -> set[int]:
     """The commas around what is said between a name and its verb: `X, in the centre, is the capital`."""
     asides = set[int]()
@@ -156,7 +153,9 @@ def _asides(reading: Reading) -> set[int]:
 def read_attempts(reading: Reading) -> None:
     """`X tried to buy it`: X has not."""
     for cue in reading.of("attempt"):
-        engaged = _ENGAGED & {*reading.keys(*cue[1:])} and "marriage" not in asked_events(reading)
+        engaged = any(reading.is_a(at, "engaged") for at in cue.span) and "marriage" not in asked_events(
+            reading
+        )
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):

@@ -38,18 +38,8 @@ WORDS = (
     *("lasting", "lost", "past", "present", "leads", "plays", "right", "if", "inverted", "speaker", "modal"),
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
-    *(
-        "departs",
-        "two_surnames",
-        "object",
-        "pronoun",
-        "known",
-        "roughly",
-        "noun",
-        "foreign",
-        "adjective",
-        "label",
-    ),
+    *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
+    *("label", "auxiliary", "engaged"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense")

@@ -328,8 +328,7 @@ def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
 
 def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is the verb behind a name: `X a critiqué le président`."""
-    auxiliary = reading.key(at - 1) in ("a", "ont", "avait", "est", "ha", "han", "fue", "habia", "se")
-    return at - auxiliary == mention.end
+    return at - reading.is_a(at - 1, "auxiliary") == mention.end
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
