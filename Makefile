@@ -18,6 +18,7 @@ TESTS ?= -m 'not slow'
 WORKERS ?= 2
 BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WITH_SETUP := install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement envs/setup.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --build-constraints envs/setup.txt
 REAL := .venv/share/factdrift/smollm2
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --no-header
@@ -31,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run refresh test models real cluster docs site release lint lock clean
 
 run: .venv/data.done
-	@$(BIN)/factdrift unlock
+	@! ls .snakemake/locks/* > /dev/null 2>&1 || $(BIN)/factdrift unlock
 	@$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
 
 refresh: .venv/data.done
@@ -75,15 +76,17 @@ lint: .venv/dev.done
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 
-# A set-up that fails leaves no stamp (.venv/*.done), so that the next call repeats it.
+# A set-up that fails leaves no stamp (.venv/*.done), so that the next call repeats it. The pip that Python has brings
+# uv, which then brings .venv its own pip, in a tenth of the time that venv takes; where Python has none, venv does.
 .venv/setup.done: envs/setup.txt
 	@rm -f $@
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "factdrift needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	@echo 'Setting up .venv, once'
-	@$(PYTHON) -m venv .venv || \
-		{ echo "python3 lacks venv; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	@$(PIP_INSTALL) --require-hashes --requirement envs/setup.txt
+	@$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --python $(BIN)/python $(WITH_SETUP) 2> /dev/null || { { $(PYTHON) -m venv .venv || \
+		{ echo "python3 lacks venv; on Debian and Ubuntu: apt install python3-venv"; exit 1; }; } && \
+		$(BIN)/python -m pip $(WITH_SETUP); }
 	@touch $@
 
 # The package is built with the setuptools of envs/setup.txt, so that an unchanged environment needs no network.
@@ -91,10 +94,11 @@ lint: .venv/dev.done
 .venv/data.done: .venv/setup.done envs/data.txt pyproject.toml setup.py
 	@rm -f $@
 	@$(UV_INSTALL) --require-hashes --requirements envs/data.txt
-	@LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'import snakemake.cli' & imported=$$!; \
+		LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable . && wait $$imported
 	@for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
 		[ ! -f "$$file" ] || echo ../../../../workflow > "$$file" || exit 1; done
-	@$(BIN)/python -c 'import factdrift.cli, snakemake'
+	@$(BIN)/python -c 'import factdrift.cli'
 	@touch $@
 
 .venv/cluster.done: .venv/data.done envs/cluster.txt
@@ -133,7 +137,7 @@ $(REAL)/origin.json: .venv/models.done envs/real.txt resources/models/smollm2/or
 # the packages for one kind of GPU are left to its own build.
 lock: .venv/setup.done
 	printf 'uv\nsetuptools>=77\n' | $(COMPILE) - --output-file envs/setup.txt
-	$(COMPILE) pyproject.toml --output-file envs/data.txt
+	echo pip | $(COMPILE) pyproject.toml - --output-file envs/data.txt
 	$(COMPILE) pyproject.toml --extra cluster --constraints envs/setup.txt \
 		--constraints envs/data.txt --output-file envs/cluster.txt
 	$(COMPILE) pyproject.toml --extra docs --constraints envs/setup.txt \

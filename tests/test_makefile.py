@@ -24,8 +24,8 @@ printf '\\t%s' "$@" >> {log}
 for name in {active}; do [ -z "${{!name+x}}" ] || printf '\\tactive %s' "$name" >> {log}; done
 echo >> {log}
 if [ "$1 $2" = "-m venv" ]; then
-    mkdir -p "$3/bin"
-    for name in python uv factdrift snakemake pytest; do cp "$0" "$3/bin/$name"; done
+    mkdir -p .venv/bin
+    for name in python uv factdrift snakemake pytest; do cp "$0" ".venv/bin/$name"; done
 fi
 [[ "$*" != *"${{FAIL:-nothing}}"* ]]
 """
@@ -75,14 +75,29 @@ def test_every_installation_names_the_environment_of_the_checkout(checkout):
             assert words[words.index("--python") + 1] == ".venv/bin/python"
             assert words[words.index("--build-constraints") + 1] == "envs/setup.txt"
         else:
-            assert words[:4] == ["python", "-m", "pip", "install"]
+            assert words[:3] == ["python", "-m", "pip"]
+            assert words[3] == "install" or words[3:6] == ["--python", ".venv/bin/python", "install"]
     others = [words for words in installs if "--require-hashes" not in words]
     assert [words[-1] for words in others] == [".", "envs/torch.txt"]
     assert "--no-build-isolation" in others[0]
     # All is set up: nothing is installed again.
     (checkout.parent / "calls").unlink()
     assert make(checkout, "run", "models", "test").returncode == 0
-    assert [words[0] for words in calls(checkout)] == ["factdrift", "snakemake", "pytest"]
+    assert [words[0] for words in calls(checkout)] == ["snakemake", "pytest"]
+    # A killed run has left its lock.
+    (checkout / ".snakemake/locks").mkdir(parents=True)
+    (checkout / ".snakemake/locks/0.input.lock").touch()
+    assert make(checkout, "run", FAIL="unlock").returncode != 0
+    assert calls(checkout)[-1] == ["factdrift", "unlock"]
+
+
+def test_where_python_has_no_pip_the_environment_gets_one(checkout):
+    python = f"PYTHON={checkout.parent / 'python'}"
+    assert make(checkout, "run", python, FAIL="pip --python").returncode == 0
+    assert ["python", "-m", "venv", ".venv"] in calls(checkout)
+    assert [
+        words[3] for words in calls(checkout) if words[-1] == "envs/setup.txt" and words[0] == "python"
+    ] == ["--python", "install"]
 
 
 def test_the_real_model_is_made_once_and_only_where_it_is_asked_for(checkout):

@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def forget() -> None:
     """Forgets all that depends on where the package is; texts that have been parsed are not parsed again."""
     for cached in (
-        *(fingerprint.closure, fingerprint._pieces, fingerprint._imported),
+        *(fingerprint._files, fingerprint.closure, fingerprint._pieces, fingerprint._imported),
         *(fingerprint._module, fingerprint._statements, fingerprint._digest),
     ):
         cached.cache_clear()

@@ -99,24 +99,22 @@ def _modules(names: Iterable[str]) -> set[str]:
 @cache
 def _module(name: str) -> str | None:
     """The module of the package that a dotted name is, or in which it is defined; None if there is none."""
-    for module in (name, name.rpartition(".")[0]):
-        if module.partition(".")[0] == PACKAGE.name and _path(module) is not None:
-            return module
-    return None
+    return next((module for module in (name, name.rpartition(".")[0]) if module in _files()), None)
 
 
-def _path(module: str) -> Path | None:
-    """The file of a module or of a package's `__init__`; None if there is none."""
-    stem = PACKAGE.joinpath(*module.split(".")[1:])
-    files = (stem.with_suffix(".py"), stem / "__init__.py")
-    return next((file for file in files if file.is_file()), None)
+@cache
+def _files() -> dict[str, Path]:
+    """Name -> file of all modules of the package, and of its folders, whose file is their `__init__`."""
+    files = {}
+    for path in PACKAGE.rglob("*.py"):
+        stem = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        files[".".join(stem.relative_to(PACKAGE.parent).parts)] = path
+    return files
 
 
 @cache
 def _statements(module: str) -> list[_Statement]:
-    path = _path(module)
-    assert path is not None, module
-    return _parsed(path.read_bytes())
+    return _parsed(_files()[module].read_bytes())
 
 
 @cache

@@ -78,7 +78,7 @@ def entry(reference: str, folder: Path = METHODS) -> UserMethod:
     `folder`: of the files of factdrift's methods or locators. Raises InputError if there is no such one, or
     the parameters of a method or its YAML file are not as they must be.
     """
-    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    known = sorted(file.stem for file in folder.iterdir() if file.suffix == ".yaml")
     if reference in known:
         return _known(reference, folder)
     if folder == LOCATORS:
