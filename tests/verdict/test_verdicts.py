@@ -146,11 +146,11 @@ def test_a_wrong_table_of_cue_words_names_its_line(tmp_path):
 @pytest.mark.parametrize("unit", ["a", "1,234 ", "Joe Biden, ", "not ", "a-", "<think>", "J. ", "[a]("])
 def test_only_the_beginning_of_a_huge_text_is_read(unit):
     text = unit * (1_000_000 // len(unit))
-    for scene in ("us", "date"):
-        assert (
-            judged(case(scene, text)).verdict
-            == judged(case(scene, text + " It is Joe Biden on 3 May 2021.")).verdict
-        )
+    scene = "date" if unit[0].isdigit() else "us"
+    assert (
+        judged(case(scene, text)).verdict
+        == judged(case(scene, text + " It is Joe Biden on 3 May 2021.")).verdict
+    )
 
 
 def test_contains_counts_what_the_verdict_does_not():

@@ -214,7 +214,7 @@ def test_the_date_of_a_base_model_is_that_of_the_model_here(
     tmp_path: Path, served: tuple[ChatServer, Served]
 ) -> None:
     server, _ = served
-    line = ["cutoff", "sample", "--way", "likelihood", "--limit", "12", f"--store={tmp_path / 'store'}"]
+    line = ["cutoff", "sample", "--way", "likelihood", "--limit", "4", f"--store={tmp_path / 'store'}"]
     chat = json.dumps({"api": "completions", "backoff": 0.01})
     for name, more in (("here", []), ("far", [f"--address={server.url}", f"--chat={chat}"])):
         files = [f"--answers={tmp_path / name}.parquet", f"--output={tmp_path / name}.svg"]
