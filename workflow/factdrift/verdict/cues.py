@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+from functools import cache, lru_cache
+from itertools import chain, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,14 +135,22 @@ def about(asked: tuple[str, ...], cues: Cues) -> frozenset[str]:
     senses, stems = cues.values["sense"], {_ENDING.sub("", key) for key in asked}
     own = {sense for key in asked for sense in senses.get(key, "").split("+") if sense}
     words = {key for key, sense in senses.items() if not own.isdisjoint(sense.split("+"))}
+    return frozenset(words).union(
+        *(of_relation for contents, of_relation in _relations(cues) if any(map(stems.issuperset, contents)))
+    )
+
+
+@cache
+def _relations(cues: Cues) -> list[tuple[list[set[str]], set[str]]]:
+    """For each relation what its label and its templates say of it, as sets of stems, and all their words."""
+    relations = []
     for label, templates in read_wordings().values():
-        told = [keys_of(text.format(subject="", object="", relation="")) for text in (label, *templates)]
-        for keys in told:
-            content = {_ENDING.sub("", key) for key in keys if not any(cues.has(row, key) for row in _COMMON)}
-            if content and content <= stems:
-                words.update(key for keys in told for key in keys if not cues.has("foreign", key))
-                break
-    return frozenset(words)
+        wordings = [keys_of(text.format(subject="", object="", relation="")) for text in (label, *templates)]
+        words = {key for keys in wordings for key in keys if not cues.has("foreign", key)}
+        common = {key for row in _COMMON for key in chain(*wordings) if cues.has(row, key)}
+        contents = [{_ENDING.sub("", key) for key in keys if key not in common} for keys in wordings]
+        relations.append(([content for content in contents if content], words))
+    return relations
 
 
 def spelled_out(word: str) -> list[str]:
