@@ -27,7 +27,8 @@ BY_HAND = {
 def spoil(path: Path, seed: int) -> None:
     """Writes a table anew, with faults in three rows of four, some of them in how long a list is."""
     table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
-    rows, values = table.to_pylist(), _values(table)
+    rows = table.to_pylist()
+    values = _values(rows)
     # As many faults in each field, however many values it has.
     for row, steps in _drawn(rows, sorted(values, key=str), dice):
         _spoil(row, steps, dice, values[field_of(steps)])
@@ -37,17 +38,18 @@ def spoil(path: Path, seed: int) -> None:
 def lose(path: Path, seed: int) -> None:
     """Writes a table anew, in whose rows values are missing, in fields where some are."""
     table, dice = pq.read_table(path), Random(f"{path.name}/{seed}")
-    rows, values = table.to_pylist(), _values(table)
+    rows = table.to_pylist()
+    values = _values(rows)
     able = sorted((field for field, own in values.items() if None in own), key=str)
     for row, (*before, name) in _drawn(rows, able, dice):
         _at(row, before)[name] = None
     pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
 
 
-def _values(table: pa.Table) -> dict[Steps, list[Any]]:
+def _values(rows: list[Row]) -> dict[Steps, list[Any]]:
     """Field -> its values in all rows."""
     values: dict[Steps, list[Any]] = {}
-    for row in table.to_pylist():
+    for row in rows:
         for steps, value in leaves(row):
             values.setdefault(field_of(steps), []).append(value)
     return values
@@ -57,9 +59,22 @@ def _drawn(rows: list[Row], fields: list[Steps], dice: Random) -> Iterator[tuple
     """Three rows of four, and in each a place of a drawn field, if it has one."""
     for row in rows if fields else ():
         field = dice.choice(fields)
-        places = [steps for steps, _ in leaves(row) if field_of(steps) == field]
+        places = [*_places(row, field)]
         if places and dice.random() < 0.75:
             yield row, dice.choice(places)
+
+
+def _places(value: Any, field: Steps, steps: Steps = ()) -> Iterator[Steps]:
+    """The keys and places that lead to the values of a field in a row."""
+    if not field:
+        if not isinstance(value, dict | list):
+            yield steps
+    elif isinstance(value, list if field[0] == 0 else dict):
+        parts = (
+            enumerate(value) if field[0] == 0 else [(field[0], value[field[0]])] if field[0] in value else ()
+        )
+        for step, part in parts:
+            yield from _places(part, field[1:], (*steps, step))
 
 
 def spoil_text(path: Path, seed: int) -> None:
