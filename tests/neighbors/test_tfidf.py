@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -12,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from support.examples import examples
 
-from factdrift.neighbors.nearest import Neighbors, Sizes
+from factdrift.neighbors.nearest import Neighbors, Sizes, _lengths
 from factdrift.neighbors.nearest import nearest as nearest_of
 from factdrift.neighbors.vectors import Counts
 
@@ -68,6 +69,27 @@ def test_does_not_depend_on_blocks(bags, blocks):
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()
+
+
+@settings(max_examples=examples(20))
+@given(
+    st.lists(st.sampled_from([[1], [1, 2], [2, 3], [3], [1, 2, 3]]), min_size=6, max_size=60),
+    st.integers(1, 3),
+)
+def test_crowds_of_equally_similar_rows_are_reduced_to_the_first_ones(bags, number):
+    corpus = vectors(fitted(bags), bags)
+    whole = nearest(corpus, corpus, number)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("factdrift.neighbors.nearest._CROWD", 1)
+        reduced = nearest(corpus, corpus, number, 4, 3, 1, 5)
+    for expected, found in zip(whole, reduced, strict=True):
+        assert found.documents.tolist() == expected.documents.tolist()
+        assert found.similarities.tolist() == expected.similarities.tolist()
+
+
+def test_lengths_are_never_too_short():
+    squares = np.random.default_rng(0).uniform(0, 1, 10_000)
+    assert (_lengths(squares).astype(np.float64) ** 2 >= squares).all()
 
 
 def test_what_rounds_to_no_similarity_is_no_neighbor():

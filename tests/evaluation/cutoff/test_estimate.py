@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,84 @@ class Answers:
             lambda values: -self.fit(values, weights), bounds, seed=1, popsize=8, maxiter=40, tol=1e-5
         )
         return -float(done.fun)
+
+
+def test_some_chains_are_these_chains_alone() -> None:
+    rng = np.random.default_rng(5)
+    chains = [random_chain(rng) for _ in range(40)]
+    whole = Tenures.of(chains)
+    chosen, neutral = (rng.integers(0, whole.size) for _ in range(2))
+    neutral[::4] = 0
+    known = np.arange(40) % 3 != 1
+    cluster = np.arange(40) // 2
+    choices = Choices(whole, whole.start + chosen, np.where(known, whole.start + neutral, -1), cluster)
+    for picked in (
+        np.arange(40),
+        np.arange(0, 40, 2),
+        np.sort(rng.choice(40, 7, replace=False)),
+        np.array([4]),
+    ):
+        own, some = Tenures.of([chains[place] for place in picked]), choices.only(picked)
+        assert some.chosen.tolist() == (own.start + chosen[picked]).tolist()
+        expected = np.where(known[picked], own.start + neutral[picked], -1)
+        assert (some.neutral.tolist(), some.cluster.tolist()) == (expected.tolist(), cluster[picked].tolist())
+        for name in ("chain", "even", "holder", "begin", "end", "share"):
+            assert getattr(some.tenures, name).tolist() == getattr(own, name).tolist()
+
+
+def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> None:
+    """By plain loops over dates, spreads and mixtures; the answers stay, and each takes other tenures."""
+    rng = np.random.default_rng(8)
+    answers = Answers(8, ordinal("2018-03-09"), 200.0, 0.3, 0.6)
+    choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
+    start, size = answers.tenures.start, answers.tenures.size
+    labels = np.tile(answers.chosen, (81, 1))
+    for label in labels[1:]:
+        places = rng.choice(150, 2, replace=False)
+        label[places] = start[places] + rng.integers(0, size[places])
+    even, liked = 1 / size, (answers.neutral == answers.chosen).astype(float)
+    nothing = [
+        np.log(np.maximum((1 - lam) * even + lam * liked, 1e-4)).sum() for lam in np.linspace(0, 1, 101)
+    ]
+    preference = float(np.linspace(0, 1, 101)[int(np.argmax(nothing))])
+    best = np.full(len(labels), -math.inf)
+    for date, tau in product(np.linspace(SPAN.first, SPAN.last, 60), (30.0, 180.0, 900.0)):
+        known = answers.tenures.chances(np.array([date]), np.array([tau]))[:, 0].astype(float)[labels]
+        for eps, step in product((0.05, 0.3, 0.6, 0.85, 0.95), (-0.2, 0, 0.2)):
+            lam = min(max(preference + step, 0), 1)
+            rest = eps * ((1 - lam) * even + lam * liked)
+            best = np.maximum(best, np.log(np.maximum((1 - eps) * known + rest, 1e-4)).sum(axis=1))
+    own, *others = np.maximum(best - max(nothing), 0).tolist()
+    above = sum(value >= own - 1e-3 for value in others)
+    assert 10 < above < 70
+    orders = iter(labels[1:])
+    assert chance_of_no_date(choices, SPAN, lambda _: next(orders), rng, 80) == (1 + above) / 81
+
+
+def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factdrift.evaluation.scores.cutoff.LEAST", 20)
+    few = CutoffSettings(SPAN, seed=0, draws=10, permutations=120)
+    rows = answers(simulated("2018-03-01", 60, 0.1, 4))[:72]
+    for place, row in enumerate(rows):
+        row["calibrated"] = row["choice"] if place % 3 else None
+        others = [row["scores"], row["scores"][::-1], row["scores"]]
+        row |= {"relation": f"P{place % 3}", "wordings": others[: 1 + place % 3]}
+    dates, _ = tables(rows, few)
+    of_reading = {name: [row for row in dates if row["reading"] == name] for name in ("plain", "calibrated")}
+    subsets = {name: {row["subset"] for row in found} for name, found in of_reading.items()}
+    assert subsets["plain"] == subsets["calibrated"] | {"wording"}
+    assert {"all", "relation"} <= subsets["calibrated"]
+    for row in (row for row in dates if row["value"] in ("P1", "2")):
+        mine = [own for own in rows if row["subset"] != "relation" or own["relation"] == row["value"]]
+        if row["subset"] == "wording":
+            number = int(row["value"])
+            mine = [own for own in mine if len(own["wordings"]) >= number]
+            mine = [
+                {**own, "choice": int(np.argmax(own["wordings"][number - 1])), "likely": None} for own in mine
+            ]
+        alone = next(own for own in tables(mine, few)[0] if own["reading"] == row["reading"])
+        for name in ("informative", "date", "tau", "eps", "verdict"):
+            assert row.get(name) == alone.get(name), (row["subset"], row["value"], name)
 
 
 @pytest.mark.slow
