@@ -11,12 +11,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
+from factdrift.streams.known import _uncovered
 from factdrift.streams.timelines import Span, StatementInDump
 
 from .definitions import Dating, Group, Timelines
@@ -207,3 +209,17 @@ def test_plants_are_what_the_rows_say(seed: int) -> None:
             seen = [dump for dump in entered if dump < mended]
             if seen:  # a dump has the wrong start; the days before the right one were the other's
                 assert {"corrected", "dated"} & {row["became"] for row in mine}
+
+
+@settings(max_examples=examples(200))
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), max_size=4),
+    st.integers(1, 12),
+    st.integers(1, 12),
+)
+def test_a_day_is_uncovered_if_no_span_has_it(spans: list[tuple[int, int]], first: int, last: int) -> None:
+    days = 20_200_225 + np.r_[1:5, 77:85]  # to 29 February, and March
+    held = [(int(days[low - 1]), int(days[max(low, high) - 1])) for low, high in spans]
+    covered = {day for low, high in spans for day in range(low, max(low, high) + 1)}
+    expected = bool({*range(first, last + 1)} - covered) if first <= last else False
+    assert _uncovered(int(days[first - 1]), int(days[last - 1]), held) == expected
