@@ -1,11 +1,14 @@
 """A full disk and exhausted memory: recognising the errors that mean them, and the messages for the user."""
 
+import contextlib
 import errno
+import gc
 import re
 import resource
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 LEAST = 1_000_000_000
@@ -70,6 +73,18 @@ def keep_freed() -> None:
     piece of a dump's text would lie in pages that the system has to clear first.
     """
     bytes(_LARGEST)  # freed at once, and never written to
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Python looks for no cycles meanwhile: for what makes many objects without any, such as parsed lines."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def is_exhausted(error: BaseException | None) -> bool:

@@ -22,6 +22,7 @@ class Render(Job, command="sample render", implied_inputs="facts"):
     account: Annotated[Output | None, "what the manifest says of the sample, .json"] = None
 
     def run(self) -> None:
+        from factdrift.core.exhausted import without_collector
         from factdrift.core.files import write_json
         from factdrift.snapshots.compression import dump_writer
         from factdrift.snapshots.sample.account import account, read_parts, warning
@@ -29,9 +30,10 @@ class Render(Job, command="sample render", implied_inputs="facts"):
         from factdrift.snapshots.sample.tables import read_sample
         from factdrift.wikidata.time import pack_date
 
-        sample = read_sample(self.tables)
-        parts, day = read_parts(self.tables), self.date.isoformat()
-        lines = list(entity_lines(sample, pack_date(self.date)))
+        with without_collector():
+            sample = read_sample(self.tables)
+            parts, day = read_parts(self.tables), self.date.isoformat()
+            lines = list(entity_lines(sample, pack_date(self.date)))
         with dump_writer(self.output, MEMBER_SIZE) as writer:
             for line in lines:
                 writer.write(line)

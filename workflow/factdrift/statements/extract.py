@@ -4,7 +4,6 @@ A shard reads its own range of the compressed file (`factdrift.wikidata.shares`)
 `gather` converts their numbers into those of the dump.
 """
 
-import gc
 import json
 import re
 import sys
@@ -20,7 +19,7 @@ import pyarrow as pa
 from stringzilla import find
 
 from factdrift.core.errors import InputError
-from factdrift.core.exhausted import keep_freed
+from factdrift.core.exhausted import keep_freed, without_collector
 from factdrift.core.files import identity
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
@@ -129,27 +128,21 @@ def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
     if choice.buckets < 1:
         raise InputError(f"--buckets {choice.buckets}: must be 1 or more")
     keep_freed()
-    collecting = gc.isenabled()
-    gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
-    try:
-        with new_folder(output) as folder, ExitStack() as files:
-            reading = _Reading(folder, choice, files)
-            early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
-            account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
-            header = {
-                "dump": identity(dump),
-                "shard": choice.shard,
-                "shards": choice.shards,
-                "buckets": choice.buckets,
-                "scope": choice.scope,
-                "names": choice.names,
-                "languages": sorted(choice.languages),
-                "share": asdict(account),
-            }
-            report = reading.end(header, account.needless)
-    finally:
-        if collecting:
-            gc.enable()
+    with without_collector(), new_folder(output) as folder, ExitStack() as files:
+        reading = _Reading(folder, choice, files)
+        early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
+        account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
+        header = {
+            "dump": identity(dump),
+            "shard": choice.shard,
+            "shards": choice.shards,
+            "buckets": choice.buckets,
+            "scope": choice.scope,
+            "names": choice.names,
+            "languages": sorted(choice.languages),
+            "share": asdict(account),
+        }
+        report = reading.end(header, account.needless)
     return report
 
 

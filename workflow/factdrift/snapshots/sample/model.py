@@ -119,9 +119,9 @@ def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Statem
     statements = []
     for fact in facts:
         qualifiers = tuple(
-            _redirected(sample, qualifier.snak, day)
-            for qualifier in fact.qualifiers
-            if qualifier.since <= day
+            snak if snak.item is None else _redirected(sample, snak, day)
+            for snak, since in fact.qualifiers
+            if since <= day
         )
         match fact.rank:
             case "current":
@@ -201,8 +201,7 @@ def _latest(facts: Iterable[Fact], day: int) -> dict[int, Fact]:
     """By property, the fact of rank `latest` with the latest start up to the day; of several the first."""
     groups: dict[int, list[tuple[int, Fact]]] = defaultdict(list)
     for fact in facts:
-        begun = [first for first in fact.begins if first <= day]
-        if fact.rank == "latest" and begun:
+        if fact.rank == "latest" and (begun := [first for first in fact.begins if first <= day]):
             groups[fact.snak.property].append((begun[-1], fact))
     return {number: max(group, key=lambda pair: pair[0])[1] for number, group in groups.items()}
 
