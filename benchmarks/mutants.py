@@ -44,6 +44,9 @@ SURVIVED, ENDLESS = "survived", "did not end"
 DIGESTS = "workflow/test_digests.py"
 """Tests of all rooms that make products: these, of two small dumps, are what they were."""
 
+DRAWN = "evaluation/test_drawn_world.py"
+"""Digests of questions, and of scores of answers by chance."""
+
 ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statements": (("statements", "wikidata"), ("statements", "wikidata", DIGESTS)),
     "updates": (("updates",), ("updates", DIGESTS)),
@@ -55,9 +58,30 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "klob": (("klob",), ("klob", DIGESTS)),
     "tempripple": (("tempripple",), ("tempripple", DIGESTS)),
     "verdict": (("verdict",), ("verdict",)),
-    "questions": (("evaluation/questions", "evaluation/ways", "evaluation/plan.py"), ("evaluation",)),
-    "methods": (("evaluation/methods", "evaluation/states", "evaluation/locators"), ("evaluation",)),
-    "scores": (("evaluation/scores",), ("evaluation",)),
+    "questions": (
+        ("evaluation/questions", "evaluation/ways", "evaluation/plan.py"),
+        (
+            *("evaluation/answers", "evaluation/cutoff", "evaluation/stream", DRAWN),
+            *(f"evaluation/test_{name}.py" for name in ("corpus_questions", "dataset", "own_questions")),
+            *(f"evaluation/test_{name}.py" for name in ("rippleedits", "taught", "template")),
+        ),
+    ),
+    "methods": (
+        ("evaluation/methods", "evaluation/states", "evaluation/locators"),
+        (
+            *("evaluation/methods", "evaluation/locators", "evaluation/test_own_methods.py"),
+            *(f"evaluation/test_{name}.py" for name in ("adapters", "batches", "fitting", "tuning")),
+        ),
+    ),
+    "scores": (
+        ("evaluation/scores",),
+        (
+            *("evaluation/scores", "evaluation/answers", "evaluation/cutoff", "evaluation/stream", DRAWN),
+            *(f"evaluation/test_{name}.py" for name in ("ability", "compare", "family_table", "grid")),
+            *("evaluation/test_rippleedits.py", "evaluation/test_skipped.py"),
+            "evaluation/locators/test_against_edits.py",
+        ),
+    ),
     "audit": (
         ("audit",),
         (
