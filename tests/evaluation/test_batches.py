@@ -7,8 +7,9 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import MIXTURES, rounding, tiny_model
 
+from factdrift.core.errors import InputError
 from factdrift.evaluation.methods import optimise as contexts_module
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_kept, read_hyper
 from factdrift.evaluation.methods.shared import method_of
 from factdrift.evaluation.states import edited as regimes
 from factdrift.evaluation.states.edited import at_a_time, matrix_bytes
@@ -98,6 +99,22 @@ def test_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypat
             monkeypatch.setattr(regimes, "CPU_BYTES", room / regimes.SHARE)
             fitting = int(room / (matrices * matrix)) if matrices else 8
             assert at_a_time(loaded, hyper, 8) == min(8, max(1, fitting))
+
+
+def test_full_matrices_are_kept_in_no_adapter():
+    for method, changes, kept in (
+        ("rome", {"layer": 1}, True),
+        ("rome", {"layer": 1, "precision": "weights"}, False),
+        ("memit", {"layers": [0, 1], "precision": "weights"}, False),
+        ("ft", {"layers": [1]}, False),
+        ("lora", {"layers": [0]}, True),
+    ):
+        hyper = read_hyper(method, "tiny", changes)
+        if kept:
+            check_kept(hyper)
+        else:
+            with pytest.raises(InputError, match="changes full matrices, which no adapter"):
+                check_kept(hyper)
 
 
 def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():

@@ -18,6 +18,7 @@ from support.updates import edits, update  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.evaluation.methods.own import entry  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.evaluation.states.plain import InPlace  # noqa: E402
@@ -96,6 +97,20 @@ def test_plain_fine_tuning_in_turn_is_ours(world: Path, tmp_path: Path) -> None:
     assert {row["method"] for rows in plain[:3] for row in rows} == {"mine"}
     base, found = (one.logprobs() for one in (made(world, tmp_path / "none", "none"), plain))
     assert max(abs(found[key] - value) for key, value in base.items()) > 0.1
+
+
+@pytest.mark.parametrize("module", ["own_package", "math", "sys"])
+def test_an_entry_point_without_a_file_in_python_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    """A package without `__init__`, and what is built in."""
+    site = install(tmp_path / "site")
+    (site / "own_package/__init__.py").unlink()
+    points = "[factdrift.methods]\nelsewhere = MODULE:edit\n".replace("MODULE", module)
+    (site / "own_package-1.0.dist-info/entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(site)
+    with pytest.raises(InputError, match=f"the entry point '{module}:edit' must be a function of"):
+        entry("elsewhere")
 
 
 def test_an_entry_point_is_run_as_the_same_file_is(

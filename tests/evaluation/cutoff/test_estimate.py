@@ -344,6 +344,18 @@ def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> Non
     assert chance_of_no_date(choices, SPAN, lambda _: next(orders), rng, 80) == (1 + above) / 81
 
 
+def test_a_draw_of_some_subjects_has_the_date_of_their_answers() -> None:
+    answers = Answers(1, ordinal("2018-03-09"), 120.0, 0.2, 0.5)
+    choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
+    weights = np.ones((2, 150), np.float32)
+    weights[1, ::3] = 0
+    whole = estimate(choices, SPAN, weights)
+    some = np.flatnonzero(weights[1])
+    alone = estimate(choices.only(some), SPAN, np.ones((1, 150), np.float32))
+    # A draw is looked up among fewer points.
+    assert abs(whole.draws - [whole.date, alone.date]).max() < 21
+
+
 def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("factdrift.evaluation.scores.cutoff.LEAST", 20)
     few = CutoffSettings(SPAN, seed=0, draws=10, permutations=120)

@@ -289,6 +289,8 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
         ({"granularity": "layer", "scores": [["high"]] * 2}, "scores has the type <U4; numbers are expected"),
         ({"granularity": "layer", "scores": [[1.0], [1.0, 2.0]]}, "scores cannot be read as an array"),
         ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
+        (LISTED | {"units": True}, "units is True; the number of units is expected"),
+        (LISTED | {"units": 3.0}, "units is 3.0; the number of units is expected"),
         (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
         (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
         (LISTED | {"top": [[0], [3]]}, "f: top: row 1: the unit 3 is listed twice or is not one of 0 to 2"),
