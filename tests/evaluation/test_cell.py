@@ -200,6 +200,7 @@ def test_questions_of_ones_own(world: Path, capsys: pytest.CaptureFixture[str]) 
     assert "no line of mine.jsonl says what the model is given" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_methods_are_run_on_a_model_and_compared(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dataset(world / "wfd_repl.parquet")
     Path("mine.py").write_text("def edit(model, tokenizer, update):\n    pass\n")

@@ -86,6 +86,7 @@ def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
             assert subjects[demo["example_id"]] != subjects[mine["example_id"]]
 
 
+@pytest.mark.slow
 def test_how_many_wordings_are_needed(built: Build) -> None:
     """The first wording of three is the only one that is known, or that is not."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")

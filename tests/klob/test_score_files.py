@@ -131,6 +131,7 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
     refused(short, examples, "the mean score vector needs all scores", "--sim-all", "paper_approx")
 
 
+@pytest.mark.slow
 def test_methods_with_other_units_are_apart(
     examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,6 +114,7 @@ print(json.dumps([load(), load("data_open"), {task.name: len(task.dataset) for t
 """
 
 
+@pytest.mark.slow
 def test_an_uploaded_folder_is_read_through_the_hub(published: Path, tmp_path: Path) -> None:
     """With the clients' own requests, which read the hub's address when they are imported."""
     pytest.importorskip("inspect_ai")

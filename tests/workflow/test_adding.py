@@ -199,6 +199,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     templates = read_templates(checkout / "resources/templates/templates.tsv")
     assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]

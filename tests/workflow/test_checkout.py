@@ -72,6 +72,7 @@ def test_jobs_run_in_the_image_where_there_is_one(checkout, apptainer):
 HOSTILE = "'; touch a; \"; touch b; $(touch c) `touch d` {config[scope]} {0} }{{ a\\ {"
 
 
+@pytest.mark.slow
 def test_a_contact_is_never_run_as_a_command(checkout, tmp_path):
     """The job's own environment holds the contact, unchanged; programs are found beside this Python.
 

@@ -42,6 +42,7 @@ def config(**changes: Any) -> dict[str, Any]:
     return given | {"mine": VALUES, "batched": {"layer": 1}, "elsewhere": {"lr": 0.05}} | changes
 
 
+@pytest.mark.slow
 def test_jobs_of_own_methods(world: Path) -> None:
     found = jobs(snakemake(world, SCORES, "--dry-run", "--quiet", "rules", **config()))
     assert (found["evaluate"], found.get("edit_prefixes")) == (5, None)

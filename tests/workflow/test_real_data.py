@@ -140,6 +140,7 @@ def statements(entity: Row) -> list[Row]:
     return [each for group in dict(entity.get("claims") or {}).values() for each in group]
 
 
+@pytest.mark.slow
 def test_hand_checked_updates(made: Build) -> None:
     found = {}
     for row in made.rows():

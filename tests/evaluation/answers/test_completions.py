@@ -98,7 +98,9 @@ def asked(
     return 0, pq.read_table(files["read"]).to_pylist()
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize(
+    "benchmark", [BENCHMARKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in BENCHMARKS[1:])]
+)
 def test_likelihoods_and_words_are_those_of_the_model_here(
     tmp_path: Path, served: tuple[ChatServer, Served], benchmark: str
 ) -> None:

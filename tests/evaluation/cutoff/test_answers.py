@@ -191,7 +191,7 @@ def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
     assert (whole["latest"], whole["eps"]) == ("2019-Q2", 0)
 
 
-@pytest.mark.parametrize("letter", [0, 1, 2])
+@pytest.mark.parametrize("letter", [0, *(pytest.param(letter, marks=pytest.mark.slow) for letter in (1, 2))])
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowledge(
     letter: int, share: float, tmp_path: Path

@@ -60,6 +60,7 @@ def test_months_and_objects_are_those_of_the_table(data: Any, build: Build, tmp_
         assert found
 
 
+@pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.skipif(program() is None, reason="no Chromium here (Debian: apt install chromium)")
 def test_what_is_filtered_can_be_copied(
