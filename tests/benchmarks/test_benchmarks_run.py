@@ -272,6 +272,7 @@ def test_whole_workflow(tmp_path: Path, patched: Callable[..., str]) -> None:
     assert archives[2][1] == "0"
 
 
+@pytest.mark.slow
 def test_dates_of_simulated_models(tmp_path: Path) -> None:
     said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
     assert "| all | 30 | 1.0 | 1 | - |" in said

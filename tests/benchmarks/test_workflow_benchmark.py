@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from watch import Watch
 
 BUSY = """
@@ -16,6 +17,7 @@ time.sleep(2)  # the watch looks four times a second, and sees no job that has e
 """
 
 
+@pytest.mark.slow
 def test_watch_sees_time_and_memory_of_every_job(tmp_path: Path) -> None:
     program = tmp_path / "factdrift"
     program.write_text(BUSY, "utf-8")

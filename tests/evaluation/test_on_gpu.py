@@ -56,7 +56,8 @@ def gpus() -> Iterator[list[Any]]:
 
 @pytest.mark.skipif(torch.cuda.is_available() or PRETENDED in sys.modules, reason="all of it runs here")
 @pytest.mark.parametrize(
-    ("names", "least"), [("llama and not two", 10), pytest.param("", 100, marks=pytest.mark.slow)]
+    ("names", "least"),
+    [("llama and (questions or rome or lora)", 4), pytest.param("", 100, marks=pytest.mark.slow)],
 )
 def test_a_device_that_refuses_what_a_gpu_refuses(names: str, least: int) -> None:
     """One family or all of this file on it, in a process of its own: torch counts devices at its first

@@ -109,10 +109,10 @@ def build(directory: Path, dumps: dict[str, str]) -> None:
     )
 
 
-LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in ("pair", "slice")]
+BUILDS = [pytest.param(name, marks=pytest.mark.slow) for name in ("excerpt", "pair", "slice")]
 
 
-@pytest.fixture(scope="module", params=["excerpt", *LARGE])
+@pytest.fixture(scope="module", params=BUILDS)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Build:
     directory = tmp_path_factory.mktemp(request.param)
     if request.param == "pair":
@@ -140,7 +140,6 @@ def statements(entity: Row) -> list[Row]:
     return [each for group in dict(entity.get("claims") or {}).values() for each in group]
 
 
-@pytest.mark.slow
 def test_hand_checked_updates(made: Build) -> None:
     found = {}
     for row in made.rows():
