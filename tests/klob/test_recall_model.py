@@ -44,6 +44,7 @@ def teach(texts: list[str], folder: Path) -> None:
     wrapped.save_pretrained(folder)
 
 
+@pytest.mark.slow
 def test_the_command_asks_a_model_by_its_settings(
     built: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

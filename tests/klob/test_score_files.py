@@ -111,6 +111,7 @@ def compared(examples: Path, choices: Choices, *paths: Path) -> list[dict[str, A
     return list(compare(paths, read_examples(examples), choices)[1].to_pylist())
 
 
+@pytest.mark.slow
 def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) -> None:
     dense, short = folder(examples, tmp_path / "dense"), tmp_path / "short"
     scores = read_scores(dense)

@@ -325,6 +325,7 @@ def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_second_revision_keeps_the_names_of_the_files(bench: Bench, tmp_path: Path) -> None:
     """Whoever loads a file by its name finds the revised one there; its version tells them apart."""
 

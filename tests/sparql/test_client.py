@@ -179,6 +179,7 @@ def test_a_server_that_was_never_reached_is_not_waited_for(tmp_path: Path, url: 
     assert sum(waited) < 20
 
 
+@pytest.mark.slow
 def test_a_server_that_takes_no_connection_is_not_asked_for_halves(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server, contextlib.ExitStack() as waiting:
         address = server.getsockname()

@@ -115,6 +115,7 @@ use rule * from factdrift as factdrift_*
 """
 
 
+@pytest.mark.slow
 def test_another_workflow_imports_all_rules(tmp_path: Path):
     more = 'prefix: "sub"\n    config: {"snapshots": {"old": "2019-01-01", "new": "2021-01-04"}}'
     (tmp_path / "Snakefile").write_text(IMPORTED.format(root=ROOT, more=more), encoding="utf-8")
@@ -139,6 +140,7 @@ def test_an_imported_workflow_builds_under_its_prefix(tmp_path: Path):
     assert {path.name for path in tmp_path.iterdir()} == {"Snakefile", ".snakemake", "sub"}
 
 
+@pytest.mark.slow
 def test_the_workflow_is_found_where_deployment_tools_look(tmp_path: Path):
     plan = snakemake(
         tmp_path, "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--dry-run", "results/wfd_repl.parquet"

@@ -212,6 +212,7 @@ def alike(value: Any, other: Any) -> None:
         assert other == (pytest.approx(value, abs=1e-4) if isinstance(value, float) else value)
 
 
+@pytest.mark.slow
 def test_the_date_of_a_base_model_is_that_of_the_model_here(
     tmp_path: Path, served: tuple[ChatServer, Served]
 ) -> None:

@@ -218,6 +218,7 @@ def table_of(folder: Path, chains: list[Row]) -> list[str]:
     return [f"--chains={folder / 'chains.parquet'}", f"--store={folder / 'store'}"]
 
 
+@pytest.mark.slow
 def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
