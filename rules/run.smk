@@ -48,7 +48,7 @@ def end():
     """Ends the progress, and the timers by which the scheduler would have looked for more jobs: Python would wait
     for the last one for up to a second."""
     for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
+        if isinstance(thread, threading.Timer) and thread.function.__module__.startswith("snakemake."):
             thread.cancel()
     for run in RUN:
         run.end()
