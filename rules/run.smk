@@ -1,7 +1,6 @@
 """The run as a whole: prints the estimate before it, the progress during it and the summary after it."""
 
 import atexit
-import threading
 
 from factdrift.runs.environment import quieten
 
@@ -42,16 +41,6 @@ def summarise(heading="Files written"):
         options += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
     for line in summary(Path(PAIR), WRITTEN, TABLES, options, sys.stderr, heading):
         print(line, file=sys.stderr)
-
-
-def end():
-    """Ends the progress, and the timers by which the scheduler would have looked for more jobs: Python would wait
-    for the last one for up to a second."""
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer) and thread.function.__module__.startswith("snakemake."):
-            thread.cancel()
-    for run in RUN:
-        run.end()
 
 
 def summarise_idle():
@@ -107,9 +96,11 @@ onstart:
 
 
 onsuccess:
-    end()
+    for run in RUN:
+        run.end()
     summarise()
 
 
 onerror:
-    end()
+    for run in RUN:
+        run.end()

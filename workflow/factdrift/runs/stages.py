@@ -137,10 +137,17 @@ class Follower:
         return self
 
     def end(self) -> None:
-        """Stops the thread and prints the lines that are not printed yet."""
+        """Stops the thread and prints the lines that are not printed yet.
+
+        Also stops the timers by which Snakemake's scheduler would look for more jobs: Python would wait for
+        the last one for up to a second.
+        """
         self._stop.set()
         self._thread.join()
         self._report(last=True)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer) and thread.function.__module__.startswith("snakemake."):
+                thread.cancel()
 
     def lines(self) -> dict[str, str]:
         """Rule -> line of progress as the files are now, for stages that have begun, the earliest first."""
