@@ -301,12 +301,7 @@ def test_some_chains_are_these_chains_alone() -> None:
     known = np.arange(40) % 3 != 1
     cluster = np.arange(40) // 2
     choices = Choices(whole, whole.start + chosen, np.where(known, whole.start + neutral, -1), cluster)
-    for picked in (
-        np.arange(40),
-        np.arange(0, 40, 2),
-        np.sort(rng.choice(40, 7, replace=False)),
-        np.array([4]),
-    ):
+    for picked in (np.arange(40), np.arange(0, 40, 2), np.array([3, 4, 9, 23])):
         own, some = Tenures.of([chains[place] for place in picked]), choices.only(picked)
         assert some.chosen.tolist() == (own.start + chosen[picked]).tolist()
         expected = np.where(known[picked], own.start + neutral[picked], -1)
@@ -316,7 +311,7 @@ def test_some_chains_are_these_chains_alone() -> None:
 
 
 def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> None:
-    """By plain loops over dates, spreads and mixtures; the answers stay, and each takes other tenures."""
+    """Over dates, spreads and mixtures one by one; the answers stay, and each takes other tenures."""
     rng = np.random.default_rng(8)
     answers = Answers(8, ordinal("2018-03-09"), 200.0, 0.3, 0.6)
     choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
@@ -344,18 +339,6 @@ def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> Non
     assert chance_of_no_date(choices, SPAN, lambda _: next(orders), rng, 80) == (1 + above) / 81
 
 
-def test_a_draw_of_some_subjects_has_the_date_of_their_answers() -> None:
-    answers = Answers(1, ordinal("2018-03-09"), 120.0, 0.2, 0.5)
-    choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
-    weights = np.ones((2, 150), np.float32)
-    weights[1, ::3] = 0
-    whole = estimate(choices, SPAN, weights)
-    some = np.flatnonzero(weights[1])
-    alone = estimate(choices.only(some), SPAN, np.ones((1, 150), np.float32))
-    # A draw is looked up among fewer points.
-    assert abs(whole.draws - [whole.date, alone.date]).max() < 21
-
-
 def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("factdrift.evaluation.scores.cutoff.LEAST", 20)
     few = CutoffSettings(SPAN, seed=0, draws=10, permutations=120)
@@ -373,9 +356,10 @@ def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch
         mine = [own for own in rows if row["subset"] != "relation" or own["relation"] == row["value"]]
         if row["subset"] == "wording":
             number = int(row["value"])
-            mine = [own for own in mine if len(own["wordings"]) >= number]
             mine = [
-                {**own, "choice": int(np.argmax(own["wordings"][number - 1])), "likely": None} for own in mine
+                {**own, "choice": int(np.argmax(own["wordings"][number - 1])), "likely": None}
+                for own in mine
+                if len(own["wordings"]) >= number
             ]
         alone = next(own for own in tables(mine, few)[0] if own["reading"] == row["reading"])
         for name in ("informative", "date", "tau", "eps", "verdict"):
