@@ -135,6 +135,18 @@ def test_what_says_nothing_is_left_out_with_a_reason(facts, changes, reason):
     assert dropped[reason] == (3 if reason.startswith("alias") else 1)  # "DE" and "de" are no names either
 
 
+def test_of_a_new_entity_the_facts_of_its_objects_are_asked():
+    inserted = update(scenario="AddEntity", objects=update().objects[:1])
+    facts = [fact(SCHOLZ, 26, ERNST), fact(MERKEL, 26, SAUER), fact(BERLIN, 17, GERMANY)]
+    (row,) = Maker(world(facts), inputs(), Counter()).probes(inserted)
+    assert row["criterion"] == "compose_object"
+    assert row["prompt"] == "The spouse of the head of government of Germany is ____"
+    assert [answer["label"] for answer in row["answers"]] == ["Britta Ernst"]
+    assert [condition["step"]["subject"] for condition in row["conditions"]] == [f"Q{SCHOLZ}"]
+    # The old dump states no answer that an edit would have to change.
+    assert row["must_change"] is None and row["stale"] == []
+
+
 DATES = (
     *(
         None,

@@ -187,6 +187,8 @@ class Drawn:
             others = [f for f in sides[1] if f.o not in (gone.o, added.o)]
             if others and dice.random() < 0.4:
                 decided, scenario = [*decided, (others[0], "static")], "Other"
+            elif subject % 3 == 0:
+                decided, scenario = [(added, "new")], "AddEntity"
         if len({fact.o for fact, _ in decided}) < len(decided):
             return None
         near = [

@@ -139,6 +139,8 @@ class Oracle:
             made |= {"sentences": tuple(sentences), "answers": [*map(self.called, answers)], "stale": []}
             return made | {"conditions": [], "proven": bool(before)} | more
 
+        if row["scenario"] == "AddEntity" and len(by["new"]) == 1 and not by["obsolete"]:
+            yield from self.of_object(s, r, number(by["new"][0]), None, probe)
         if row["scenario"] != "ReplaceObject":
             yield from self.preserved(row, s, r, by["new"], probe)
             return
@@ -179,15 +181,7 @@ class Oracle:
                 stale = self.all_called(sorted(then))
                 yield probe("logical", (new, r), (*said, ""), [s], kind="reverse", stale=stale,
                             proven=bool(before or then))  # fmt: skip
-        for second in sorted({fact.p for fact in self.drawn.old + self.drawn.new if fact.s == new}):
-            if second in PHRASES and (only := self.only(new, second)):
-                then, now = (self.held(side, old, second) for side in ("old", "new"))
-                if not self.named(s, new, only[0]):
-                    continue
-                stale = self.all_called(facts[0].o for _, facts in sorted({**now, **then}.items()))
-                said, conditions = composed((r, second), self.label(s)), [self.condition(new, second)]
-                yield probe("compose_object", (new, second), said, [only[0]], stale=stale,
-                            proven=bool(then), conditions=conditions)  # fmt: skip
+        yield from self.of_object(s, r, new, old, probe)
         for first in sorted(PHRASES.keys() & {*RELATIONS}):
             for x in SUBJECTS:
                 only = self.only(x, first)
@@ -248,6 +242,18 @@ class Oracle:
                 steps = [step if self.named(subject) else None]
         subject, relation, answer = rule["conclusion"].split()
         yield (names[subject], int(relation[1:])), names[answer], steps, more
+
+    def of_object(self, s: int, r: int, new: int, old: int | None, probe: Any) -> Any:
+        """Facts of the new object; `old`: the obsolete one, None for a new entity."""
+        for second in sorted({fact.p for fact in self.drawn.old + self.drawn.new if fact.s == new}):
+            if second in PHRASES and (only := self.only(new, second)):
+                then, now = ({} if old is None else self.held(side, old, second) for side in ("old", "new"))
+                if not self.named(s, new, only[0]):
+                    continue
+                stale = self.all_called(facts[0].o for _, facts in sorted({**now, **then}.items()))
+                said, conditions = composed((r, second), self.label(s)), [self.condition(new, second)]
+                yield probe("compose_object", (new, second), said, [only[0]], stale=stale,
+                            proven=bool(then), conditions=conditions)  # fmt: skip
 
     def preserved(self, row: Row, s: int, r: int, added: list[Row], probe: Any) -> Any:
         if (

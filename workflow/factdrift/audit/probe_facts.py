@@ -69,7 +69,8 @@ def right_before(row: Row, updated: Row, dumps: Dumps) -> tuple[set[str] | None,
     old, (subject, relation) = only_object(updated, "obsolete"), (row["subject"], row["relation"])
     before = bool(statements_on(dumps.old.get(subject), relation, dumps.t_old))
     if row["criterion"] in KEPT or old is None:
-        return set(), before
+        # No answer follows from an old object that is not there.
+        return set(), before and row["criterion"] != "compose_object"
     asked = row["asked_subject"], row["asked_relation"]
     if row["criterion"] == "compose_object":
         line = old["id"] or ""

@@ -67,6 +67,8 @@ class Maker:
             yield "history_old", self._history("history_old", update, new, old)
             yield "history_new", self._history("history_new", update, new, old)
             yield "neighbor", self._neighbor(update, new, derived)
+        elif update.scenario == "AddEntity" and new is not None and old is None:
+            yield "compose_object", self._compose_object(update, new, None)
         yield "preserve", self._preserve(update)
 
     def _row(self, update: Update, criterion: str, candidate: ProbeQuestion, prompts: set[str]) -> Row | str:
@@ -189,8 +191,9 @@ class Maker:
             return None
         return condition_of(sentence, [answer(fact.object, value)], step_of(fact, "old"))
 
-    def _compose_object(self, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
-        subject, added, gone = self._world.names.get(update.subject), number_of(new), number_of(old)
+    def _compose_object(self, update: Update, new: Row, old: Row | None) -> Iterator[Candidate]:
+        subject, added = self._world.names.get(update.subject), number_of(new)
+        gone = number_of(old) if old is not None else None
         if subject is None or added is None:
             return
         for relation in self._world.about.get(added, {}):

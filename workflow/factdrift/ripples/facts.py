@@ -64,7 +64,7 @@ def write_facts(
             old_values, new_values, gone, sitelinks, about
         FROM (
             SELECT *, TRUE AS about FROM facts
-            WHERE subject IN (SELECT id FROM updated)
+            WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM inserted)
                 OR (subject, property) IN (SELECT (subject, property) FROM asked)
             UNION ALL
             SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
@@ -76,7 +76,9 @@ def write_facts(
     write_query(
         db,
         """SELECT subject AS id FROM gone
-        WHERE subject IN (SELECT id FROM updated UNION SELECT subject FROM asked) ORDER BY id""",
+        WHERE subject IN (
+            SELECT id FROM updated UNION SELECT id FROM inserted UNION SELECT subject FROM asked
+        ) ORDER BY id""",
         outputs.gone,
     )
 
@@ -98,8 +100,9 @@ def kept_objects(seed: int) -> str:
 
 
 def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
-    """TEMP TABLEs groups (subject, property), updated (id): the subjects and objects of replacements, and
-    asked (subject, property): the groups of their neighbours, and of other updates with a static object."""
+    """TEMP TABLEs groups (subject, property), updated (id): the subjects and objects of replacements,
+    inserted (id): the objects of new entities, of which only facts about them are asked, and
+    asked (subject, property): the groups of neighbours, and of other updates with a static object."""
     db.execute(
         f"""CREATE TEMP TABLE groups AS
         SELECT substr(subject.id, 2)::INTEGER AS subject, substr(relation.id, 2)::INTEGER AS property,
@@ -109,6 +112,10 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
         SELECT subject AS id FROM groups UNION
         SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM groups)
         WHERE o.id LIKE 'Q%';
+        CREATE TEMP TABLE inserted AS
+        SELECT DISTINCT substr(o.id, 2)::INTEGER AS id FROM (
+            SELECT unnest(objects) AS o FROM read_parquet({sql(dataset)}) WHERE scenario = 'AddEntity'
+        ) WHERE o.id LIKE 'Q%';
         CREATE TEMP TABLE asked AS
         SELECT substr(n.subject.id, 2)::INTEGER AS subject,
             substr(n.relation.id, 2)::INTEGER AS property
@@ -131,7 +138,8 @@ def _holding(which: str, path: Path, day: int) -> str:
             FROM read_parquet({sql(path)})
             WHERE rank <> 'deprecated' AND (subject, property) IN (
                 SELECT (subject, property) FROM read_parquet({sql(path)})
-                WHERE subject IN (SELECT id FROM updated) OR object IN (SELECT id FROM updated)
+                WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM inserted)
+                    OR object IN (SELECT id FROM updated)
                 UNION SELECT (subject, property) FROM asked
             )
         )
