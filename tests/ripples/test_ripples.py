@@ -144,7 +144,8 @@ def test_of_a_new_entity_the_facts_of_its_objects_are_asked():
     assert [answer["label"] for answer in row["answers"]] == ["Britta Ernst"]
     assert [condition["step"]["subject"] for condition in row["conditions"]] == [f"Q{SCHOLZ}"]
     # The old dump states no answer that an edit would have to change.
-    assert row["must_change"] is None and row["stale"] == []
+    assert row["must_change"] is None
+    assert row["stale"] == []
 
 
 DATES = (

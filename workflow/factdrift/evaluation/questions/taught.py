@@ -80,9 +80,9 @@ def _worded(values: Sequence[str], phrase: str, spoken: str, old: datetime.date)
 def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) -> list[Row]:
     """The wordings (TAUGHT) of the conditions of probes, which are facts of T_old (`old`).
 
-    Of each criterion at most `limit` are drawn by their ids, none of new entities. Of several right answers the one of the
-    condition's statement is taught. Wordings are the condition's own, without and with the day. `names`:
-    the label of each item that a condition is about (`ripples.names`).
+    Of each criterion at most `limit` are drawn by their ids, none of new entities. Of several right answers
+    the one of the condition's statement is taught. Wordings are the condition's own, without and with the
+    day. `names`: the label of each item that a condition is about (`ripples.names`).
     """
     drawn: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in CRITERIA}
     for probe in pq.read_table(ripples, columns=["criterion", "scenario", "conditions"]).to_pylist():
