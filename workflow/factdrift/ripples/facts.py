@@ -64,7 +64,7 @@ def write_facts(
             old_values, new_values, gone, sitelinks, about
         FROM (
             SELECT *, TRUE AS about FROM facts
-            WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM inserted)
+            WHERE subject IN (SELECT id FROM described)
                 OR (subject, property) IN (SELECT (subject, property) FROM asked)
             UNION ALL
             SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
@@ -76,9 +76,7 @@ def write_facts(
     write_query(
         db,
         """SELECT subject AS id FROM gone
-        WHERE subject IN (
-            SELECT id FROM updated UNION SELECT id FROM inserted UNION SELECT subject FROM asked
-        ) ORDER BY id""",
+        WHERE subject IN (SELECT id FROM described UNION SELECT subject FROM asked) ORDER BY id""",
         outputs.gone,
     )
 
@@ -101,7 +99,7 @@ def kept_objects(seed: int) -> str:
 
 def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
     """TEMP TABLEs groups (subject, property), updated (id): the subjects and objects of replacements,
-    inserted (id): the objects of new entities, of which only facts about them are asked, and
+    described (id): these, and the objects of new entities, to which too many facts may point, and
     asked (subject, property): the groups of neighbours, and of other updates with a static object."""
     db.execute(
         f"""CREATE TEMP TABLE groups AS
@@ -112,8 +110,9 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
         SELECT subject AS id FROM groups UNION
         SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM groups)
         WHERE o.id LIKE 'Q%';
-        CREATE TEMP TABLE inserted AS
-        SELECT DISTINCT substr(o.id, 2)::INTEGER AS id FROM (
+        CREATE TEMP TABLE described AS
+        SELECT id FROM updated UNION
+        SELECT substr(o.id, 2)::INTEGER FROM (
             SELECT unnest(objects) AS o FROM read_parquet({sql(dataset)}) WHERE scenario = 'AddEntity'
         ) WHERE o.id LIKE 'Q%';
         CREATE TEMP TABLE asked AS
@@ -127,8 +126,8 @@ def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
 
 
 def _holding(which: str, path: Path, day: int) -> str:
-    """SQL: TEMP TABLE holding_`which`: statements that hold on a day, of `asked` and of groups with an
-    updated item.
+    """SQL: TEMP TABLE holding_`which`: statements that hold on a day, of `asked` and of groups of
+    `described` items or with an updated object.
 
     `sound`: no filter drops it. `values`: how many different values of the group hold.
     """
@@ -138,8 +137,7 @@ def _holding(which: str, path: Path, day: int) -> str:
             FROM read_parquet({sql(path)})
             WHERE rank <> 'deprecated' AND (subject, property) IN (
                 SELECT (subject, property) FROM read_parquet({sql(path)})
-                WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM inserted)
-                    OR object IN (SELECT id FROM updated)
+                WHERE subject IN (SELECT id FROM described) OR object IN (SELECT id FROM updated)
                 UNION SELECT (subject, property) FROM asked
             )
         )
