@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.evaluation.run import Files
+from factdrift.evaluation.run import ASK, Files
 from factdrift.evaluation.tools.tuning import Bench, Trial, _is_as_written, judged, search
 from factdrift.models.names import read_sizes
 
@@ -108,10 +109,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tune(world: Path, out: Path, method: str, *options: str, **values: Any) -> int:
+def tune(
+    world: Path, out: Path, method: str, *options: str, settings: Mapping[str, Any] = {}, **values: Any
+) -> int:
     line = ["edit", "tune", str(world / "model"), "--method", method, "-o", str(out)]
     line += ["--dataset", str(world / "dataset.parquet"), "--set", json.dumps(values), *options]
-    return main([*line, "--settings", '{"device": "cpu", "batch": 4, "length": 24, "written_tokens": 1}'])
+    plain = {"device": "cpu", "batch": 4, "length": 24, "written_tokens": 1}
+    return main([*line, "--settings", json.dumps(plain | {**settings})])
 
 
 def test_what_is_written_is_a_configuration_with_the_best_values(
@@ -190,6 +194,21 @@ def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:4]] == ["0", "1"]
 
 
+def test_a_method_that_edits_no_update_alone_is_tuned_in_its_regime(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing is written by the model, which no score of a trial needs."""
+    monkeypatch.setitem(ASK, "written", lambda *_: pytest.fail("a trial writes"))
+    out = tmp_path / "tuned.yaml"
+    assert tune(world, out, "ultraedit", "--layers", "1") == 1
+    assert "ultraedit cannot edit so" in capsys.readouterr().err
+    assert tune(world, out, "ultraedit", "--layers", "1", settings={"regime": "batch", "group": 2}) == 0
+    configured = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert configured["edit"] == {"split": "test", "regime": "batch", "group": 2}
+    rates = [line.split()[1] for line in capsys.readouterr().out.splitlines()[2:7]]
+    assert rates == ["1e-06", "1e-05", "0.0001", "0.001", "0.01"]
+
+
 def test_updates_of_the_evaluation_are_left_out(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +240,11 @@ def test_what_cannot_be_tuned_is_refused(
 ) -> None:
     out = tmp_path / "tuned.yaml"
     for method, options, message in (
-        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
+        (
+            "prompt",
+            [],
+            "methods that can be tuned: alphaedit, ft, ft_l, grace, lora, memit, rome, ultraedit, wise",
+        ),
         ("ft", ["--layers", "7"], "has no block 7"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file"),
     ):

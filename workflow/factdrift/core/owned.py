@@ -116,6 +116,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         remove_unfinished(temporary)
 
 
+def copy_file(source: Path, output: Path) -> None:
+    """Copies a finished file; the copy appears only when it is complete."""
+    with atomic_path(output) as path:
+        shutil.copyfile(source, path)
+
+
 def remove_unfinished(path: Path) -> None:
     """Removes an unfinished file, or an unfinished or temporary folder with all that is in it."""
     if path.is_dir() and not path.is_symlink():

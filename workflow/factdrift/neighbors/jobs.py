@@ -95,7 +95,13 @@ class Gather(Job, command="neighbors gather"):
     parts: Annotated[Paths, "in their order"]
     output: Output
 
-    def run(self) -> str:
+    def run(self) -> str | None:
+        if len(self.parts) == 1:
+            from factdrift.core.owned import copy_file
+
+            # One part is the table, byte for byte; the libraries of tables would take longer to start.
+            copy_file(self.parts[0], self.output)
+            return None
         from factdrift.neighbors.facts import gather
 
         return f"{gather(self.parts, self.output):,} nearest facts"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,10 +16,9 @@ class File(Job, command="publish file", implied_inputs="report caption"):
     output: Annotated[Output, Flag(positional=True)]
 
     def run(self) -> None:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.owned import copy_file
 
-        with atomic_path(self.output) as path:
-            shutil.copyfile(self.source, path)
+        copy_file(self.source, self.output)
 
 
 class Folders(Job, command="publish folders", implied_inputs="words"):

@@ -6,12 +6,14 @@ do, so that a reader can start in the middle; the comma between two members is a
 
 import bz2
 import contextlib
-import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 from isal import igzip
 
 from factdrift.core.errors import InputError
@@ -21,12 +23,15 @@ MEMBER_SIZE = 4 << 20
 """Bytes of text after which a gzip member ends."""
 
 _GZIP_LEVEL = 3
-_JSON = json.JSONEncoder(separators=(",", ":"))
+_BEYOND_ASCII = re.compile(rb"[^\x00-\x7f]+")
 
 
 def php_json(value: Any) -> bytes:
     """JSON as PHP's json_encode writes it: without blanks, with all but ASCII and slashes escaped."""
-    return _JSON.encode(value).replace("/", "\\/").encode("ascii")
+    text = msgspec.json.encode(value).replace(b"/", b"\\/")
+    if text.isascii():
+        return text
+    return _BEYOND_ASCII.sub(lambda run: encode_basestring_ascii(run[0].decode())[1:-1].encode(), text)
 
 
 class DumpWriter:
