@@ -63,6 +63,7 @@ def test_digests_of_a_drawn_world(drawn_world: Path, digests: Check) -> None:
     digests("drawn", drawn_world, [*UPDATES, *BENCHMARKS, *ACCOUNTS])
 
 
+@pytest.mark.slow
 def test_digests_of_what_the_audit_says_of_faults(
     drawn_world: Path, digests: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:

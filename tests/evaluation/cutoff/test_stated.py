@@ -136,7 +136,7 @@ def test_the_results_of_a_search_are_what_their_condition_says() -> None:
 
 @pytest.mark.parametrize("listens", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_0(listens: bool) -> None:
-    stated = today(some(200), OWN, SAMPLE_DATES)
+    stated = today(some(120), OWN, SAMPLE_DATES)
     first, last = SAMPLE_DATES
 
     def choose(state: str, row: Row, _: str) -> int | None:
