@@ -19,7 +19,7 @@ pytestmark = [
     ),
 ]
 TARGET = "results/edit_scores.parquet"
-VALUES: dict[str, Any] = {"ft": {"layers": [22], "lr": 0.0005}, "rome": {"layer": 5, "steps": 25}}
+VALUES: dict[str, Any] = {"ft": {"layers": [22], "lr": 0.0005}, "rome": {"layer": 5, "steps": 25, "lr": 0.5}}
 """Those that are derived from the sizes of the model, so that tuned ones change nothing here."""
 MEASURED = {
     "p_new_before": {"none": (0.0268, 0.0005)},
