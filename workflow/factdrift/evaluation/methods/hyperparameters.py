@@ -23,7 +23,7 @@ from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.derived import Value, derive, rule_of
+from factdrift.evaluation.methods.derived import derive, is_for_all
 from factdrift.evaluation.methods.own import UserMethod, entries, entry
 from factdrift.evaluation.methods.record import (
     OWN,
@@ -117,13 +117,13 @@ def read_hyper(
             known = each
     own = {key: value for key, value in known.items() if key not in ("names", "source")}
     users = check_values(reference, overrides or {}, folder, above)
-    entries_of = {} if known else file.get("derived", {}).get("rules", {})
-    rules = {key: rule_of(entry) for key, entry in entries_of.items() if key not in users}
-    model_sizes = sizes() if sizes and any(not isinstance(rule, Value) for rule in rules.values()) else None
+    known_rules = {} if known else file.get("derived", {}).get("rules", {})
+    rules = {key: rule for key, rule in known_rules.items() if key not in users}
+    model_sizes = None if sizes is None or all(map(is_for_all, rules.values())) else sizes()
     made: dict[str, Any] = {}
     said: list[str] = []
     for key, rule in rules.items():
-        if model_sizes or isinstance(rule, Value):
+        if model_sizes or is_for_all(rule):
             made[key], why = derive(rule, model_sizes, file["keys"][key].get("type") == "array")
             shown = ", ".join(map(str, made[key])) if isinstance(made[key], list) else f"{made[key]:g}"
             said.append(f"{key} {shown}{why}")

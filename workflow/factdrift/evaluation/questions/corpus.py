@@ -1,15 +1,13 @@
 """Questions about dated documents, with the documents of retrievers before them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import RETRIEVED
-from factdrift.evaluation.questions.items import about_last_edits
+from factdrift.evaluation.questions.items import about_last_edits, some_of_each
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
-from factdrift.tempripple.schemas import row_id
 from factdrift.words.templates import before_blank
 
 
@@ -19,7 +17,10 @@ def read(tables: Tables) -> Benchmark:
     Those in writing only with `open_`; with the edits of a stream, about the last edits of their chains.
     `limit`: of a kind.
     """
-    rows = _chosen(list(records(tables.questions[0])), tables)
+    able = [row for row in records(tables.questions[0]) if tables.open_ or _has_options(row)]
+    if not able:
+        raise InputError(f"{tables.questions[0]}: no question has options; build a longer stream")
+    rows = some_of_each(able, "id", ("kind",), tables.limit, tables.seed)
     asked = {row["id"] for row in rows}
     texts: dict[str, dict[str, str]] = defaultdict(dict)
     for path in tables.questions[1:]:
@@ -29,18 +30,6 @@ def read(tables: Tables) -> Benchmark:
     questions = [question_of(row, texts[row["id"]]) for row in rows]
     chains = [row["chain"] for row in rows]
     return about_last_edits("corpus", questions, chains, tables.edits)
-
-
-def _chosen(rows: Sequence[Row], tables: Tables) -> list[Row]:
-    """The rows that can be asked, those of a kind as many as `limit`."""
-    able = [row for row in rows if tables.open_ or _has_options(row)]
-    if not able:
-        raise InputError(f"{tables.questions[0]}: no question has options; build a longer stream")
-    kinds: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(able, key=lambda row: row_id("limit", str(tables.seed), row["id"])):
-        kinds[row["kind"]].append(row)
-    chosen = [row for kind in kinds.values() for row in kind[: tables.limit or None]]
-    return sorted(chosen, key=lambda row: str(row["id"]))
 
 
 def _has_options(row: Row) -> bool:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -40,12 +41,16 @@ def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -
         if dated:
             wanted = "a longer stream, or one of more relations"
         raise InputError(f"{path}: no item has options; build {wanted}")
-    if limit:
-        kinds: dict[tuple[int, int], list[Row]] = defaultdict(list)
-        for item in sorted(items, key=lambda item: row_id("limit", str(seed), item["item_id"])):
-            kinds[item["task"], item["hop"]].append(item)
-        items = [item for kind in kinds.values() for item in kind[:limit]]
-    return sorted(items, key=lambda item: str(item["item_id"]))
+    return some_of_each(items, "item_id", ("task", "hop"), limit, seed)
+
+
+def some_of_each(rows: Sequence[Row], name: str, kind: Sequence[str], limit: int, seed: int) -> list[Row]:
+    """The rows by their ids in the column `name`; of each kind `limit` that the seed draws, or all for 0."""
+    kinds: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row_id("limit", str(seed), row[name])):
+        kinds[tuple(row[column] for column in kind)].append(row)
+    chosen = [row for own in kinds.values() for row in own[: limit or None]]
+    return sorted(chosen, key=lambda row: str(row[name]))
 
 
 def add_stale(items: Sequence[Row]) -> None:

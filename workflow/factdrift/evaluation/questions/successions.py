@@ -95,7 +95,9 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
 
 def prompts_of(wordings: Sequence[str], subject: str) -> list[str]:
     """What templates say about a subject before their object."""
-    return [_prompt(template, subject) for template in wordings]
+    usage, grammar = read_names().usage(subject), read_grammar()
+    texts = (cloze(template, subject, usage, grammar) for template in wordings)
+    return [text.removesuffix(OBJECT).rstrip() for text in texts]
 
 
 def _days(where: str, start: str, opening: bool) -> tuple[int, int]:
@@ -111,9 +113,3 @@ def _days(where: str, start: str, opening: bool) -> tuple[int, int]:
         return pack(*begin), pack(*end)
     except ValueError:
         raise wrong from None
-
-
-def _prompt(template: str, subject: str) -> str:
-    """What a template says about the subject before its object."""
-    text = cloze(template, subject, read_names().usage(subject), read_grammar())
-    return text.removesuffix(OBJECT).rstrip()

@@ -277,16 +277,9 @@ def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Ite
             (first, *_) = fact["objects"]
             cloze, target = before_blank(first["prompt"]), first["object"]["label"]
             if cloze is not None and target:
-                yield {
-                    **{
-                        "role": role,
-                        "place": number,
-                        "object": "neighbor",
-                        "prompt": cloze,
-                        "target": target,
-                    },
-                    **{key: fact.get(key) for key in ("dist", "popularity")},
-                }
+                asked = {"role": role, "place": number, "object": "neighbor", "prompt": cloze}
+                near = {key: fact.get(key) for key in ("dist", "popularity")}
+                yield {**asked, "target": target, **near}
 
 
 def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
