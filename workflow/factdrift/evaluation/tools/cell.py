@@ -1,20 +1,25 @@
-"""Small cells of what the workflow asks, without Snakemake: a few questions, and edits made elsewhere.
+"""Small cells of what the workflow asks, without Snakemake: a few questions, edits made elsewhere, rivals.
 
+Rivals are methods on the same few updates of one model; those of their runs that are kept are not repeated.
 Imports torch.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
+from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import claim
 from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
@@ -34,9 +39,9 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition
-from factdrift.evaluation.tables import TABLES
+from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.models.loaded import Loaded
-from factdrift.models.names import split_name
+from factdrift.models.names import folder_of, split_name
 
 SHOWN, SHOWN_MINE = 5, 20
 """Questions with answers that are printed in full: of a benchmark, and of the user's own."""
@@ -178,14 +183,61 @@ def probe(
     with base as model:
         hyper = Hyper("none", checkpoint.base, "", {})
         none = ask(model, Condition(Prepared(hyper), checkpoint.settings.regime))
-    answers, made, states = zip(*(files[1:4] for files in (none, edited)), strict=True)
-    models = [split_name(checkpoint.base)[0]]
-    runs = Runs(edits, answers, made, states, models=models, methods=["none", name])
-    scores, costs = output / "edit_scores.parquet", output / "costs.json"
-    write_scores(runs, scores, output / "probes.parquet")
-    written = output / "written.parquet"
-    write_parquet(written_table(answers, [edits]), written)
+    scores = _scored(split_name(checkpoint.base)[0], edits, {"none": none, name: edited}, output)
+    written, costs = output / "written.parquet", output / "costs.json"
+    write_parquet(written_table([none.answers, edited.answers], [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
     print(write_tables(scores, written, costs, output)[0])
     print(*unaligned_lines([(none.answers, none.edits)]), sep="\n")
+
+
+def _scored(model: str, edits: Path, runs: Mapping[str, Files], folder: Path) -> Path:
+    """Writes the scores of a model's edits, and their probes, into a folder; returns the table of scores.
+
+    `runs`: method -> what it has written, the unedited model first.
+    """
+    answers, made, states = zip(*(files[1:4] for files in runs.values()), strict=True)
+    scores = folder / "edit_scores.parquet"
+    of_model = Runs(edits, answers, made, states, models=[model], methods=list(runs))
+    write_scores(of_model, scores, folder / "probes.parquet")
+    return scores
+
+
+def compared(
+    model: Loaded, edits: Path, conditions: Sequence[Condition], settings: Settings, folder: Path
+) -> Path:
+    """Writes the scores of the conditions, the unedited model first, into a folder; returns their table.
+
+    `edits`: a table EDITS. Says first what has to run, and how long the questions take without any edit.
+    """
+    benchmark = read_edits(edits)
+    kept = [(condition, _kept(model, edits, condition, settings, folder)) for condition in conditions]
+    missing = [(condition, files) for condition, files in kept if not all(map(Path.is_file, files[1:4]))]
+    asked = sum("loglik" in question.ways for question in benchmark.questions)
+    names = ", ".join(title_of(condition.method) for condition, _ in missing) or "nothing, all is kept"
+    print(f"{model.name}: {len(benchmark.edits):,} updates, {asked:,} questions a method; to run: {names}")
+    for condition, files in missing:
+        start = time.perf_counter()
+        run = Run.of(Session(model, settings), benchmark, [condition], 0)
+        claim(files.parts.parent, [path.name for path in files[1:4]])
+        evaluate(dataclasses.replace(run, ways=["loglik"]), files)
+        left = len(missing) - 1
+        if condition.unedited and left:
+            seconds = round((time.perf_counter() - start) * left) + 1
+            print(
+                f"questions of {left} methods: about {seconds:,} s, besides the time of the edits", flush=True
+            )
+    claim(folder, ["edit_scores.parquet", "probes.parquet"])
+    return _scored(model.name, edits, {condition.method: files for condition, files in kept}, folder)
+
+
+def _kept(model: Loaded, edits: Path, condition: Condition, settings: Settings, folder: Path) -> Files:
+    """Where the tables of a run are kept: under a digest of all that they depend on."""
+    about = {
+        **condition.meta(Session(model, settings)),
+        "edits": sha256(edits),
+        "settings": msgspec.to_builtins(settings),
+        "code": of_module("factdrift.evaluation.run"),
+    }
+    return Files.under(folder / f"{folder_of(model.name)}-{condition.method}-{run_id(about)}", "0-of-1")

@@ -397,9 +397,9 @@ class Compare(TriesMethod, command="compare", leading="model limit scores answer
         write_edits(self.dataset, edits, Choice(limit=self.limit, seed=self.seed, fluency_sample=0))
         with self.loaded() as model:
             from factdrift.evaluation.states.edited import Condition
-            from factdrift.evaluation.tools.rivals import scored
+            from factdrift.evaluation.tools.cell import compared
 
             made = [Condition(self.prepared(model, name), self.settings.regime) for name in self.rivals]
             conditions = [self.condition(model, "none"), *made]
-            scores = scored(model, edits, conditions, self.settings, folder)
+            scores = compared(model, edits, conditions, self.settings, folder)
             return tuple(condition.method for condition in made), scores
