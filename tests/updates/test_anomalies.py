@@ -100,13 +100,6 @@ def test_groups_without_a_name_are_dropped(tmp_path):
         assert dropped == [first, "no_label", None, None, None, "no_label", None]
 
 
-@pytest.mark.parametrize("blank", ["  ", Text("en", " ")])
-def test_a_group_with_a_blank_text_is_dropped(blank, tmp_path):
-    old, new = Fact(1, PLAIN, blank, *OBSOLETE), Fact(1, PLAIN, 8, "2022-01-01")
-    found = World([old], [old, new], [Property(PLAIN)]).updates(tmp_path)
-    assert [row["dropped_by"] for row in found] == ["no_label"] * 2
-
-
 OBJECT_NAMES = {601: "Ukraine", 602: "cafe bar", 603: "invasion Ukraine", 604: "***"}
 LEAKS = [
     ("Astana", Text("en", "Astana"), True),
