@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,9 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
 from factdrift.evaluation.methods.in_context import ranked  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.question import Question  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.evaluation.states.plain import EditedModel  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
@@ -52,6 +55,14 @@ def left_out(edited: Edited) -> int:
     return max(getattr(context, "left_out", 0) for context in edited.contexts)
 
 
+def before(made: Edited, edit: int, prompts: Sequence[str]) -> list[str]:
+    """The text that the method puts before each prompt of a probe of an edit."""
+    assert made.contexts is not None
+    names = [each.id for each in EDITS[: len(made.contexts)]]
+    questions = [Question("", prompt=prompt) for prompt in prompts]
+    return EditedModel(tiny_model("llama"), made, names).before(questions, [names[edit]] * len(prompts))
+
+
 def tokens(loaded: Loaded, text: str) -> int:
     return len(loaded.tokenizer(text)["input_ids"])
 
@@ -67,7 +78,7 @@ def left_out_by_hand(loaded: Loaded, prompt: str, room: int) -> int:
 def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
     loaded = tiny_model("llama", positions=512)
     found = edited(loaded, EDITS, all_of(), Artefacts(), regime)
-    assert found.before(0, PROMPTS) == found.before(4, PROMPTS) == ["".join(TEXTS)] * 3
+    assert before(found, 0, PROMPTS) == before(found, 4, PROMPTS) == ["".join(TEXTS)] * 3
     assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
 
 
@@ -77,7 +88,7 @@ def test_alone_it_is_the_prompt(method: str) -> None:
     found = edited(loaded, EDITS, read_hyper(method, "tiny"), Artefacts())
     plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
     for place in range(len(EDITS)):
-        assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)
+        assert before(found, place, PROMPTS) == before(plain, place, PROMPTS)
 
 
 @pytest.mark.parametrize("begins", [False, True])
@@ -94,9 +105,9 @@ def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(
         loaded.tokenizer.backend_tokenizer.post_processor = begun
     found = edited(loaded, EDITS, all_of(room=room), Artefacts(), "batch")
     expected = [left_out_by_hand(loaded, prompt, room) for prompt in PROMPTS]
-    assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
+    assert before(found, 0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
     assert left_out(found) == max(expected)
-    for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
+    for prompt, context in zip(PROMPTS, before(found, 0, PROMPTS), strict=True):
         assert not context or tokens(loaded, context + prompt) + room <= positions
     assert set(expected) != {0} or positions >= 128
 
@@ -106,7 +117,7 @@ def test_what_is_superseded_is_gone() -> None:
     first = edited(loaded, EDITS[:3], all_of(), Artefacts(), "stream")
     later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c", "a"))
     second = edited(loaded, [later], all_of(), Artefacts(memory=first.memory), "stream")
-    assert second.before(0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
+    assert before(second, 0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
 
 
 def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
@@ -154,11 +165,11 @@ def by_hand(query: str, k: int) -> str:
 def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
     found = made("batch", k=k)
     prompts = [*QUERIES, *(edit.prompt for edit in EDITS)]
-    contexts = found.before(0, prompts)
+    contexts = before(found, 0, prompts)
     assert contexts == [by_hand(prompt, k) for prompt in prompts]
     # Whichever edit a probe belongs to, the index is that of all.
-    assert found.before(4, prompts) == contexts == [found.before(2, [prompt])[0] for prompt in prompts]
-    assert made("sequential", k=k).before(0, prompts) == contexts
+    assert before(found, 4, prompts) == contexts == [before(found, 2, [prompt])[0] for prompt in prompts]
+    assert before(made("sequential", k=k), 0, prompts) == contexts
     assert len(set(contexts)) > 2 or k == 9
     if k == 1:
         assert contexts[len(QUERIES) :] == TEXTS
@@ -168,7 +179,7 @@ def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
 def test_the_earlier_of_equal_updates_is_taken_and_the_best_comes_last() -> None:
     assert ranked(np.array([[0.5, 0.9, 0.5, 0.5 + 1e-9]]), 3) == [[2, 0, 1]]
     assert ranked(np.array([[0.0, 0.0]]), 5) == [[1, 0]]
-    assert made("batch", k=2).before(0, ["quite other words"]) == [TEXTS[1] + TEXTS[0]]
+    assert before(made("batch", k=2), 0, ["quite other words"]) == [TEXTS[1] + TEXTS[0]]
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +211,7 @@ def test_dense_vectors_are_means_over_the_tokens_of_each_text_alone(encoder: Pat
         best = sorted(range(len(TEXTS)), key=lambda place: -scores[place])[:2]
         expected.append(TEXTS[best[1]] + TEXTS[best[0]])
     found = made("batch", index="dense", encoder=str(encoder), k=2)
-    assert found.before(0, prompts) == expected
+    assert before(found, 0, prompts) == expected
     assert len(set(expected)) > 1
 
 
@@ -220,7 +231,7 @@ def test_probes_are_read_after_what_was_found(tmp_path: Path) -> None:
     own = 0
     for row in rows[:: len(rows) // 12]:
         probe = asked[row["question"]]
-        (context,) = found.before(0, [probe.prompt])
+        (context,) = before(found, 0, [probe.prompt])
         own += context.endswith(probe.context)
         wanted = chance(loaded, context + probe.prompt, probe.targets[0])
         assert row["logprobs"] == pytest.approx([wanted], abs=1e-5)

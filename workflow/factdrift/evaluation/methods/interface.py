@@ -69,11 +69,6 @@ class Edited:
         """The index into `changes` for an edit by its index."""
         return edit if self.owner is None else self.owner[edit]
 
-    def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
-        """The text that the method puts before each prompt of a probe of an edit."""
-        context = self.contexts[edit] if self.contexts else ""
-        return [context] * len(prompts) if isinstance(context, str) else context(prompts)
-
 
 @dataclass(frozen=True)
 class Artefacts:
