@@ -6,7 +6,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import RETRIEVED
-from factdrift.evaluation.questions.items import about_last_edits, some_of_each
+from factdrift.evaluation.questions.items import about_last_edits, limited_by_kind
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.words.templates import before_blank
 
@@ -20,7 +20,7 @@ def read(tables: Tables) -> Benchmark:
     able = [row for row in records(tables.questions[0]) if tables.open_ or _has_options(row)]
     if not able:
         raise InputError(f"{tables.questions[0]}: no question has options; build a longer stream")
-    rows = some_of_each(able, "id", ("kind",), tables.limit, tables.seed)
+    rows = limited_by_kind(able, "id", ("kind",), tables.limit, tables.seed)
     asked = {row["id"] for row in rows}
     texts: dict[str, dict[str, str]] = defaultdict(dict)
     for path in tables.questions[1:]:

@@ -41,11 +41,11 @@ def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -
         if dated:
             wanted = "a longer stream, or one of more relations"
         raise InputError(f"{path}: no item has options; build {wanted}")
-    return some_of_each(items, "item_id", ("task", "hop"), limit, seed)
+    return limited_by_kind(items, "item_id", ("task", "hop"), limit, seed)
 
 
-def some_of_each(rows: Sequence[Row], name: str, kind: Sequence[str], limit: int, seed: int) -> list[Row]:
-    """The rows by their ids in the column `name`; of each kind `limit` that the seed draws, or all for 0."""
+def limited_by_kind(rows: Sequence[Row], name: str, kind: Sequence[str], limit: int, seed: int) -> list[Row]:
+    """The rows by their ids in the column `name`; of every kind `limit` that the seed draws, or all for 0."""
     kinds: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row_id("limit", str(seed), row[name])):
         kinds[tuple(row[column] for column in kind)].append(row)
