@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import about
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
@@ -168,7 +169,8 @@ def read_attempts(reading: Reading) -> None:
         amount = reading.key(cue.end)
         if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
             continue  # nearly 20,000
-        if who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast")):
+        apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
+        if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
             who = None
         reading.assign(who, Role.DENIED, HOLDS)
         before = [name for name in reading.mentions if name.start >= cue.end]
@@ -234,13 +236,14 @@ def read_conditions(reading: Reading) -> None:
     """`If X won, he is president`, `Y would be if she had won`: left open, or denied, never asserted."""
     tokens = reading.tokens
     first = next((at for at, token in enumerate(tokens) if token.is_word), None)
+    inside_names = {at for mention in reading.mentions for at in mention.span}
     for at, token in enumerate(tokens):
         subject = tokens[at + 1] if at + 1 < len(tokens) else None
         inverted = at == first and reading.is_a(at, "inverted") and subject is not None
         inverted = inverted and (tokens[at + 1].is_capital or reading.is_a(at + 1, "starter"))
         inverted |= token.key == "had" and reading.key(at + 1) in ("he", "she", "they")
-        if not (reading.is_a(at, "if") or inverted):
-            continue
+        if at in inside_names or not (reading.is_a(at, "if") or inverted):
+            continue  # Angel Falls
         of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
@@ -266,3 +269,25 @@ def asked_events(reading: Reading) -> set[str]:
 def of_asked_event(reading: Reading, position: int) -> bool:
     """Whether a word names the event that is asked for: `owned` for `Who is the owner?`."""
     return reading.words.values["event"].get(reading.key(position)) in asked_events(reading)
+
+
+def is_about(reading: Reading, at: int) -> bool:
+    """Whether a word is about what is asked for."""
+    about_it = reading.key(at) in about(tuple(reading.asked), reading.words)
+    return about_it or is_core(reading, at) or of_asked_event(reading, at)
+
+
+NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds", "chosen")
+
+
+def is_drawn(reading: Reading, at: int) -> bool:
+    """Whether a word is a rarer verb of what is asked for, in a sentence with a word of it or a pronoun."""
+    if reading.key(at) not in about(tuple(reading.asked), reading.words, "troponym"):
+        return False
+    return any(
+        reading.key(other) in ("it", "its", "his", "her", "themselves", "itself")
+        or reading.is_a(other, "pronoun")
+        or (is_about(reading, other) and not reading.is_a(other, "article", *NO_NOUNS))
+        for other in range(len(reading.tokens))
+        if other != at
+    )

@@ -39,10 +39,10 @@ WORDS = (
     *("deputy", "of", "formerly", "dated", "then", "limit", "instead", "neither", "around", "act", "short"),
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
     *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
-    *("label", "auxiliary", "engaged"),
+    *("label", "auxiliary", "engaged", "chosen", "gains"),
 )
 """Kinds of words, which say what a word is wherever it is."""
-VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense")
+VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense", "troponym")
 """Kinds of words with a value."""
 KINDS = (*PHRASES, *WORDS, *VALUES)
 
@@ -127,16 +127,18 @@ _COMMON = ("article", "starter", "verb", "of", "to", "from", "by", "locative", "
 
 
 @lru_cache(maxsize=1 << 12)
-def about(asked: tuple[str, ...], cues: Cues) -> frozenset[str]:
-    """The words that are about what a question asks for, such as `census` for a population.
+def about(asked: tuple[str, ...], cues: Cues, row: str = "sense") -> frozenset[str]:
+    """The words of a row that are about what a question asks for, such as `census` for a population.
 
-    They are those with one of its senses, and those of the templates of its relation.
+    They are those with one of its senses; with `sense` also those of the templates of its relation.
     """
     senses, stems = cues.values["sense"], {_ENDING.sub("", key) for key in asked}
     own = {sense for key in asked for sense in senses.get(key, "").split("+") if sense}
-    words = {key for key, sense in senses.items() if not own.isdisjoint(sense.split("+"))}
+    own |= {"office"} if cues.only_names or cues.valued("office", asked) else set()
+    words = {key for key, sense in cues.values[row].items() if not own.isdisjoint(sense.split("+"))}
+    relations = _relations(cues) if row == "sense" else ()
     return frozenset(words).union(
-        *(of_relation for contents, of_relation in _relations(cues) if any(map(stems.issuperset, contents)))
+        *(of_relation for contents, of_relation in relations if any(map(stems.issuperset, contents)))
     )
 
 

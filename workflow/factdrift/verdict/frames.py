@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events, of_asked_event
+from factdrift.verdict.clauses import NO_NOUNS, asked_events, is_about, is_drawn, of_asked_event
 from factdrift.verdict.cues import about
 from factdrift.verdict.names import ACCEPTED, STALE
-from factdrift.verdict.offices import abbreviates, asked_office, is_core, office_fits
+from factdrift.verdict.offices import abbreviates, asked_office, is_core, is_object, of_office, office_fits
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 
@@ -28,7 +28,6 @@ _CUES = (
 )
 """Kinds of cues that may be in a frame: the role of the name says what they do to it."""
 _NO_ACTS = ("article", "verb", "of", "by", "from", "to", "locative", "holds", "noun", "title")
-_NO_NOUNS = ("verb", "starter", "object", "of", "by", "from", "to", "locative", "holds")
 _ADDRESS = re.compile(r"(?:\w+://)?[\w-]+(?:\.[\w/-]+)+")
 """An address of the web, which is nobody else's."""
 _DETAILS = 7
@@ -97,13 +96,7 @@ def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
         return False
     more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
     clause = range(*_clause(reading, mention))
-    return more and any(at in clause and _is_about(reading, at) for at in words)
-
-
-def _is_about(reading: Reading, at: int) -> bool:
-    """Whether a word is about what is asked for."""
-    about_it = reading.key(at) in about(tuple(reading.asked), reading.words)
-    return about_it or is_core(reading, at) or of_asked_event(reading, at)
+    return more and any(at in clause and is_about(reading, at) for at in words)
 
 
 def _clause(reading: Reading, mention: Mention) -> tuple[int, int]:
@@ -125,11 +118,11 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     governed = reading.is_a(verb + 1, "locative", "by") and reading.key(verb)[:4] in _stems(reading)
     before = {name.start for name in reading.mentions if reading.role(name) in (Role.BEFORE, Role.BESIDE)}
     words = range(start, verb + 2)
-    led = any(reading.is_a(at, "verb", "holds") or _is_about(reading, at) for at in words)
-    led &= not mention.value
-    led &= reading.is_a(mention.end, "locative", "object", "from", "to")
+    led = any(reading.is_a(at, "verb", "holds") or is_about(reading, at) for at in words)
+    led &= not mention.value and not (mention.person and asked_office(reading))
+    led &= reading.is_a(mention.end, "locative", "object", "from", "to", "when", "limit")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
-        core = is_core(reading, at) and not _is_object(reading, at)
+        core = is_core(reading, at) and not is_object(reading, at)
         if core or at in before or reading.key(at) in ("according", "laut"):
             return  # X replaced Y at a fixed rate
         free = led and not reading.is_a(at, "foreign")  # it is X in the top flight
@@ -155,7 +148,7 @@ def _body(reading: Reading, mention: Mention) -> str:
     if apposed and not reading.of("former"):
         end = len(reading.tokens)  # X, CEO of Z
     for at in range(mention.end, end):
-        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and _office_before(reading, at):
+        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and of_office(reading, at):
             return "another body"
     again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
@@ -176,16 +169,11 @@ def _body(reading: Reading, mention: Mention) -> str:
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
-        of = reading.is_a(at, "of") and _office_before(reading, at)
+        of = reading.is_a(at, "of") and of_office(reading, at)
         of |= at == mention.end and reading.key(at) in ("at", "bei")
         if not common and (owner or of):
             return body.name
     return ""
-
-
-def _office_before(reading: Reading, at: int) -> bool:
-    """Whether an office of the kind that is asked for is before a position."""
-    return bool(office_fits(reading, reading.keys(max(at - 3, 0), at)))
 
 
 def _is_described(reading: Reading, mention: Mention) -> bool:
@@ -193,16 +181,24 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     verb, tokens = mention.end, reading.tokens
     apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
     aside = range(verb + 2, len(tokens)) if apposed else ()
-    if any(_is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
+    if any(is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
     if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
         return True  # X is a statue in India
+    if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
+        return True  # asked for its owner, X played for Z
+    acts = asked_office(reading) and not any(verb in cue.span for cue in reading.cues)
+    acts &= reading.sign(verb).islower() and not reading.key(verb).endswith("ly")
+    acts &= not reading.is_a(verb, "verb", "present", "past", "achieved", "remains", "starter")
+    acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
+    if acts and office_fits(reading, [reading.key(verb + 2)]):
+        return True  # X served the president coffee
     leads = reading.is_a(verb, "leads")
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
     end = reading.end(verb, _BORDERS)
-    rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not _is_object(reading, at)]
+    rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
         (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
@@ -242,12 +238,6 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
-
-
-def _is_object(reading: Reading, at: int) -> bool:
-    """Whether a noun is another's: `married to the president`, `the president's brother`."""
-    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
-    return reading.tokens[at].possessive or led
 
 
 def _is_border(reading: Reading, at: int) -> bool:
@@ -292,7 +282,7 @@ def _in_subject(reading: Reading, at: int) -> bool:
     for of in range(at - 1, max(at - 5, 0), -1):
         if reading.is_a(of, "verb") or _is_border(reading, of):
             return False
-        if reading.is_a(of, "of") and (reading.key(of - 1) in reading.asked or _office_before(reading, of)):
+        if reading.is_a(of, "of") and (reading.key(of - 1) in reading.asked or of_office(reading, of)):
             return True
     return False
 
@@ -301,15 +291,15 @@ def _is_apposed(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word only describes a name: `reformist politician X won`, `it is the maestro X`."""
     start = mention.start
     while start and not (
-        _is_border(reading, start - 1) or reading.is_a(start - 1, "pronoun", *_NO_NOUNS[1:], "verb", "who")
+        _is_border(reading, start - 1) or reading.is_a(start - 1, "pronoun", *NO_NOUNS[1:], "verb", "who")
     ):
         start -= 1
         if reading.tokens[start].possessive and reading.sign(start).islower():
             return False  # the boss's friend X
-    follows = of_asked_event(reading, mention.end)
+    follows = of_asked_event(reading, mention.end) or is_drawn(reading, mention.end)
     follows |= reading.is_a(mention.end, "verb", "holds", "past", "leads")
     begins = follows and (not start or _is_border(reading, start - 1))
-    led = mention.person and reading.is_a(start - 1, "verb", "by")
+    led = mention.person and reading.is_a(start - 1, "verb", "by", "chosen")
     return start <= at < mention.start and (led or begins)
 
 
@@ -322,13 +312,23 @@ def _is_act(reading: Reading, at: int, mention: Mention) -> bool:
         or any(name.end == before + 1 for name in reading.named())
         or (reading.tokens[before].is_capital and reading.key(before) in reading.asked)
         or reading.is_a(before, "pronoun", "verb", "who", "conjunction")
-        or (reading.is_a(at + 1, "verb") and reading.sign(before).islower() and _is_about(reading, before))
+        or (reading.is_a(at + 1, "verb") and reading.sign(before).islower() and is_about(reading, before))
     )
 
 
 def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word is the verb behind a name: `X a critiqué le président`."""
     return at - reading.is_a(at - 1, "auxiliary") == mention.end
+
+
+def _is_gain(reading: Reading, at: int, mention: Mention) -> bool:
+    """Whether a verb says that somebody gets what is asked for: `Z lured X`, `X cruised to a third term`."""
+    if reading.is_a(at, "chosen") and mention.person:
+        passive = reading.is_a(at - 1, "verb") or reading.has("past", mention.end, at + 2)
+        return reading.lead(mention) - 1 <= at < mention.start or (at > mention.start and passive)
+    behind = range(at + 1, _behind(reading, mention).stop)
+    new = (of for of in behind if not reading.is_a(of - 1, "indefinite"))  # but not a job
+    return reading.is_a(at, "gains") and any(reading.is_a(of, "tenure", "right") for of in new)
 
 
 def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
@@ -343,12 +343,13 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
     if reading.is_a(at, "foreign") and not own:
         return False
+    if is_drawn(reading, at) or _is_gain(reading, at, mention):
+        return True
     rest = range(at + 1, lead) if reading.is_a(lead, "verb") else ()
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
-    scandal = reading.is_a(at - 1, "indefinite") and reading.is_a(at - 2, "then")  # after a scandal
-    if scandal or _is_apposed(reading, at, mention) or _in_subject(reading, at):
+    if _is_apposed(reading, at, mention) or _in_subject(reading, at):
         return True  # the author of the novel
     role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
     if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):
@@ -389,7 +390,7 @@ def _describes(reading: Reading, at: int, mention: Mention) -> bool:
     core = is_core(reading, noun) and (not mention.person or reading.is_a(at, "topic"))  # commercial capital
     if not adjective or core or reading.is_a(at, "direction"):
         return False
-    follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *_NO_NOUNS)
+    follows = reading.sign(noun)[:1].isalpha() and not reading.is_a(noun, *NO_NOUNS)
     return follows and not reading.words.has("foreign", _INFLECTION.sub("", key))
 
 

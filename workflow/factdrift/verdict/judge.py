@@ -134,8 +134,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
             return True
         if holds and later.verdict == "stale":
             return True
-    before = any(cue.kind in ("former", "until") for cue in reading.words.find(keys))
-    past = question.rstrip().endswith("?") and not before and _tells(reading)
+    past = question.rstrip().endswith("?") and _tells(reading)
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
 

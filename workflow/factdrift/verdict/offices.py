@@ -65,6 +65,17 @@ def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     return bool(kinds & {*fitting, "head"}) if kinds - {"any"} and fitting else None
 
 
+def of_office(reading: Reading, at: int) -> bool:
+    """Whether an office of the kind that is asked for is before a position."""
+    return bool(office_fits(reading, reading.keys(max(at - 3, 0), at)))
+
+
+def is_object(reading: Reading, at: int) -> bool:
+    """Whether a noun is another's: `married to the president`, `the president's brother`."""
+    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
+    return reading.tokens[at].possessive or led
+
+
 def is_core(reading: Reading, at: int) -> bool:
     """Whether a word names what is asked for: the question's noun, or an office that fits."""
     kinds = ("article", "verb", "starter", "particle", "to", "of")
@@ -178,6 +189,6 @@ def belongs(reading: Reading, mention: Mention) -> bool:
     if mention.possessive and not reading.tokens[mention.end - 1].possessive:
         return True
     noun = token.text.islower() and token.key not in reading.asked and not token.key.endswith("ing")
-    noun &= not reading.is_a(after, "article", "starter", "verb", "by")
+    noun &= not reading.is_a(after, "article", "starter", "verb", "by", "roughly")
     adverb = token.key.endswith("ly") and following[:1] and following[0] in reading.asked
     return noun and not adverb and not any(words.has("article", key) for key in following)  # nor is 's a verb

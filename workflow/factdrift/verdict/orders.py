@@ -64,7 +64,7 @@ def read_order(reading: Reading) -> None:
             after = reading.key(cue.end - 1) in _AFTER
             later = [name for name in reading.named() if then is not None and name.start == then.end]
             turn = later and not (after or first)  # 2025 löste X Y ab
-            reading.assign(later[0] if turn else then, Role.BEFORE)
+            reading.assign(None if pronoun else later[0] if turn else then, Role.BEFORE)
 
 
 def _read_predecessors(reading: Reading) -> None:

@@ -96,7 +96,8 @@ def _read_former_list(reading: Reading) -> None:
 
 def _read_denials(reading: Reading) -> None:
     """Names behind `not`, or the subject of `X is not`; a second denial takes the first one back."""
-    for cue in reading.of("not"):
+    bounds = (cue for cue in reading.of("bound") if reading.key(cue.start) in ("not", "nicht"))
+    for cue in (*reading.of("not"), *bounds):
         end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
         end = cue.end if reading.key(cue.start) in ("any", "anymore") else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]

@@ -97,7 +97,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         apart = False  # X, until 2022, then Y
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
-    if then is not None and not over and takes_office(reading, then):
+    if then is not None and not over and (takes_office(reading, then) or reading.is_a(then.end, "gains")):
         reading.assign(then, Role.NOW)  # until X was appointed
         return
     if name is not None and not (apart and then is not None):
