@@ -251,6 +251,8 @@ def test_what_cannot_be_tuned_is_refused(
         assert tune(world, out, method, *options) == 1
         assert message in capsys.readouterr().err
         assert not out.exists()
+    assert tune(world, out, "ft", settings={"regime": "stream"}) == 1
+    assert "edit.regime: stream: the updates of a stream are scored in" in capsys.readouterr().err
     out.write_text("of: the user\n")
     assert tune(world, out, "rome") == 1
     assert f"{out}: has been changed since this command wrote it, or was not" in capsys.readouterr().err

@@ -37,7 +37,7 @@ from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.evaluation.states.edited import Condition, check_layers
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
@@ -196,6 +196,7 @@ def check_tuning(tuning: Tuning) -> None:
     check_unchanged(tuning.output, _is_as_written)
     check_values(tuning.method, tuning.set, tuning.methods)
     read_search(tuning.method, tuning.methods)
+    check_regime(tuning.settings.regime)
 
 
 def tune(tuning: Tuning, model: Loaded) -> None:
