@@ -19,10 +19,9 @@ ACTIVE = (
 
 # Replaces python, pip and uv: logs how it is called, and creates what `python -m venv` creates.
 STUB = """#!/bin/bash
-printf '%s' "${{0##*/}}" >> {log}
-printf '\\t%s' "$@" >> {log}
-for name in {active}; do [ -z "${{!name+x}}" ] || printf '\\tactive %s' "$name" >> {log}; done
-echo >> {log}
+line=${{0##*/}}$(printf '\\t%s' "$@")
+for name in {active}; do [ -z "${{!name+x}}" ] || line+=$'\\tactive '$name; done
+echo "$line" >> {log}  # at once, since some are called side by side
 if [ "$1 $2" = "-m venv" ]; then
     mkdir -p .venv/bin
     for name in python uv factdrift snakemake pytest; do cp "$0" ".venv/bin/$name"; done
