@@ -25,8 +25,10 @@ except ImportError as error:
         "install the checkout"
     ) from None
 
+from factdrift.core.exhausted import collect_seldom
 from factdrift.runs.environment import link_image, prepare, say_interrupted
 
+collect_seldom()
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
 from factdrift.core.paths import CONFIG, PACKAGE

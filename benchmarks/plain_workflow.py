@@ -25,7 +25,7 @@ from workflow import measure
 
 STEPS = (
     *("statements extract", "statements snapshot", "statements gather", "updates context"),
-    *("updates preprocess", "updates difference", "updates new-entities", "updates classify"),
+    *("updates preprocess", "updates difference", "updates classify"),
 )
 """The commands that do what the plain pipeline does, and what belongs to it: dates, names, classes."""
 

@@ -56,30 +56,18 @@ rule preprocess_report:
 
 
 rule difference:
-    """Triples of one bucket: only in the old dump (F-), in both (F0), only in the new dump (F+)."""
+    """Triples of one bucket: only in the old dump (F-), in both (F0), only in the new dump (F+); new entities."""
     input:
         old=expand(rules.preprocess.output, which="old", allow_missing=True),
         new=expand(rules.preprocess.output, which="new", allow_missing=True),
+        old_entities=side("entities/{bucket}.parquet", "old"),
     output:
-        "results/{pair}/triples/{bucket}.parquet",
+        output="results/{pair}/triples/{bucket}.parquet",
+        new_entities="results/{pair}/new_entities/{bucket}.parquet",
     group:
         together("differences")
     shell:
         job("updates difference")
-
-
-rule new_entities:
-    """Subjects of one bucket that came into existence after T_old."""
-    input:
-        statements=side("statements/{bucket}.parquet", "new"),
-        triples="results/{pair}/triples/{bucket}.parquet",
-        old_entities=side("entities/{bucket}.parquet", "old"),
-    output:
-        "results/{pair}/new_entities/{bucket}.parquet",
-    group:
-        together("differences")
-    shell:
-        job("updates new-entities")
 
 
 rule classify:

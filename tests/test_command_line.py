@@ -204,7 +204,7 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
     os.close(reading)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}raise SystemExit(cli.main(['unlock']))"],
+        [sys.executable, "-c", f"{program}raise SystemExit(cli.run())", "unlock"],
         stdout=writing,
         stderr=subprocess.PIPE,
         env=environment,
@@ -212,6 +212,32 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (status, b"")
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "result", "message"),
+    [
+        ("return 'x'", 0, "x\n", ""),
+        ("print(10**6 * 'x')", 0, 10**6 * "x" + "\n", ""),
+        ("raise InputError('lost')", 1, "", "factdrift: lost\n"),
+        ("raise KeyError('lost')", 1, "", "KeyError: 'lost'\n"),
+        ("raise SystemExit(3)", 3, "", ""),
+    ],
+)
+def test_the_program_ends_after_all_is_written_and_tidied(
+    last: str, status: int, result: str, message: str
+) -> None:
+    program = (
+        "import atexit\nfrom factdrift import cli\nfrom factdrift.core.errors import InputError\n"
+        f"def run(job):\n    atexit.register(print, 'tidied')\n    {last}\n"
+        "cli.job_of('unlock').run = run\nraise SystemExit(cli.run())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "unlock"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (status, f"{result}tidied\n")
+    assert done.stderr.endswith(message)
+    assert bool(message) == bool(done.stderr)
 
 
 def test_an_interrupted_command_is_one_line(

@@ -23,7 +23,7 @@ from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
-from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
+from factdrift.updates.jobs import Classify, Context, Difference, Preprocess
 from factdrift.updates.method import PART, UpdateSettings
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
@@ -304,13 +304,12 @@ class World:
             ).run()
         triples = directory / "triples.parquet"
         dumps = {which: dump(directory, which) for which in ("old", "new")}
-        Difference(**dumps, settings=how, output=triples).run()
-        NewEntities(
-            statements=new / "statements.parquet",
-            triples=triples,
+        Difference(
+            **dumps,
             old_entities=old / "entities.parquet",
             settings=how,
-            output=directory / "new_entities.parquet",
+            output=triples,
+            new_entities=directory / "new_entities.parquet",
         ).run()
         Classify(
             triples=triples,

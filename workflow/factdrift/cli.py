@@ -5,6 +5,7 @@ runs.
 """
 
 import argparse
+import atexit
 import difflib
 import importlib
 import os
@@ -251,6 +252,27 @@ def _is_closed(stream: TextIO) -> bool:
     poll = select.poll()
     poll.register(stream, 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def run() -> int:
+    """The program `factdrift`: a process for one command, which ends as soon as that has ended.
+
+    Python does not take its memory apart, module by module: the system frees all at once. What other modules
+    have registered for the end is done before.
+    """
+    exhausted.collect_seldom()
+    status: list[int] = []
+    atexit.register(_leave, status)
+    status.append(main())
+    return status[0]
+
+
+def _leave(status: list[int]) -> None:
+    """Ends the process with a status, unless a command was left by an error: Python prints that one."""
+    if status:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status[0])
 
 
 def wait_asleep() -> None:

@@ -77,34 +77,22 @@ class Report(Job, command="updates report"):
 
 
 class Difference(Job, command="updates difference"):
-    """Match the old and the new statements of a bucket."""
+    """Match the old and the new statements of a bucket, and find its new entities."""
 
     old: Annotated[Dump, "the two tables that `preprocess` made of the old dump"]
     new: Annotated[Dump, "those of the new dump"]
-    settings: Settings
-    output: Output
-
-    def run(self) -> str:
-        from factdrift.updates.difference import difference
-
-        rows = difference(self.old, self.new, self.settings, self.output)
-        return f"{rows:,} triples in either dump"
-
-
-class NewEntities(Job, command="updates new-entities"):
-    """Find the new entities of a bucket."""
-
-    statements: Annotated[Path, "of the new snapshot"]
-    triples: Path
     old_entities: Path
     settings: Settings
-    output: Output
+    output: Annotated[Output, "the triples"]
+    new_entities: Output
 
     def run(self) -> str:
-        from factdrift.updates.difference import new_entities
+        from factdrift.updates.difference import difference, new_entities
 
-        rows = new_entities(self.statements, self.triples, self.old_entities, self.settings, self.output)
-        return f"{rows:,} new entities"
+        rows = difference(self.old, self.new, self.settings, self.output)
+        statements, known = self.new.filtered, self.old_entities
+        born = new_entities(statements, self.output, known, self.settings, self.new_entities)
+        return f"{rows:,} triples in either dump, {born:,} new entities"
 
 
 class Classify(Job, command="updates classify"):

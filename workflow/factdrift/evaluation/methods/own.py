@@ -68,7 +68,8 @@ def keys_of_methods(reference: Sequence[str]) -> dict[str, str]:
 
     Raises InputError as `entries`.
     """
-    known = {path.stem: path.stem for path in sorted(METHODS.glob("*.yaml")) if read_yaml(path)["keys"]}
+    names = sorted(path.stem for path in METHODS.glob("*.yaml"))
+    known = {name: name for name in names if file_of(name, METHODS)[0]["keys"]}
     return known | {each.name: each.given for each in entries(reference) if each.path is not None}
 
 
@@ -258,11 +259,17 @@ def _checked(path: Path) -> dict[str, Any]:
     return {"models": [], **file, "keys": keys}
 
 
+@cache
+def _form() -> Any:
+    """The validator of what a file says of a method or locator."""
+    return validator()(read_yaml(CONFIG / "method.schema.yaml"))
+
+
 def _check(file: Mapping[str, Any], path: Path) -> None:
     """Raises InputError if what a file says of a method or locator has not the form of config/methods/."""
     from jsonschema import SchemaError
 
-    for fault in validator()(read_yaml(CONFIG / "method.schema.yaml")).iter_errors(file):
+    for fault in _form().iter_errors(file):
         where = ".".join(map(str, fault.absolute_path))
         raise InputError(
             f"methods: {path}: {where + ': ' if where else ''}{fault.message}; the form is that of the files "
