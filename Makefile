@@ -96,10 +96,11 @@ lint: .venv/dev.done
 	@rm -f $@
 	@$(UV_INSTALL) --require-hashes --requirements envs/data.txt
 	@$(BIN)/python -c 'import snakemake.cli' & imported=$$!; \
-		LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable . && wait $$imported
-	@for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
-		[ ! -f "$$file" ] || echo ../../../../workflow > "$$file" || exit 1; done
-	@$(BIN)/python -c 'import factdrift.cli'
+		LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable . && \
+		for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
+			[ ! -f "$$file" ] || echo ../../../../workflow > "$$file" || exit 1; done && \
+		$(BIN)/python -c 'import factdrift.cli, factdrift.wikifactdiff.assemble, factdrift.neighbors.nearest' && \
+		wait $$imported
 	@touch $@
 
 .venv/cluster.done: .venv/data.done envs/cluster.txt

@@ -26,9 +26,10 @@ except ImportError as error:
     ) from None
 
 from factdrift.core.exhausted import collect_seldom
-from factdrift.runs.environment import link_image, prepare, say_interrupted
+from factdrift.runs.environment import link_image, prepare, say_interrupted, spare_pandas
 
 collect_seldom()
+spare_pandas()
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
 from factdrift.core.paths import CONFIG, PACKAGE

@@ -15,6 +15,7 @@ from support.odd_builds import build_drawn
 from support.workflow import STAGES, TERMINAL, Once, copied, snakemake
 
 from factdrift.core import commands, paths
+from factdrift.core.exhausted import collect_seldom
 from factdrift.core.owned import file_lock
 
 # Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
@@ -25,6 +26,8 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_WAIT_POLICY
 # keep them (two of the four seconds in which Snakemake reads the workflow).
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+collect_seldom()  # as programs do: collecting the tests makes millions of objects, and no cycles
 
 settings.register_profile(
     "tests", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]

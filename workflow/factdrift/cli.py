@@ -255,7 +255,7 @@ def _is_closed(stream: TextIO) -> bool:
 
 
 def run() -> int:
-    """The program `factdrift`: a process for one command, which ends as soon as that has ended.
+    """The program `factdrift`: a process for a command, which ends as soon as that has ended.
 
     Python does not take its memory apart, module by module: the system frees all at once. What other modules
     have registered for the end is done before.
@@ -268,7 +268,7 @@ def run() -> int:
 
 
 def _leave(status: list[int]) -> None:
-    """Ends the process with a status, unless a command was left by an error: Python prints that one."""
+    """Ends the process with a status, unless a command was left by an error, which Python prints."""
     if status:
         sys.stdout.flush()
         sys.stderr.flush()

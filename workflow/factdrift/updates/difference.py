@@ -111,11 +111,11 @@ def new_entities(
 
     `created` is the earliest date that makes an entity new.
 
-    `statements` are all of the new snapshot's bucket, `triples` its difference, `old_entities` the old snapshot's
-    bucket: in `revised` an entity that already had a line there is not new, and a date coarser than a year
-    makes none new; but a publication in the 1970s still shows that one of 2021 is a reissue. In `reference`
-    the first property that has a date which can be read decides; one with unknown values only is skipped.
-    Returns their number.
+    `statements` are all of the new snapshot's bucket, `triples` its difference, `old_entities` the old
+    snapshot's bucket: in `revised` an entity that already had a line there is not new, and a date coarser
+    than a year makes none new; but a publication in the 1970s still shows that one of 2021 is a reissue. In
+    `reference` the first property that has a date which can be read decides; one with unknown values only is
+    skipped. Returns their number.
     """
     publication = number(method.publication_property)
     if method.variant == "reference":

@@ -1,6 +1,6 @@
 """Reads rows of the sample's tab-separated tables; what is wrong is named with file, line and column."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class Row(dict[str, str]):
     """A row's cells by column; `place`: file and line."""
 
-    def __init__(self, where: str, cells: Mapping[str, str]) -> None:
+    def __init__(self, where: str, cells: Iterable[tuple[str, str]]) -> None:
         super().__init__(cells)
         self.where = where
 
@@ -25,14 +25,19 @@ class Row(dict[str, str]):
 
     def read(self, column: str, read: Callable[[str], T], empty: T) -> T:
         """`read` applied to a cell; `empty` for an empty cell. A ValueError becomes the fault of the cell."""
-        return self.needed(column, read) if self[column] else empty
+        cell = self[column]
+        return self._value(column, read, cell) if cell else empty
 
     def needed(self, column: str, read: Callable[[str], T]) -> T:
         """As `read`, of a cell that may not be empty."""
-        if not self[column]:
+        cell = self[column]
+        if not cell:
             raise self.fault(column, "is empty; every row needs one")
+        return self._value(column, read, cell)
+
+    def _value(self, column: str, read: Callable[[str], T], cell: str) -> T:
         try:
-            return read(self[column])
+            return read(cell)
         except ValueError as error:
             raise self.fault(column, str(error)) from None
 
@@ -61,7 +66,7 @@ def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
             if not line.strip():
                 continue
             cells = line.split("\t")
-            row = Row(f"{path}, line {number}", dict(zip(present, cells, strict=False)))
+            row = Row(f"{path}, line {number}", zip(present, cells, strict=False))
             if len(cells) != len(present):
                 remedy = "add the missing cells or take tabs out"
                 raise row.fault("row", f"{len(cells)} cells under {len(present)} columns; {remedy}")
