@@ -9,7 +9,7 @@ from factdrift.verdict.clauses import clauses_of
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, OTHER, SHARED, STALE, UNKNOWN
 from factdrift.verdict.offices import is_core
-from factdrift.verdict.reading import Reading, Role, side_by_side
+from factdrift.verdict.reading import CLAIMED, Reading, Role, is_also, side_by_side
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import split
 from factdrift.verdict.text import Token
@@ -46,6 +46,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     if first.kind == ACCEPTED:
         return "correct", "an accepted answer is the first candidate that is asserted"
+    also = [name for name in reading.mentions if reading.role(name) in CLAIMED and is_also(reading, name)]
+    if not several and first.kind != SHARED and any(name.kind == ACCEPTED for name in also):
+        return "both", f"{first.name!r} is asserted, and an accepted answer, too"
     if first.kind == STALE:
         return "stale", "a stale answer is asserted first, or alone"
     if first.kind == SHARED:
@@ -157,9 +160,14 @@ _IT = ("it", "its")
 
 
 def correction(
-    rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str
+    rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str, several: bool
 ) -> tuple[str, str] | None:
-    """Verdict and rule of the first correction in the sentences behind an answer, `No, it is X.`; or None."""
+    """Verdict and rule of the first correction in the sentences behind an answer, `No, it is X.`; or None.
+
+    It may only announce the sentence that names another: `Wait, I was wrong. It is X.`
+    """
+    last = reading.named()[-1].end if reading.named() else 0
+    announced, instead_of_none = any(cue.start >= last for cue in reading.of("retracted")), None
     while rest and reading.mentions:
         part = split(rest, reading.words, candidates.within)
         whole, sentence = rest[: len(rest) - len(part.rest)], part.answer
@@ -177,8 +185,16 @@ def correction(
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
         if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):
             return "unclear", "what is asserted first is denied later"
+        too = [name for name in after.asserted() if name.name not in earlier and is_also(after, name)]
+        kinds = {name.kind for name in (*reading.asserted(), *too)}
+        if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
+            return "both", f"another answer is asserted first, and {too[0].name!r}, too"
+        if cue is None and announced and any(name.name not in earlier for name in after.asserted()):
+            verdict, reason = decided(after, False, False, candidates.of_values)
+            return verdict, f"the answer is taken back: {reason}"
         if cue is None:
             continue
+        announced |= cue.kind == "retracted"
         words = [at for at, token in enumerate(sentence) if token.is_word]
         only_no = all(_says_no(after, at) for at in words)
         apart = cue.kind != "amended" and (after.sign(cue.end) or ".") in ",.:;!—–-"
@@ -195,7 +211,10 @@ def correction(
             continue
         denied = [mention.kind for mention in after.mentions if after.role(mention) == Role.DENIED]
         if unknown and not denied:
-            return "wrong", "the answer is taken back for a name that is none of the candidates"
+            instead_of_none = "wrong", "the answer is taken back for a name that is none of the candidates"
+            if answering(after) is not None:
+                return instead_of_none
+            continue
         accepted = any(mention.kind == ACCEPTED for mention in reading.mentions)
         if denied and ACCEPTED not in denied and accepted:
             return None
@@ -203,14 +222,18 @@ def correction(
             if accepted:
                 return "denied", "the accepted answer is taken back"
             return "wrong", "the answer is taken back and no other one is named"
-    return None
+    return instead_of_none
 
 
 def _sign(after: Reading) -> Cue | None:
     """The cue that begins a correction; in up to three words without a name also a denial."""
     words = [at for at, token in enumerate(after.tokens) if token.is_word]
-    for cue in after.of("retracted", "amended"):
-        opening = all(not after.tokens[at].is_word or after.is_a(at, "opening") for at in range(cue.start))
+    before = {at for cue in after.of("amended") for at in cue.span}
+    for cue in (*after.of("retracted"), *after.of("amended")):
+        opening = all(
+            not after.tokens[at].is_word or at in before or after.is_a(at, "opening")
+            for at in range(cue.start)
+        )
         if words and (cue.start <= words[0] + 1 or opening):
             return cue
     if len(words) > 3 or not all(_says_no(after, at) for at in words):

@@ -86,7 +86,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     elif named and doubts:
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
-        taken_back = correction(rest, reading, candidates, text)
+        taken_back = correction(rest, reading, candidates, text, case.several)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
     result = result._replace(verdict=verdict, reason=reason)
     if following and not taken_back and (verdict != "correct" or candidates.of_values):
@@ -139,14 +139,19 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
 
 
+_ADVICE = ("please", "recommend", "suggest", "advise", "should", "may", "might", "bitte")
+"""Words that begin what sends the reader to a source, beside an answer: `Please check.`."""
+
+
 def _leads(reading: Reading, asks: bool, question: str) -> bool:
     """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
     if asks and not reading.asserted():
         return True
-    if reading.mentions or reading.of("retracted", "not"):
+    if reading.mentions or any(cue.start < 2 for cue in reading.of("retracted")) or reading.of("not"):
         return False
     if reading.of("disclaimer", "refused"):
-        return bool(reading.of("disclaimer"))
+        advice = all(reading.key(cue.start) in _ADVICE for cue in reading.of("refused"))
+        return bool(reading.of("disclaimer")) or advice
     name = answering(reading)
     words = [at for at, token in enumerate(reading.tokens) if token.is_word]
     if reading.has("talk", 0):

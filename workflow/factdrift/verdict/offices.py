@@ -24,6 +24,12 @@ def read_offices(reading: Reading) -> None:
         office, verb = offices[mention.start], reading.is_a(mention.end, "verb", "leads")
         if verb and office_fits(reading, reading.keys(mention.end, _clause_end(reading, mention))) is False:
             reading.assign(mention, Role.BESIDE, CLAIMED)
+        lead = mention.start - 1  # its chair is X
+        if (
+            reading.is_a(lead, "verb")
+            and office_fits(reading, reading.keys(_clause_start(reading, lead), lead)) is False
+        ):
+            reading.assign(mention, Role.BESIDE, CLAIMED)
         if mention is named[0] and not reading.of("former") and _titled(reading, mention):
             reading.doubts[mention.start] = "is said to hold another office"
         rank = _behind(reading, mention.end)[:1] if verb else []
@@ -88,6 +94,13 @@ def _clause_end(reading: Reading, mention: Mention) -> int:
     ends = [at for at, token in enumerate(reading.tokens) if token.text in STOPS]
     ends += [*_starts_of_names(reading), *(cue.start for cue in reading.of("former"))]
     return min((at for at in ends if at >= mention.end), default=len(reading.tokens))
+
+
+def _clause_start(reading: Reading, position: int) -> int:
+    """Where the clause before a position begins: behind a sign or a name."""
+    while position > 0 and reading.tokens[position - 1].is_word and position - 1 not in reading.positions():
+        position -= 1
+    return position
 
 
 def _starts_of_names(reading: Reading) -> set[int]:

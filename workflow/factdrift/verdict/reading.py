@@ -196,12 +196,19 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
         return False
     last = joins[-1]
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
-    if any(not reading.is_a(at, "article", "title", "filling") for at in tail):
+    again = tail[:1] and reading.key(tail[0]) == reading.key(reading.lead(first))  # both in X and in Y
+    if any(not reading.is_a(at, "article", "title", "filling") for at in tail[bool(again) :]):
         return False
     following = reading.keys(second.end, second.end + 2)
     verb = reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in ("its", "his", "her")
     verb |= reading.key(second.end) in reading.words.values["event"]
     return last.kind == "or" or not verb or any(key in _TOO for key in following)
+
+
+def is_also(reading: Reading, mention: Mention) -> bool:
+    """Whether the clause of a name ends with `too` or `as well`."""
+    end = reading.end(mention.end, STOPS | {",", "."})
+    return reading.key(end - 1) in ("too", "auch") or reading.keys(end - 2, end) == ["as", "well"]
 
 
 _TOO = ("too", "also", "auch", "both", "beide")

@@ -248,6 +248,11 @@ def _read_refusals(reading: Reading) -> None:
             free = reading.stopped(cue.end, mention.start, STOPS | {","}, ("contrast", "hedge"))
             doubted = [word for word in reading.of("whether") if cue.end <= word.start < mention.start]
             guess = doubted and reading.stopped(doubted[-1].end, mention.start, STOPS, ("contrast", "hedge"))
+            if doubted and reading.key(doubted[-1].start) in (
+                "that",
+                "which",
+            ):  # but from the latest that I have
+                guess = guess or reading.stopped(cue.end, doubted[-1].start, frozenset(), ("contrast",))
             if not free or (doubted and not guess and reading.has("verb", mention.end)):
                 reading.assign(mention, Role.OPEN, (*CLAIMED, Role.DENIED))
     for cue in reading.of("whether") if refused else ():
