@@ -319,8 +319,10 @@ class Candidates:
             inside = [
                 at for at, token in enumerate(tokens) if token.start < value.end and value.start < token.end
             ]
-            matches = ((kind, name) for wanted, kind, name in self._values if wanted.holds(value))
-            kind, name = next(matches, (UNKNOWN, text[value.start : value.end]))
+            matches = [(kind, name) for wanted, kind, name in self._values if wanted.holds(value)]
+            near = [(kind, name) for wanted, kind, name in self._values if wanted.rounds_to(value)]
+            matches = matches or (near if len(dict(near)) == 1 else [])
+            kind, name = next(iter(matches), (UNKNOWN, text[value.start : value.end]))
             if inside:
                 yield Mention(inside[0], inside[-1] + 1, kind, name, value=True)
 

@@ -9,7 +9,7 @@ from factdrift.verdict.clauses import clauses_of
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import ACCEPTED, OTHER, SHARED, STALE, UNKNOWN
 from factdrift.verdict.offices import is_core
-from factdrift.verdict.reading import CLAIMED, Reading, Role, is_also, side_by_side
+from factdrift.verdict.reading import STOPS, Reading, Role, is_also, side_by_side
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import split
 from factdrift.verdict.text import Token
@@ -30,12 +30,18 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if not claimed:
         return _of_none(reading, refused)
     first = claimed[0]
+    if refused and _asks_who(reading, claimed[-1]):
+        return "refused", "it says that it does not know who or what is asked for"
     denied = [mention for mention in reading.mentions if reading.role(mention) == Role.DENIED]
     if any(mention.name == first.name for mention in denied):
         return "unclear", f"{first.name!r} is asserted and denied"
     right = [mention for mention in claimed if mention.kind == ACCEPTED]
     if several and any(mention.start not in reading.doubts for mention in right):
         return "correct", "an accepted answer is asserted, of several that hold together"
+    also = [name for name in reading.mentions if reading.role(name) != Role.DENIED and is_also(reading, name)]
+    kinds = {first.kind, *(name.kind for name in also)}
+    if not several and ACCEPTED in kinds and kinds & {STALE, OTHER}:
+        return "both", f"{first.name!r} is asserted, and {also[0].name!r}, too"
     rival = None if several else _rival(reading, claimed, right, of_values)
     if rival is not None:
         return "both", f"an accepted answer and {rival.name!r} are asserted side by side"
@@ -46,14 +52,24 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     if first.kind == ACCEPTED:
         return "correct", "an accepted answer is the first candidate that is asserted"
-    also = [name for name in reading.mentions if reading.role(name) in CLAIMED and is_also(reading, name)]
-    if not several and first.kind != SHARED and any(name.kind == ACCEPTED for name in also):
-        return "both", f"{first.name!r} is asserted, and an accepted answer, too"
     if first.kind == STALE:
         return "stale", "a stale answer is asserted first, or alone"
     if first.kind == SHARED:
         return "unclear", "the name that is asserted belongs to an accepted and to another answer"
     return "wrong", "another object is asserted"
+
+
+def _asks_who(reading: Reading, last: Mention) -> bool:
+    """Whether what is not known is said behind all names: `X is a director, but I don't know who leads`."""
+    for cue in reading.of("refused"):
+        words = [at for at in range(cue.end, len(reading.tokens)) if reading.tokens[at].is_word]
+        asks = words[:1] and (reading.is_a(words[0], "who") or reading.key(words[0]) in _WHAT)
+        if asks and cue.start >= last.end and any(is_core(reading, at) for at in words):
+            return True
+    return False
+
+
+_WHAT = ("what", "which", "where", "when", "was", "welche", "welcher", "welches", "wo", "wann")
 
 
 def _holds_still(reading: Reading, name: Mention, then: Mention) -> bool:
@@ -149,6 +165,7 @@ def answering(reading: Reading) -> Mention | None:
     for name in reading.unknown:
         lead = reading.lead(name)
         expected = lead < 0 or lead + 1 in ends or reading.is_a(lead, "verb") or reading.key(lead) in _IT
+        expected |= _as_asked(reading, lead) and not reading.sign(name.end).istitle()  # plays for Y
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         noun = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or noun or name.possessive):
@@ -157,6 +174,13 @@ def answering(reading: Reading) -> Mention | None:
 
 
 _IT = ("it", "its")
+
+
+def _as_asked(reading: Reading, lead: int) -> bool:
+    """Whether a preposition and the verb before it are the question's: `plays for`, of `play for`."""
+    verb = reading.key(lead - 1)[:4] if lead > 0 else ""
+    asks = bool(verb) and any(key.startswith(verb) for key in reading.asked)
+    return asks and reading.key(lead) in reading.asked and not reading.is_a(lead, "of")
 
 
 def correction(
@@ -185,7 +209,11 @@ def correction(
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
         if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):
             return "unclear", "what is asserted first is denied later"
-        too = [name for name in after.asserted() if name.name not in earlier and is_also(after, name)]
+        too = [
+            name
+            for name in after.asserted()
+            if name.name not in earlier and (is_also(after, name) or _frame(after) == _frame(reading))
+        ]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
             return "both", f"another answer is asserted first, and {too[0].name!r}, too"
@@ -225,9 +253,50 @@ def correction(
     return instead_of_none
 
 
+def holder(
+    rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str
+) -> tuple[str, str] | None:
+    """Verdict and rule of a sentence with one name if `He is the president.` is behind it; or None."""
+    names = {mention.name: mention.kind for mention in reading.named() if not mention.possessive}
+    roles = {reading.role(mention) for mention in reading.mentions}
+    if not rest or len(names) != 1 or roles & {Role.DENIED, Role.TWICE, Role.OPEN, Role.TAKEN_BACK}:
+        return None
+    after = read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
+    first = next((at for at, token in enumerate(after.tokens) if token.is_word), 0)
+    end = after.end(first, STOPS | {",", "and", "und"})
+    says = (
+        after.is_a(first, "pronoun")
+        and after.is_a(first + 1, "present")
+        and not after.of("not", "until", "former")
+    )
+    if not says or any(name.start < end for name in after.named()):
+        return None
+    if not any(is_core(after, at) for at in range(first + 2, end)):
+        return None
+    ((name, kind),) = names.items()
+    return {ACCEPTED: "correct", STALE: "stale"}.get(
+        kind, "wrong"
+    ), f"{name!r} is said to hold it in the sentence behind"
+
+
+def _frame(reading: Reading) -> list[str]:
+    """The words of a sentence around its names, if there are enough to tell that two say the same."""
+    named = reading.positions()
+    words = [
+        token.key
+        for at, token in enumerate(reading.tokens)
+        if token.is_word and token.kind != "bullet" and at not in named
+    ]
+    return words if len(words) > 2 else [*words, str(id(reading))]
+
+
 def _sign(after: Reading) -> Cue | None:
     """The cue that begins a correction; in up to three words without a name also a denial."""
     words = [at for at, token in enumerate(after.tokens) if token.is_word]
+    first = words[0] if words else 0
+    says_no = any(cue.span == range(first, first + 1) for cue in after.of("not"))
+    if says_no and after.sign(first + 1) == ",":  # in Spanish, `no` is also `not`
+        return Cue("retracted", first, first + 1)
     before = {at for cue in after.of("amended") for at in cue.span}
     for cue in (*after.of("retracted"), *after.of("amended")):
         opening = all(

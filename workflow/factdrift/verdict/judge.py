@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
+from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, correction, decided
+from factdrift.verdict.decision import answering, correction, decided, holder
 from factdrift.verdict.names import ACCEPTED, UNKNOWN
 from factdrift.verdict.offices import is_core
-from factdrift.verdict.reading import Reading
+from factdrift.verdict.reading import Reading, Role
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
@@ -59,7 +60,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     """The verdict on an answer. At most `openings` sentences before it say something else."""
     language = case.language.partition("-")[0].casefold()
     cues = read_cues(language)
-    whole = without_records(plain(answer_of(case.text)), case.question, cues)
+    candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
+    whole = without_records(plain(_without_heading(answer_of(case.text), candidates)), case.question, cues)
     text = without_prompt(whole, case.question)
     if contains(case.question, (*case.accepted, *case.stale)):  # `The official name of X is` names no X
         text = without_prompt(text, _AS_STATEMENT.sub(r"\2 \1", case.question))
@@ -67,7 +69,6 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
-    candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
     sentence, rest, stop = split(tokens(text), cues, candidates.within)
     if not any(token.is_word for token in sentence):
         return Judged("empty", "", (), "end", "only the prompt again" if keys_of(whole) else _NO_WORD)
@@ -88,6 +89,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     else:
         taken_back = correction(rest, reading, candidates, text, case.several)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
+        held = None if taken_back or case.several else holder(rest, reading, candidates, text)
+        if held and verdict in ("unclear", "wrong"):
+            verdict, reason = held
     result = result._replace(verdict=verdict, reason=reason)
     if following and not taken_back and (verdict != "correct" or candidates.of_values):
         later = judged(following, openings - 1)
@@ -95,6 +99,18 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     return result
 
 
+def _without_heading(text: str, candidates: Candidates) -> str:
+    """A text without a heading that only repeats what is asked for: `## CEO of Nike`."""
+    heading = _HEADING.match(text)
+    words = tokens(heading[1]) if heading else []
+    asked = any(
+        token.key in candidates.asked and not candidates.cues.has("starter", token.key) for token in words
+    )
+    named = any(name.kind != UNKNOWN for name in candidates.mentions(words, heading[1])) if heading else True
+    return text[heading.end() :] if heading and asked and not named else text
+
+
+_HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _NO_WORD = "there is no word"
 _AS_STATEMENT = re.compile(r"^(?:what|which|who) (is|are) (.+?)\s*\?$", re.I)
 """A question whose words, in another order, lead to the answer: `What is X?`, `X is`."""
@@ -134,7 +150,10 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
             return True
         if holds and later.verdict == "stale":
             return True
-    past = question.rstrip().endswith("?") and _tells(reading)
+    sure = asked_events(reading) and any(reading.role(name) == Role.NOW for name in reading.asserted())
+    past = (
+        question.rstrip().endswith("?") and _tells(reading) and not (sure and verdict == "wrong")
+    )  # but it was composed by Y
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
 

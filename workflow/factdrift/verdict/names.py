@@ -66,7 +66,8 @@ class Names:
             people.setdefault(person.surname[0], []).append(person)
             for keys in _short_forms(person, whole, cues):
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
-            if name.kind == ACCEPTED and person.surname not in parts:
+            asked_for = len(person.surname) == 1 and person.surname[0] in asked  # spouse of Z: not Z
+            if name.kind == ACCEPTED and person.surname not in parts and not asked_for:
                 parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
         for name in whole.values() if any(cues.has("who", key) for key in asked) else ():
             first = name.keys[:1]

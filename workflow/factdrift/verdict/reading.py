@@ -196,8 +196,9 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
         return False
     last = joins[-1]
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
-    again = tail[:1] and reading.key(tail[0]) == reading.key(reading.lead(first))  # both in X and in Y
-    if any(not reading.is_a(at, "article", "title", "filling") for at in tail[bool(again) :]):
+    lead = reading.lead(first) + 1
+    again = [reading.key(at) for at in tail if not reading.is_a(at, "article", "title", "filling")]
+    if again and again != reading.keys(lead - len(again), lead):  # but one in X and one in Y
         return False
     following = reading.keys(second.end, second.end + 2)
     verb = reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in ("its", "his", "her")
@@ -206,7 +207,9 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
 
 
 def is_also(reading: Reading, mention: Mention) -> bool:
-    """Whether the clause of a name ends with `too` or `as well`."""
+    """Whether the clause of a name ends with `too` or `as well`, or begins with `also`."""
+    if {"also", "auch"} & {*reading.keys(mention.start - 2, mention.start)}:
+        return True
     end = reading.end(mention.end, STOPS | {",", "."})
     return reading.key(end - 1) in ("too", "auch") or reading.keys(end - 2, end) == ["as", "well"]
 

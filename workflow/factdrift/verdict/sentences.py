@@ -158,13 +158,20 @@ def _goes_on(text: Sequence[Token], position: int, cues: Cues) -> bool:
         return False
     if glued:  # "example.com", ".)" and "..." end with what follows
         return following.is_word or following.text in (",", ";", ".", "-")
-    if cues.has("title", before.key) and len(before.key) <= 4 and before.kind == "word":
+    short = len(before.key) <= 4 and before.key not in _WHOLE_TITLES
+    if cues.has("title", before.key) and short and before.kind == "word":
         return following.kind != "break" and not before.text.isupper()  # he is no longer CEO. Y is
     if cues.has("abbreviation", before.key):
         return following.kind != "break" and not _starts(following, cues)
     ordinal = before.kind == "number" and before.text.isdigit() and len(before.text) <= 2
     small = following.kind == "word" and following.text[:1].islower()
     return ordinal and (small or following.key in cues.values["month"])
+
+
+_WHOLE_TITLES = frozenset(
+    ("king", "pope", "sir", "dame", "lord", "lady", "miss", "roi", "pape", "chef", "rey", "papa", "jefe")
+)
+"""Titles as short as abbreviations, behind which a point ends a sentence: also surnames."""
 
 
 def repeats(keys: Sequence[str]) -> int | None:

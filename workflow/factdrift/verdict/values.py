@@ -68,6 +68,13 @@ class Value(NamedTuple):
             return False
         return all(own in (0, theirs) for own, theirs in zip(self.date, other.date, strict=True))
 
+    def rounds_to(self, other: Value) -> bool:
+        """Whether another amount is this one, of a thousand or more, rounded to three or more digits."""
+        told = other.number.normalize()
+        if self.kind != Kind.AMOUNT or len(told.as_tuple().digits) < 3 or self.number < 1000:
+            return False
+        return self._replace(number=self.number.quantize(told)).holds(other)
+
     def _metric(self) -> tuple[str, Decimal]:
         base, size = _METRIC.get(self.unit, (self.unit, Decimal(1)))
         return base, self.number * size
