@@ -247,9 +247,11 @@ def correction(
         if denied and ACCEPTED not in denied and accepted:
             return None
         if denied or (len(words) <= 3 and only_no):
+            instead_of_none = "wrong", "the answer is taken back and no other one is named"
             if accepted:
-                return "denied", "the accepted answer is taken back"
-            return "wrong", "the answer is taken back and no other one is named"
+                instead_of_none = "denied", "the accepted answer is taken back"
+            if not announced:
+                return instead_of_none
     return instead_of_none
 
 

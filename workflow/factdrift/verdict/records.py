@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from factdrift.verdict.cues import Cues
+from factdrift.verdict.cues import Cues, about
 from factdrift.verdict.offices import abbreviates
 from factdrift.verdict.text import keys_of
 
@@ -115,7 +115,9 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
         return 3
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
-    return int(bool(keys) and all(cues.has("label", key) for key in bare))
+    office = cues.valued("office", asked) or any(cues.has("title", key) for key in asked)
+    own = frozenset[str]() if office else about(tuple(asked), cues)  # Music: X, of who composed it
+    return int(bool(keys) and all(cues.has("label", key) or key in own for key in bare))
 
 
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
