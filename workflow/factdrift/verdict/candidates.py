@@ -118,7 +118,8 @@ class Candidates:
 
     def _has_second_surname(self, tokens: Sequence[Token], span: range) -> bool:
         """Whether a full name goes on with a second surname, in a country that has them."""
-        if len(span) < 2 or not any(self.cues.has("two_surnames", key) for key in self.asked):
+        country = self._language == "es" or any(self.cues.has("two_surnames", key) for key in self.asked)
+        if len(span) < 2 or not country:
             return False
         capitals = [token for token in tokens[span.stop : span.stop + 2] if token.is_capital]
         if len(capitals) != 1 or not tokens[span.stop].is_capital or tokens[span.stop - 1].possessive:

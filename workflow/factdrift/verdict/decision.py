@@ -164,7 +164,9 @@ def answering(reading: Reading) -> Mention | None:
     denials = reading.of("not")
     for name in reading.unknown:
         lead = reading.lead(name)
-        expected = lead < 0 or lead + 1 in ends or reading.is_a(lead, "verb") or reading.key(lead) in _IT
+        verb = reading.is_a(lead, "verb", "present")
+        verb |= reading.is_a(lead, "by", "to") and reading.is_a(lead - 2, "present")  # it is led by Y
+        expected = lead < 0 or lead + 1 in ends or verb or reading.key(lead) in _IT
         expected |= _as_asked(reading, lead) and not reading.sign(name.end).istitle()  # plays for Y
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         noun = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
@@ -212,7 +214,8 @@ def correction(
         too = [
             name
             for name in after.asserted()
-            if name.name not in earlier and (is_also(after, name) or _frame(after) == _frame(reading))
+            if name.name not in earlier
+            and (is_also(after, name) or _frame(after) == _frame(reading) or _is_current(after, name))
         ]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
@@ -279,6 +282,15 @@ def holder(
     return {ACCEPTED: "correct", STALE: "stale"}.get(
         kind, "wrong"
     ), f"{name!r} is said to hold it in the sentence behind"
+
+
+def _is_current(reading: Reading, name: Mention) -> bool:
+    """Whether a name has what is asked for as its apposition: `X, the current president of Z, was born`."""
+    end = reading.end(name.end + 1)
+    current = any(name.end <= cue.start < end for cue in reading.of("now"))
+    return (
+        current and reading.sign(name.end) == "," and any(is_core(reading, at) for at in range(name.end, end))
+    )
 
 
 def _frame(reading: Reading) -> list[str]:

@@ -62,7 +62,10 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     """Why a name may not answer the question; empty if its frame asserts it."""
     turned = reading.of("contrast", "hedge", "amended") or any(token.text == ";" for token in reading.tokens)
     if (
-        any(cue.start == mention.end or cue.end <= mention.start for cue in reading.of("believed"))
+        any(
+            mention.end <= cue.start <= mention.end + 2 or cue.end <= mention.start
+            for cue in reading.of("believed")
+        )
         and not turned
     ):
         return "is only what some say"

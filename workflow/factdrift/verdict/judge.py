@@ -194,7 +194,8 @@ def _asserts_nobody(reading: Reading) -> bool:
 def _tells(reading: Reading) -> bool:
     """Whether a sentence only tells what was: `Y fled in July.`"""
     words = [token.key for token in reading.tokens if token.text.islower()]
-    past = any(key.endswith(("ed", "te", "had")) or reading.words.has("past", key) for key in words)
+    ends = ("ed", "te", "had") if reading.words.capital_nouns else ("ed", "had")  # but presidente
+    past = any(key.endswith(ends) or reading.words.has("past", key) for key in words)
     now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
     return past and not now and not reading.of("hedge", "disclaimer") and not reading.has("present", 0)
 

@@ -10,7 +10,11 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
-_FITS = {"head": ("government", "premier", "state"), "chair": ("chair", "state"), "any": ("any", "party")}
+_FITS = {
+    "head": ("government", "premier", "state"),
+    "chair": ("chair", "state"),
+    "any": ("any", "party", "secretary", "chair", "executive"),
+}
 """What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
 
 
@@ -65,6 +69,7 @@ def asked_office(reading: Reading) -> bool:
 
 def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
+    keys = [key for key in keys if key not in ("", "-")]  # vice-president
     kinds = set(reading.words.valued("office", keys).values())
     asked = reading.words.valued("office", reading.asked).values()
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
@@ -98,7 +103,12 @@ def _clause_end(reading: Reading, mention: Mention) -> int:
 
 def _clause_start(reading: Reading, position: int) -> int:
     """Where the clause before a position begins: behind a sign or a name."""
-    while position > 0 and reading.tokens[position - 1].is_word and position - 1 not in reading.positions():
+    named = reading.positions()
+    while (
+        position > 0
+        and position - 1 not in named
+        and (reading.tokens[position - 1].is_word or reading.sign(position - 1) == "-")
+    ):
         position -= 1
     return position
 

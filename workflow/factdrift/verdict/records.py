@@ -20,6 +20,8 @@ _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.
 _LINE = re.compile(r"[ \t]*(?:[-*•·+][ \t]+)?([^\W\d_][^:|{}\[\]\"\n]{0,40}):[ \t]+(\S[^\n]*?),?[ \t]*")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 _YEAR = re.compile(r"\b\d{4}\b")
+_HOLDS = re.compile(r"\b(?:present|today|now|ongoing|incumbent|heute|aujourd'hui|actualidad)\b", re.I)
+"""Words of a field which say that a row holds still."""
 
 
 class Field(NamedTuple):
@@ -133,11 +135,25 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
         offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
         chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
+    holding = [any(_HOLDS.search(field.value) for field in record) for record in chosen]
+    chosen = [record for record, holds in zip(chosen, holding, strict=True) if holds or not any(holding)]
     years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
         chosen = [max(zip(years, chosen, strict=True))[1]]
     lines = [line for record in chosen if (line := _line(record, asked, cues))]
     return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
+
+
+def _is_term(field: Field, cues: Cues) -> bool:
+    """Whether a field has years and nothing but when something held: `2019-present`, `since May 2021`."""
+    words = {key for key in keys_of(field.value) if not key.isdigit() and key not in cues.values["month"]}
+    dated = not words or {cue.kind for cue in cues.find(sorted(words))} <= {
+        "now",
+        "until",
+        "handed_on",
+        "former",
+    }
+    return bool(_YEAR.search(field.value)) and dated
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
@@ -150,7 +166,7 @@ def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
         return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
     values = ", ".join(dict.fromkeys(listed))
-    years = [field for field in record if field not in own and _YEAR.search(field.value)]
+    years = [field for field in record if field not in own and _is_term(field, cues)]
     if not years or any(character.isdigit() for character in values):
         return values
     if len(years) > 1:

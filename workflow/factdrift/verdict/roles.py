@@ -230,8 +230,9 @@ def _read_opinions(reading: Reading) -> None:
                 if name is not None and turn.start >= max(cue.end, name.end)
             ]
             turns += [at for at, token in enumerate(reading.tokens) if token.text == ";" and at > cue.end]
-            if turns and any(other.start >= turns[0] for other in reading.named()):
-                reading.assign(name, Role.DENIED)
+            denied = turns and reading.has_cue("not", turns[0], len(reading.tokens))
+            if turns and (denied or any(other.start >= turns[0] for other in reading.named())):
+                reading.assign(name, Role.DENIED, CLAIMED)
 
 
 def _read_concessions(reading: Reading) -> None:
