@@ -43,6 +43,11 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if not several and ACCEPTED in kinds and kinds & {STALE, OTHER}:
         return "both", f"{first.name!r} is asserted, and {also[0].name!r}, too"
     rival = None if several else _rival(reading, claimed, right, of_values)
+    asks_which = any(
+        reading.is_a(cue.end, "who") or reading.key(cue.end) in _WHAT for cue in reading.of("refused")
+    )
+    if rival is not None and asks_which:
+        return "refused", "it says that it does not know which of several it is"
     if rival is not None:
         return "both", f"an accepted answer and {rival.name!r} are asserted side by side"
     sure = [mention for mention in right if mention.start not in reading.doubts]
@@ -60,7 +65,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
 
 
 def _asks_who(reading: Reading, last: Mention) -> bool:
-    """Whether what is not known is said behind all names: `X is a director, but I don't know who leads`."""
+    """Whether a refusal behind all names asks who it is: `X is a director, but I don't know who leads`."""
     for cue in reading.of("refused"):
         words = [at for at in range(cue.end, len(reading.tokens)) if reading.tokens[at].is_word]
         asks = words[:1] and (reading.is_a(words[0], "who") or reading.key(words[0]) in _WHAT)
@@ -261,7 +266,7 @@ def correction(
 def holder(
     rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str
 ) -> tuple[str, str] | None:
-    """Verdict and rule of a sentence with one name if `He is the president.` is behind it; or None."""
+    """Verdict and rule of a sentence with a single name before `He is the president.`; or None."""
     names = {mention.name: mention.kind for mention in reading.named() if not mention.possessive}
     roles = {reading.role(mention) for mention in reading.mentions}
     if not rest or len(names) != 1 or roles & {Role.DENIED, Role.TWICE, Role.OPEN, Role.TAKEN_BACK}:
@@ -281,7 +286,7 @@ def holder(
     ((name, kind),) = names.items()
     return {ACCEPTED: "correct", STALE: "stale"}.get(
         kind, "wrong"
-    ), f"{name!r} is said to hold it in the sentence behind"
+    ), f"{name!r} holds it by the sentence behind"
 
 
 def _is_current(reading: Reading, name: Mention) -> bool:

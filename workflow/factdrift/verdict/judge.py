@@ -89,9 +89,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     else:
         taken_back = correction(rest, reading, candidates, text, case.several)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
-        held = None if taken_back or case.several else holder(rest, reading, candidates, text)
-        if held and verdict in ("unclear", "wrong"):
-            verdict, reason = held
+        again = None if taken_back or case.several else holder(rest, reading, candidates, text)
+        if again and verdict in ("unclear", "wrong"):
+            verdict, reason = again
     result = result._replace(verdict=verdict, reason=reason)
     if following and not taken_back and (verdict != "correct" or candidates.of_values):
         later = judged(following, openings - 1)
@@ -141,6 +141,8 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     """Whether what follows a sentence with a verdict is the answer, and not the sentence."""
     if verdict == "empty":
         return bool(later.named)
+    if verdict == "both" and later.verdict == "refused":  # X or Y? I do not know.
+        return True
     if _leads(reading, asks, question) and (later.named or (later.verdict == "refused" and not asks)):
         return True
     keys = keys_of(later.answer)
@@ -197,7 +199,17 @@ def _tells(reading: Reading) -> bool:
     ends = ("ed", "te", "had") if reading.words.capital_nouns else ("ed", "had")  # but presidente
     past = any(key.endswith(ends) or reading.words.has("past", key) for key in words)
     now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
+    now = now or any(_IS.fullmatch(token.text) or _runs(reading, token.key) for token in reading.tokens)
     return past and not now and not reading.of("hedge", "disclaimer") and not reading.has("present", 0)
+
+
+_IS = re.compile(r"(?:that|it|he|she|who|there|here|this)'s", re.I)
+
+
+def _runs(reading: Reading, key: str) -> bool:
+    """Whether a word is a verb of the present that says what is asked for: `uses`, `plays`."""
+    rows = any(reading.words.has(kind, key) for kind in ("leads", "plays", "holds", "remains"))
+    return key.endswith("s") and (rows or key in ("uses", "belongs", "lives", "sits"))
 
 
 def _asks_back(reading: Reading) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import Cues
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
@@ -69,9 +70,14 @@ def asked_office(reading: Reading) -> bool:
 
 def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
+    return kinds_fit(reading.words, keys, reading.asked)
+
+
+def kinds_fit(cues: Cues, keys: Sequence[str], question: Sequence[str]) -> bool | None:
+    """As `office_fits`, of the words of a question."""
     keys = [key for key in keys if key not in ("", "-")]  # vice-president
-    kinds = set(reading.words.valued("office", keys).values())
-    asked = reading.words.valued("office", reading.asked).values()
+    kinds = set(cues.valued("office", keys).values())
+    asked = cues.valued("office", question).values()
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
     return bool(kinds & {*fitting, "head"}) if kinds - {"any"} and fitting else None
 
@@ -153,7 +159,11 @@ def _behind(reading: Reading, position: int) -> list[str]:
     gapped = (
         reading.key(position + reading.is_a(position, "article")) in offices
     )  # X is president, Y chancellor
-    if not gapped and reading.sign(position) not in (",", "(") and not reading.is_a(position, "verb"):
+    if (
+        not gapped
+        and reading.sign(position) not in (",", "(", "–", "—")
+        and not reading.is_a(position, "verb")
+    ):
         return []
     tokens, start = reading.tokens, position + (not gapped)
     skipped = {at for cue in reading.of("now", "former", "hedge") for at in cue.span}

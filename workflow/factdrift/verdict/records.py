@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues, about
-from factdrift.verdict.offices import abbreviates
+from factdrift.verdict.offices import abbreviates, kinds_fit
 from factdrift.verdict.text import keys_of
 
 _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.*\|.*$)+", re.M)
@@ -115,6 +115,8 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
     if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
         return 3
+    if (fits := kinds_fit(cues, words, asked)) is not None:  # President (head of state), not Vice President
+        return 2 * fits
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2
     office = cues.valued("office", asked) or any(cues.has("title", key) for key in asked)
@@ -145,7 +147,7 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
 
 
 def _is_term(field: Field, cues: Cues) -> bool:
-    """Whether a field has years and nothing but when something held: `2019-present`, `since May 2021`."""
+    """Whether a field is nothing but a term with years: `2019-present`, `since May 2021`."""
     words = {key for key in keys_of(field.value) if not key.isdigit() and key not in cues.values["month"]}
     dated = not words or {cue.kind for cue in cues.find(sorted(words))} <= {
         "now",

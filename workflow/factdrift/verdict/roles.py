@@ -95,7 +95,7 @@ def _read_former_list(reading: Reading) -> None:
 
 
 def _read_participles(reading: Reading) -> None:
-    """`Having left Y in 2023, Z lives in X`: what was given up before is named first."""
+    """`Having left Y in 2023, Z lives in X`: a participle names what ended before."""
     for at, token in enumerate(reading.tokens):
         end = reading.end(at)
         if token.key == "having" and any(

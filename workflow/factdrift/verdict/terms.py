@@ -180,7 +180,7 @@ def _read_spans(reading: Reading) -> None:
         name = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED | {","})
         name = name or reading.next(span, 4, STOPS_BUT_PARENTHESES - {":"})
         if (
-            name is None and reading.is_a(at - 2, "from") and "already" not in reading.keys(0, at)
+            name is None and reading.has("from", at - 3, at - 1) and "already" not in reading.keys(0, at)
         ):  # X made history as president, from 2010 to 2015
             name = reading.previous(span, len(reading.tokens), frozenset(";"))
         if name is not None and _is_year(last):

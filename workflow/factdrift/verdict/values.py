@@ -69,11 +69,11 @@ class Value(NamedTuple):
         return all(own in (0, theirs) for own, theirs in zip(self.date, other.date, strict=True))
 
     def rounds_to(self, other: Value) -> bool:
-        """Whether another amount is this one, of a thousand or more, rounded to three or more digits."""
-        told = other.number.normalize()
-        if self.kind != Kind.AMOUNT or len(told.as_tuple().digits) < 3 or self.number < 1000:
+        """Whether another amount rounds this amount, of a thousand or more, to three or more digits."""
+        rounded = other.number.normalize()
+        if self.kind != Kind.AMOUNT or len(rounded.as_tuple().digits) < 3 or self.number < 1000:
             return False
-        return self._replace(number=self.number.quantize(told)).holds(other)
+        return self._replace(number=self.number.quantize(rounded)).holds(other)
 
     def _metric(self) -> tuple[str, Decimal]:
         base, size = _METRIC.get(self.unit, (self.unit, Decimal(1)))
