@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import about
@@ -82,6 +83,46 @@ def read_subjects(reading: Reading) -> None:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
+
+
+def read_contrasts(reading: Reading) -> None:
+    """`X won the title, but the record belongs to Z`: X is in doubt, since another clause says what is asked.
+
+    Clauses are divided by `but` and `;`. The other one has more words of what is asked for, names nobody whom
+    the sentence asserts, and comes later, or names somebody who is no candidate.
+    """
+    turns = [cue for cue in reading.of("contrast") if not reading.is_a(cue.start, "conceded")]
+    cuts = {cue.end for cue in turns} | {
+        at + 1 for at, token in enumerate(reading.tokens) if token.text == ";"
+    }
+    if not cuts:
+        return
+    ends = sorted({0, *cuts, len(reading.tokens)})
+    parts = [range(*pair) for pair in pairwise(ends)]
+    said = [_core_words(reading, part) for part in parts]
+    asserted = reading.asserted()
+    for number, part in enumerate(parts):
+        named = any(name.start in part for name in asserted)
+        if named or len(said[number]) < 2 or any(reading.key(at) in _REFERS for at in part):
+            continue
+        unknown = any(name.start in part and not name.value for name in reading.unknown)
+        for name in asserted:
+            own = next(at for at, other in enumerate(parts) if name.start in other)
+            less = len(said[own]) < len(said[number]) if own < number else not said[own] and unknown
+            if less:
+                reading.doubts.setdefault(
+                    name.start, "is named beside a clause that says more of what is asked"
+                )
+
+
+def _core_words(reading: Reading, part: range) -> set[str]:
+    """The words of a part that name what is asked for, and `office` where it has an office that fits."""
+    words = {reading.key(at) for at in part if is_core(reading, at) and not reading.is_a(at, "present")}
+    return words | {"office"} if office_fits(reading, reading.keys(part.start, part.stop)) else words
+
+
+_REFERS = ("he", "she", "they", "him", "her", "them", "who")
+"""Words of a clause that go on with somebody from another one."""
 
 
 def _read_topics(reading: Reading) -> None:

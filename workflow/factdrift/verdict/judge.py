@@ -89,9 +89,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     else:
         taken_back = correction(rest, reading, candidates, text, case.several)
         verdict, reason = taken_back or decided(reading, case.several, asks, candidates.of_values)
-        again = None if taken_back or case.several else holder(rest, reading, candidates, text)
-        if again and verdict in ("unclear", "wrong"):
-            verdict, reason = again
+        if verdict in ("unclear", "wrong") and not (taken_back or case.several):
+            verdict, reason = holder(rest, reading, candidates, text) or (verdict, reason)
     result = result._replace(verdict=verdict, reason=reason)
     if following and not taken_back and (verdict != "correct" or candidates.of_values):
         later = judged(following, openings - 1)
@@ -199,8 +198,13 @@ def _tells(reading: Reading) -> bool:
     ends = ("ed", "te", "had") if reading.words.capital_nouns else ("ed", "had")  # but presidente
     past = any(key.endswith(ends) or reading.words.has("past", key) for key in words)
     now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
-    now = now or any(_IS.fullmatch(token.text) or _runs(reading, token.key) for token in reading.tokens)
-    return past and not now and not reading.of("hedge", "disclaimer") and not reading.has("present", 0)
+    holds = any(_IS.fullmatch(token.text) or _runs(reading, token.key) for token in reading.tokens)
+    return (
+        past
+        and not (now or holds)
+        and not reading.of("hedge", "disclaimer")
+        and not reading.has("present", 0)
+    )
 
 
 _IS = re.compile(r"(?:that|it|he|she|who|there|here|this)'s", re.I)

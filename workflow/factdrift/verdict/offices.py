@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from factdrift.verdict.candidates import Mention
@@ -70,13 +71,14 @@ def asked_office(reading: Reading) -> bool:
 
 def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
     """Whether words name an office of the kind that is asked for; None if one of the two is not known."""
-    return kinds_fit(reading.words, keys, reading.asked)
+    return kinds_fit(reading.words, tuple(keys), tuple(reading.asked))
 
 
-def kinds_fit(cues: Cues, keys: Sequence[str], question: Sequence[str]) -> bool | None:
+@lru_cache(maxsize=1 << 14)
+def kinds_fit(cues: Cues, keys: tuple[str, ...], question: tuple[str, ...]) -> bool | None:
     """As `office_fits`, of the words of a question."""
-    keys = [key for key in keys if key not in ("", "-")]  # vice-president
-    kinds = set(cues.valued("office", keys).values())
+    words = [key for key in keys if key not in ("", "-")]  # vice-president
+    kinds = set(cues.valued("office", words).values())
     asked = cues.valued("office", question).values()
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
     return bool(kinds & {*fitting, "head"}) if kinds - {"any"} and fitting else None

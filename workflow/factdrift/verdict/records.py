@@ -115,7 +115,9 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
     if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
         return 3
-    if (fits := kinds_fit(cues, words, asked)) is not None:  # President (head of state), not Vice President
+    if (
+        fits := kinds_fit(cues, tuple(words), tuple(asked))
+    ) is not None:  # President (head of state), not Vice President
         return 2 * fits
     if bare and (tuple(bare) in cues.phrases("title") or all(cues.has("title", key) for key in bare)):
         return 2

@@ -11,6 +11,7 @@ from factdrift.verdict.clauses import (
     of_asked_event,
     read_attempts,
     read_conditions,
+    read_contrasts,
     read_events,
     read_future,
     read_gifts,
@@ -51,6 +52,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     sure = {start for start, role in reading.roles.items() if role == Role.NOW}
     read_present(reading)
     read_conditions(reading)
+    read_contrasts(reading)
     read_frames(reading, sure)
     read_future(reading)
     return reading
