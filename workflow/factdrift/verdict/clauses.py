@@ -88,8 +88,8 @@ def read_subjects(reading: Reading) -> None:
 def read_contrasts(reading: Reading) -> None:
     """`X won the title, but the record belongs to Z`: X is in doubt, since another clause says what is asked.
 
-    Clauses are divided by `but` and `;`. The other one has more words of what is asked for, names nobody whom
-    the sentence asserts, and comes later, or names somebody who is no candidate.
+    Clauses are divided by `but` and `;`. The other has more words of what is asked for, names nobody whom
+    the sentence asserts, and comes later, or names a person who is no candidate.
     """
     turns = [cue for cue in reading.of("contrast") if not reading.is_a(cue.start, "conceded")]
     cuts = {cue.end for cue in turns} | {
@@ -99,16 +99,16 @@ def read_contrasts(reading: Reading) -> None:
         return
     ends = sorted({0, *cuts, len(reading.tokens)})
     parts = [range(*pair) for pair in pairwise(ends)]
-    said = [_core_words(reading, part) for part in parts]
+    cores = [_core_words(reading, part) for part in parts]
     asserted = reading.asserted()
     for number, part in enumerate(parts):
         named = any(name.start in part for name in asserted)
-        if named or len(said[number]) < 2 or any(reading.key(at) in _REFERS for at in part):
+        if named or len(cores[number]) < 2 or any(reading.key(at) in _REFERS for at in part):
             continue
         unknown = any(name.start in part and not name.value for name in reading.unknown)
         for name in asserted:
             own = next(at for at, other in enumerate(parts) if name.start in other)
-            less = len(said[own]) < len(said[number]) if own < number else not said[own] and unknown
+            less = len(cores[own]) < len(cores[number]) if own < number else not cores[own] and unknown
             if less:
                 reading.doubts.setdefault(
                     name.start, "is named beside a clause that says more of what is asked"
@@ -122,7 +122,7 @@ def _core_words(reading: Reading, part: range) -> set[str]:
 
 
 _REFERS = ("he", "she", "they", "him", "her", "them", "who")
-"""Words of a clause that go on with somebody from another one."""
+"""Words of a clause that go on with somebody from another clause."""
 
 
 def _read_topics(reading: Reading) -> None:
