@@ -101,6 +101,7 @@ def test_escapes_as_php_writes_them():
     assert php_json({"a": 'ü/\U0001f600\n"', "b": [], "c": {}, "d": None, "e": 1.5}) == (
         rb'{"a":"\u00fc\/\ud83d\ude00\n\"","b":[],"c":{},"d":null,"e":1.5}'
     )
+    assert php_json(["\ud800/\u00fc"]) == rb'["\ud800\/\u00fc"]'
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -6,6 +6,7 @@ do, so that a reader can start in the middle; the comma between two members is a
 
 import bz2
 import contextlib
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,7 +29,10 @@ _BEYOND_ASCII = re.compile(rb"[^\x00-\x7f]+")
 
 def php_json(value: Any) -> bytes:
     """JSON as PHP's json_encode writes it: without blanks, with all but ASCII and slashes escaped."""
-    text = msgspec.json.encode(value).replace(b"/", b"\\/")
+    try:
+        text = msgspec.json.encode(value).replace(b"/", b"\\/")
+    except UnicodeEncodeError:  # half a pair of surrogates, which only Python's own encoder escapes
+        text = json.dumps(value, separators=(",", ":")).encode().replace(b"/", b"\\/")
     if text.isascii():
         return text
     return _BEYOND_ASCII.sub(lambda run: encode_basestring_ascii(run[0].decode())[1:-1].encode(), text)
