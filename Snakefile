@@ -26,10 +26,10 @@ except ImportError as error:
     ) from None
 
 from factdrift.core.exhausted import collect_seldom
-from factdrift.runs.environment import link_image, prepare, say_interrupted, spare_pandas
+from factdrift.runs.environment import import_pandas_by_need, link_image, prepare, say_interrupted
 
 collect_seldom()
-spare_pandas()
+import_pandas_by_need()
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
 from factdrift.core.paths import CONFIG, PACKAGE

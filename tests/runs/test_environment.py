@@ -3,13 +3,17 @@
 import datetime
 import logging
 import os
+import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
+from snakemake.persistence import PersistenceBase
+from snakemake.persistence.file import FilePersistence
 
 from factdrift.core.errors import InputError
-from factdrift.runs.environment import link_image, prepare, say_interrupted
+from factdrift.runs.environment import import_pandas_by_need, link_image, prepare, say_interrupted
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +68,21 @@ def test_an_interruption_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
     assert "\nValueError: invalid literal" in said
+
+
+def test_snakemake_looks_for_data_frames_only_where_pandas_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = PersistenceBase._serialize_param
+    monkeypatch.setattr(PersistenceBase, "_serialize_param", before)
+    import_pandas_by_need()
+    assert PersistenceBase._serialize_param is not before, "another Snakemake: pandas costs its time again"
+    records = object.__new__(FilePersistence)
+    frame = pd.DataFrame({"a": [1, 2]})
+    assert records._serialize_param(frame) == records._serialize_param(frame.copy()) != repr(frame)
+    monkeypatch.delitem(sys.modules, "pandas")
+    assert records._serialize_param("a") == "'a'"
+    assert "pandas" not in sys.modules
 
 
 def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:

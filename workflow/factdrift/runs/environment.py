@@ -89,7 +89,7 @@ def prepare(contact: str) -> None:
         os.environ["FACTDRIFT_CONTACT"] = contact
 
 
-def spare_pandas() -> None:
+def import_pandas_by_need() -> None:
     """Lets Snakemake look for data frames among parameters only where something has imported pandas.
 
     To look, it imports pandas itself: a third of a second, and 2 s in a new installation.
