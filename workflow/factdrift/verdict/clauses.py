@@ -74,6 +74,7 @@ def read_subjects(reading: Reading) -> None:
     cuts = [at for at in range(len(tokens)) if tokens[at].text in (";", "but") or reading.is_a(at, kind)]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
     _read_topics(reading)
+    _read_neighbours(reading)
     kinds = ("article", "starter", "verb", "title", "thing", "particle")
     subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
     of_subject = [any(tokens[at].is_capital and tokens[at].key in subject for at in part) for part in parts]
@@ -83,6 +84,21 @@ def read_subjects(reading: Reading) -> None:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
+
+
+def _read_neighbours(reading: Reading) -> None:
+    """`Its neighbour Z has X`: says nothing of what is asked about."""
+    first = next((at for at, token in enumerate(reading.tokens) if token.is_word), 0)
+    beside = reading.key(first + 1).rstrip("s") in (
+        "neighbour",
+        "neighbor",
+        "rival",
+        "nachbar",
+        "nachbarland",
+    )
+    if beside and any(name.start == first + 2 for name in reading.unknown):
+        for mention in reading.mentions:
+            reading.assign(mention, Role.BESIDE, HOLDS)
 
 
 def read_contrasts(reading: Reading) -> None:

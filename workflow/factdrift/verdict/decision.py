@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import clauses_of
-from factdrift.verdict.cues import Cue
+from factdrift.verdict.cues import Cue, about
 from factdrift.verdict.names import ACCEPTED, OTHER, SHARED, STALE, UNKNOWN
 from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import STOPS, Reading, Role, is_also, side_by_side
@@ -172,7 +172,9 @@ def answering(reading: Reading) -> Mention | None:
         verb = reading.is_a(lead, "verb", "present")
         verb |= reading.is_a(lead, "by", "to") and reading.is_a(lead - 2, "present")  # it is led by Y
         expected = lead < 0 or lead + 1 in ends or verb or reading.key(lead) in _IT
-        expected |= _as_asked(reading, lead) and not reading.sign(name.end).istitle()  # plays for Y
+        expected |= name.value or (
+            _as_asked(reading, lead) and not reading.sign(name.end).istitle()
+        )  # plays for Y
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         noun = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or noun or name.possessive):
@@ -185,8 +187,10 @@ _IT = ("it", "its")
 
 def _as_asked(reading: Reading, lead: int) -> bool:
     """Whether a preposition and the verb before it are the question's: `plays for`, of `play for`."""
-    verb = reading.key(lead - 1)[:4] if lead > 0 else ""
-    asks = bool(verb) and any(key.startswith(verb) for key in reading.asked)
+    verb = reading.key(lead - 1) if lead > 0 else ""
+    if verb in about(tuple(reading.asked), reading.words) and reading.is_a(lead, "to", "by"):
+        return True  # it belongs to Y
+    asks = bool(verb) and any(key.startswith(verb[:4]) for key in reading.asked)
     return asks and reading.key(lead) in reading.asked and not reading.is_a(lead, "of")
 
 
@@ -199,7 +203,7 @@ def correction(
     """
     last = reading.named()[-1].end if reading.named() else 0
     announced, instead_of_none = any(cue.start >= last for cue in reading.of("retracted")), None
-    while rest and reading.mentions:
+    while rest and (reading.mentions or any(name.value for name in reading.unknown)):
         part = split(rest, reading.words, candidates.within)
         whole, sentence = rest[: len(rest) - len(part.rest)], part.answer
         opening = [token.key for token in whole[: len(whole) - len(sentence)] if token.is_word]
@@ -248,7 +252,8 @@ def correction(
         denied = [mention.kind for mention in after.mentions if after.role(mention) == Role.DENIED]
         if unknown and not denied:
             instead_of_none = "wrong", "the answer is taken back for a name that is none of the candidates"
-            if answering(after) is not None:
+            other = answering(after)
+            if other is not None and not other.value:
                 return instead_of_none
             continue
         accepted = any(mention.kind == ACCEPTED for mention in reading.mentions)

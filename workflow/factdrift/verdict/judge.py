@@ -152,8 +152,12 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         if holds and later.verdict == "stale":
             return True
     sure = asked_events(reading) and any(reading.role(name) == Role.NOW for name in reading.asserted())
+    of_past = any(reading.words.has("past", key) for key in reading.asked)  # when was it released?
     past = (
-        question.rstrip().endswith("?") and _tells(reading) and not (sure and verdict == "wrong")
+        question.rstrip().endswith("?")
+        and not of_past
+        and _tells(reading)
+        and not (sure and verdict == "wrong")
     )  # but it was composed by Y
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.

@@ -113,7 +113,9 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     bare = [key for key in words if not cues.has("label", key)] or words
     stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]  # owner, owns
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
-    if bare and all(abbreviates(key, asked) or form for key, form in zip(bare, forms, strict=True)):
+    if bare and all(
+        abbreviates(key.removesuffix("s"), asked) or form for key, form in zip(bare, forms, strict=True)
+    ):
         return 3
     if (
         fits := kinds_fit(cues, tuple(words), tuple(asked))

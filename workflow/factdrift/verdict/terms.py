@@ -74,6 +74,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     """`X until 2021`, `X resigned`."""
     if asked_events(reading) and reading.key(cue.start) in reading.words.values["event"]:
         return  # born in X, died in Y
+    if reading.key(cue.end - 1) in reading.asked and reading.key(cue.end - 1).endswith("ed"):
+        return  # when was it released?
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
     last = cue.end - 1

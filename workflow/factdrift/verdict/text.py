@@ -41,6 +41,10 @@ _MARKS = [
     (re.compile(r"\*\*|__|~~|(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
     (re.compile(r"^[ \t]{0,3}(?:#{1,6} |>+ ?)", re.M), ""),
 ]
+_DURATION = re.compile(
+    r"\b(?:(\d{1,2}) ?(?:hours?|hrs?|h),? (?:and )?)?(\d{1,2}) ?(?:minutes?|mins?\.?),? (?:and )?"
+    r"(\d{1,2}(?:\.\d+)?) ?(?:seconds?|secs?\.?|s)\b"
+)
 _PLAIN = re.compile(r"[A-Za-z0-9 .,;:'\"!?()-]*", re.ASCII)
 """What is left as it is, unless it has one of the words that marks are made of."""
 _LETTER = r"[^\W\d_]"
@@ -85,6 +89,8 @@ class Token(NamedTuple):
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
     text = text.strip()[:MOST]
+    if "min" in text:
+        text = _DURATION.sub(_clock, text)
     if _PLAIN.fullmatch(text):
         return text.strip()
     text = _FENCE.sub("", text)
@@ -97,6 +103,15 @@ def plain(text: str) -> str:
     for pattern, instead in _MARKS:
         text = pattern.sub(instead, text)
     return text.strip()
+
+
+def _clock(duration: re.Match[str]) -> str:
+    """`28 minutes and 54.14 seconds` as a record has it: `28:54.14`."""
+    hours, minutes, seconds = duration.groups()
+    whole, point, rest = seconds.partition(".")
+    return (
+        f"{hours}:{minutes:0>2}:{whole:0>2}{point}{rest}" if hours else f"{minutes}:{whole:0>2}{point}{rest}"
+    )
 
 
 def tokens(text: str) -> list[Token]:
