@@ -44,7 +44,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     unknown = unknown or candidates.unknown(sentence, own)
     reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
     for step in (
-        *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list, _read_participles),
+        *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_series, read_subjects, read_events, read_offices),
         *(_read_opinions, _read_concessions, _read_refusals, _read_corrections),
     ):
@@ -94,19 +94,6 @@ def _read_former_list(reading: Reading) -> None:
         past = reading.role(first) in (Role.BEFORE, Role.ONCE)
         if past and led and joined and not comma and side_by_side(reading, first, second):
             reading.assign(second, reading.role(first))
-
-
-def _read_participles(reading: Reading) -> None:
-    """`Having left Y in 2023, Z lives in X`: a participle names what ended before."""
-    for at, token in enumerate(reading.tokens):
-        end = reading.end(at)
-        if token.key == "having" and any(
-            reading.is_a(word, "departs") or reading.has_cue("gives", word, word + 1)
-            for word in range(at, end)
-        ):
-            for mention in reading.mentions:
-                if at < mention.start < end and any(name.start >= end for name in reading.mentions):
-                    reading.assign(mention, Role.BEFORE, CLAIMED)
 
 
 def _read_denials(reading: Reading) -> None:
