@@ -240,6 +240,12 @@ def test_the_program_ends_after_all_is_written_and_tidied(
     assert bool(message) == bool(done.stderr)
 
 
+def test_the_program_ends_where_nothing_can_be_printed() -> None:
+    program = f"{sys.executable} -c 'from factdrift.cli import run; raise SystemExit(run())' --version >&-"
+    done = subprocess.run(["bash", "-c", program], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_interrupted_command_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ from support.examples import examples
 
 from factdrift.verdict.agreement import agreement
 from factdrift.verdict.cues import read_cues
+from factdrift.verdict.judge import Case, judged
 from factdrift.verdict.numbers import in_words
 
 UNITS = ["", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
@@ -68,6 +69,27 @@ def kappa(rows: list[tuple[str, str, Any]]) -> float | None:
         for verdict in verdicts
     )
     return None if math.isclose(chance, 1) else (equal - chance) / (1 - chance)
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "stale", "verdict"),
+    [
+        ("about 4.99 million", "4,993,923", "4,699,755", "correct"),
+        ("about 4.70 million", "4,993,923", "4,699,755", "wrong"),  # two digits
+        ("some 47,000 people", "46,970", "41,000", "wrong"),
+        ("some 46,970 people", "46,973", "41,000", "correct"),
+        ("12.3 thousand", "12,345", "12,349", "wrong"),  # so is the other
+        ("It had 20,200 people in 2020.", "20,234", "2,020", "correct"),
+        ("In 2020 it was 3,500.", "2,023", "1,950", "wrong"),  # a year rounds nothing
+        ("1.05e-26", "5,000,000", "4", "wrong"),
+        ("12345.00000000000000000000000001", "12,345,678", "4", "wrong"),
+        ("1.23e30", f"{1234567 * 10**24:,}", "4", "correct"),
+        ("9e400", "5,000,000", "4", "wrong"),
+    ],
+)
+def test_an_amount_may_be_rounded(answer: str, accepted: str, stale: str, verdict: str) -> None:
+    case = Case(answer, (accepted,), (stale,), question="What is the population of X?")
+    assert judged(case).verdict == verdict
 
 
 @pytest.mark.parametrize("seed", range(examples(200)))

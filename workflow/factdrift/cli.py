@@ -270,8 +270,8 @@ def run() -> int:
 def _leave(status: list[int]) -> None:
     """Ends the process with a status, unless a command was left by an error, which Python prints."""
     if status:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # none that the shell has closed
+            stream.flush()
         os._exit(status[0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -69,11 +69,21 @@ class Value(NamedTuple):
         return all(own in (0, theirs) for own, theirs in zip(self.date, other.date, strict=True))
 
     def rounds_to(self, other: Value) -> bool:
-        """Whether another amount rounds this amount, of a thousand or more, to three or more digits."""
+        """Whether another amount rounds this amount, of ten thousand or more, to three or more digits.
+
+        Four digits may be a year.
+        """
         rounded = other.number.normalize()
-        if self.kind != Kind.AMOUNT or len(rounded.as_tuple().digits) < 3 or self.number < 1000:
+        if (
+            self.kind != Kind.AMOUNT
+            or min(self.number, rounded) < 10_000
+            or len(rounded.as_tuple().digits) < 3
+        ):
             return False
-        return self._replace(number=self.number.quantize(rounded)).holds(other)
+        try:
+            return self._replace(number=self.number.quantize(rounded)).holds(other)
+        except InvalidOperation:  # it would have more than 28 digits
+            return False
 
     def _metric(self) -> tuple[str, Decimal]:
         base, size = _METRIC.get(self.unit, (self.unit, Decimal(1)))
