@@ -224,7 +224,7 @@ def correction(
             name
             for name in after.asserted()
             if name.name not in earlier
-            and (is_also(after, name) or _frame(after) == _frame(reading) or _is_current(after, name))
+            and (is_also(after, name) or _is_current(after, name) or _say_the_same(after, reading))
         ]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
@@ -303,15 +303,17 @@ def _is_current(reading: Reading, name: Mention) -> bool:
     )
 
 
-def _frame(reading: Reading) -> list[str]:
-    """The words of a sentence around its names, if there are enough to tell that two say the same."""
-    named = reading.positions()
-    words = [
-        token.key
-        for at, token in enumerate(reading.tokens)
-        if token.is_word and token.kind != "bullet" and at not in named
-    ]
-    return words if len(words) > 2 else [*words, str(id(reading))]
+def _say_the_same(*readings: Reading) -> bool:
+    """Whether sentences have the same words around their names, three or more."""
+    frames = {
+        tuple(
+            token.key
+            for at, token in enumerate(reading.tokens)
+            if token.is_word and token.kind != "bullet" and at not in reading.positions()
+        )
+        for reading in readings
+    }
+    return len(frames) == 1 and len(*frames) > 2
 
 
 def _sign(after: Reading) -> Cue | None:

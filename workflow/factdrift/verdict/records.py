@@ -20,8 +20,6 @@ _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.
 _LINE = re.compile(r"[ \t]*(?:[-*•·+][ \t]+)?([^\W\d_][^:|{}\[\]\"\n]{0,40}):[ \t]+(\S[^\n]*?),?[ \t]*")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 _YEAR = re.compile(r"\b\d{4}\b")
-_HOLDS = re.compile(r"\b(?:present|today|now|ongoing|incumbent|heute|aujourd'hui|actualidad)\b", re.I)
-"""Words of a field which say that a row holds still."""
 
 
 class Field(NamedTuple):
@@ -141,7 +139,7 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
         offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
         chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
-    holding = [any(_HOLDS.search(field.value) for field in record) for record in chosen]
+    holding = [any(_holds(field.value, cues) for field in record) for record in chosen]
     chosen = [record for record, holds in zip(chosen, holding, strict=True) if holds or not any(holding)]
     years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
@@ -152,14 +150,14 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
 
 def _is_term(field: Field, cues: Cues) -> bool:
     """Whether a field is nothing but a term with years: `2019-present`, `since May 2021`."""
-    words = {key for key in keys_of(field.value) if not key.isdigit() and key not in cues.values["month"]}
-    dated = not words or {cue.kind for cue in cues.find(sorted(words))} <= {
-        "now",
-        "until",
-        "handed_on",
-        "former",
-    }
-    return bool(_YEAR.search(field.value)) and dated
+    keys = [key for key in keys_of(field.value) if not key.isdigit() and key not in cues.values["month"]]
+    terms = [cue for cue in cues.find(keys) if cue.kind in ("now", "until", "handed_on", "former")]
+    return bool(_YEAR.search(field.value)) and sum(len(cue.span) for cue in terms) == len(keys)
+
+
+def _holds(value: str, cues: Cues) -> bool:
+    """Whether a field says that its row holds still: `2019-present`."""
+    return any(cue.kind == "now" for cue in cues.find(keys_of(value)))
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
