@@ -75,8 +75,9 @@ def kappa(rows: list[tuple[str, str, Any]]) -> float | None:
     ("answer", "accepted", "stale", "verdict"),
     [
         ("about 4.99 million", "4,993,923", "4,699,755", "correct"),
-        ("about 4.70 million", "4,993,923", "4,699,755", "wrong"),  # two digits
-        ("some 47,000 people", "46,970", "41,000", "wrong"),
+        ("about 4.7 million", "4,993,923", "4,699,755", "stale"),  # 4.70
+        ("some 47,000 people", "46,970", "41,000", "correct"),  # 47.0 thousand
+        ("some 50,000 people", "46,970", "41,000", "wrong"),
         ("some 46,970 people", "46,973", "41,000", "correct"),
         ("12.3 thousand", "12,345", "12,349", "wrong"),  # so is the other
         ("It had 20,200 people in 2020.", "20,234", "2,020", "correct"),

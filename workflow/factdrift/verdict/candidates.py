@@ -101,15 +101,27 @@ class Candidates:
         def is_named(position: int) -> bool:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
+            capital &= not (position - 1 in taken and self.cues.has("suffix", token.key))  # X MP
             begins = position == 0 and token.key in about(self.asked, self.cues)  # Ownership lies with X
             return capital and not (begins or self._known(token) or token.key in self.asked)
 
         runs = [[*run] for named, run in groupby(range(len(tokens)), is_named) if named]
+        runs = [run for run in runs if not self._is_subject(tokens, run)]
         names = [" ".join(tokens[position].text for position in run) for run in runs]
         return [
             Mention(run[0], run[-1] + 1, UNKNOWN, name, possessive=tokens[run[-1]].possessive)
             for run, name in zip(runs, names, strict=True)
         ]
+
+    def _is_subject(self, tokens: Sequence[Token], run: Sequence[int]) -> bool:
+        """Whether capitals are the question's subject written out, or the noun behind a part of it.
+
+        Such are `Indian Space Research Organisation (ISRO)` and the `Party` of a country's party.
+        """
+        after = [token.key for token in tokens[run[-1] + 1 : run[-1] + 4]]
+        if after[:1] + after[2:] == ["(", ")"] and after[1] in self.asked:
+            return True
+        return len(run) == 1 and self.cues.has("thing", tokens[run[0]].key)
 
     def _mention(self, tokens: Sequence[Token], span: range, name: Name) -> Mention:
         person = self._names.is_person(name)
@@ -163,8 +175,12 @@ class Candidates:
         """Persons whose name is written with more or fewer given names and initials than a candidate's."""
         for start, token in enumerate(tokens) if self._names.people else ():
             for person in self._names.people.get(self._number(token.key), ()):
-                end = start + len(person.surname)
-                if tuple(self._number(token.key) for token in tokens[start:end]) != person.surname:
+                end = start + 2 * len(person.surname) - 1  # Akufo-Addo
+                hyphens = {token.text for token in tokens[start + 1 : end : 2]}
+                if hyphens != {"-"} and len(person.surname) > 1:
+                    end = start + len(person.surname)
+                words = [token for token in tokens[start:end] if token.text != "-"]
+                if tuple(self._number(token.key) for token in words) != person.surname:
                     continue
                 first, given = self._given(tokens, start, person.given)
                 span = range(first, end)
@@ -309,7 +325,7 @@ class Candidates:
 
     def _known(self, token: Token) -> bool:
         """Whether a capitalised word says nothing about whose name it is."""
-        kinds = ("title", "starter", "article", "verb", "opening")
+        kinds = ("title", "starter", "article", "verb", "opening", "abbreviation")
         common = any(self.cues.has(kind, token.key) for kind in kinds)
         common |= any(token.key in self.cues.values[kind] for kind in ("month", "office"))
         return common or bool(self.cues.find([token.key]))

@@ -9,7 +9,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import about
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import is_core, office_fits
-from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
+from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role, side_by_side
 
 _BORDERS = frozenset(",;:()–—")
 _CLAUSE = STOPS | {",", "then", "dann"}
@@ -23,6 +23,9 @@ def read_events(reading: Reading) -> None:
     for, as of an office, so are names with an event if another one has none: `X founded it; Y runs it`.
     """
     asked, clauses = asked_events(reading), clauses_of(reading)
+    acts = set(reading.words.valued("event", reading.keys(0)).values())
+    if "composing" in asked and "composing" not in acts and len(reading.named()) == 1:
+        asked = asked | {"writing"}  # a symphony written by X
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
     for mention in reading.named():
@@ -31,7 +34,9 @@ def read_events(reading: Reading) -> None:
         if agent and reading.key(lead) == "of":
             reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
         elif event in asked and mention.kind != UNKNOWN:
-            reading.assign(mention, Role.NOW)
+            others = any(reading.is_a(at, "other") for at in range(mention.end, len(reading.tokens)))
+            elsewhere = others and not _names_subject(reading)  # X composed the music of other films
+            reading.assign(mention, Role.BESIDE if elsewhere else Role.NOW)
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
             reading.assign(mention, Role.BESIDE, CLAIMED)
 
@@ -50,6 +55,12 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         ) or reading.is_a(clause.start, "locative")
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
         own = [at for at in own if not reading.is_a(at - 1, "tenure")]
+        own = [at for at in own if events[at] != "composing" or events[at] in asked]  # a music company
+        own = [
+            at
+            for at in own
+            if not (reading.is_a(at - 1, "article") and reading.is_a(at - 2, "when", "since", "limit"))
+        ]  # since the death of Y
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
@@ -75,15 +86,22 @@ def read_subjects(reading: Reading) -> None:
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
     _read_topics(reading)
     _read_neighbours(reading)
-    kinds = ("article", "starter", "verb", "title", "thing", "particle")
-    subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
-    of_subject = [any(tokens[at].is_capital and tokens[at].key in subject for at in part) for part in parts]
+    of_subject = [_names_subject(reading, part) for part in parts]
     for part, own in zip(parts, of_subject, strict=True):
         unknown = any(name.start in part and not name.value for name in reading.unknown)
         if any(of_subject) and unknown and not own:
             for mention in reading.mentions:
                 if mention.start in part:
                     reading.assign(mention, Role.BESIDE, HOLDS)
+
+
+def _names_subject(reading: Reading, part: range | None = None) -> bool:
+    """Whether a part of a sentence, or all of it, names what the question is about."""
+    kinds = ("article", "starter", "verb", "title", "thing", "particle")
+    subject = {key for key in reading.asked if not any(reading.words.has(kind, key) for kind in kinds)}
+    tokens = reading.tokens
+    inside = range(len(tokens)) if part is None else part
+    return any(tokens[at].is_capital and tokens[at].key in subject for at in inside)
 
 
 def _read_neighbours(reading: Reading) -> None:
@@ -174,6 +192,8 @@ def _read_topics(reading: Reading) -> None:
         fits[max(fits)] = 0  # it applied on X and became a member on Y
     best = [name for name, fit in fits.items() if fit == max(fits.values())]
     for name in other.difference(best) if len(best) == 1 else ():
+        if side_by_side(reading, *sorted((name, best[0]))):
+            continue
         reading.assign(name, Role.BESIDE, CLAIMED if years else HOLDS)
 
 
@@ -219,13 +239,20 @@ def read_attempts(reading: Reading) -> None:
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
             continue  # X ran for president and won
         who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
+        verb = cue.start - 1
+        while reading.is_a(verb, "verb") or reading.key(verb) in ("often", "widely"):
+            verb -= 1
+        passive = verb < cue.start - 1 and not reading.key(cue.start).endswith("ing")
+        if reading.sign(verb) == "," and passive:  # X, the head of another party, is seen as
+            apposed = [name for name in reading.mentions if name.end < verb and reading.sign(name.end) == ","]
+            who = apposed[-1] if apposed else who
         if reading.key(cue.start) in ("next", "future"):
             what = reading.next(cue, 4)
         if reading.key(cue.end - 1) in ("elect", "designate") and not reading.is_a(cue.end, "verb"):
             what = None
         amount = reading.key(cue.end)
-        if near_miss and (amount[:1].isdigit() or amount in reading.words.values["number"]):
-            continue  # nearly 20,000
+        if near_miss and (amount[:1].isdigit() or amount in (*reading.words.values["number"], *_ALL)):
+            continue  # nearly 20,000, nearly everyone
         apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
         if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
             who = None
@@ -237,12 +264,16 @@ def read_attempts(reading: Reading) -> None:
             reading.assign(what, Role.BESIDE if who else Role.DENIED)
 
 
+_ALL = ("all", "every", "everyone", "everybody", "always", "alle", "jeder")
+
+
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for mention in reading.mentions:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
         planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
-        if planned or (verb == "should" and to_be):
+        now = reading.has_cue("now", mention.end, reading.end(mention.end))
+        if planned or (verb == "should" and to_be and not now):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
@@ -276,7 +307,13 @@ def read_gifts(reading: Reading) -> None:
                 continue
             if office_fits(reading, reading.keys(cue.end, lead)) is False:
                 break  # he handed another post to X
-            if lead >= cue.end and reading.is_a(lead, "to"):
+            to = next((at for at in range(cue.end, mention.start) if reading.is_a(at, "to")), lead)
+            noun = reading.key(to) == "to" and reading.key(to + 1) == "the"  # to the music company X
+            noun = noun and all(
+                reading.sign(at).islower() and not reading.is_a(at, "of", "by", "verb", "locative")
+                for at in range(to + 1, lead + 1)
+            )
+            if lead >= cue.end and (reading.is_a(lead, "to") or noun):
                 taker = mention
                 break
         else:
@@ -285,6 +322,9 @@ def read_gifts(reading: Reading) -> None:
             if len(before) > 1 and lead >= before[-2].end and reading.is_a(lead, "to"):
                 giver, taker = before[-2:]  # hat es an Y übergeben
         if taker is not None:
+            for name in reading.named():  # it passed from Y's company to X
+                inside = cue.end <= name.start < taker.start and reading.has("from", cue.end, name.start)
+                reading.assign(name if inside else None, Role.BEFORE, HOLDS)
             reading.assign(giver, Role.BEFORE, HOLDS)
             reading.assign(taker, Role.NOW)
 
@@ -301,7 +341,9 @@ def read_conditions(reading: Reading) -> None:
         inverted |= token.key == "had" and reading.key(at + 1) in ("he", "she", "they")
         if at in inside_names or not (reading.is_a(at, "if") or inverted):
             continue  # Angel Falls
-        of_speaker = subject is None or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
+        of_speaker = (
+            subject is None or subject.key == "by" or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
+        )
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
         inside = range(at, reading.end(at + 1, _CLAUSE))
@@ -311,6 +353,10 @@ def read_conditions(reading: Reading) -> None:
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:
             apart = any(token.text == ";" for token in tokens[at : mention.start])  # if X wins; until then Y
+            turns = [cue.end for cue in reading.of("contrast") if cue.start >= inside.stop]
+            apart |= any(  # but right now it is Y
+                reading.has_cue("now", turn, mention.start) for turn in turns if turn <= mention.start
+            )
             if mention.start in inside or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
@@ -320,6 +366,8 @@ def asked_events(reading: Reading) -> set[str]:
     """The events that the words of the question name, such as `birth` for `When was she born?`."""
     events = set(reading.words.valued("event", reading.asked).values())
     events |= {"start"} if "founding" in events else set()
+    if {"party", "partei"} & {*reading.asked}:
+        events -= {"ownership"}  # welcher Partei gehört X an
     return events - {"direction"} if "general" in reading.asked else events
 
 

@@ -26,7 +26,7 @@ COLUMNS = ("language", "kind", "words")
 PHRASES = (
     *("not", "spared", "retracted", "amended", "took_over", "former", "handed_on", "until", "now"),
     *("refused", "contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed"),
-    *("bound", "not_followed"),
+    *("bound", "not_followed", "undecided"),
     *("disclaimer", "attempt", "gives", "doubted", "denied", "fictional", "unknown_future", "stays"),
 )
 """Kinds that say something about the names around them; the longest phrase counts."""
@@ -40,6 +40,7 @@ WORDS = (
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
     *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
     *("label", "auxiliary", "engaged", "chosen", "gains"),
+    *("kin", "claim", "moves", "generic", "other", "rank", "part", "lacking"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense", "troponym")

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import NO_NOUNS, asked_events, is_about, is_drawn, of_asked_event
 from factdrift.verdict.cues import about
-from factdrift.verdict.names import ACCEPTED, STALE
-from factdrift.verdict.offices import abbreviates, asked_office, is_core, is_object, of_office, office_fits
+from factdrift.verdict.names import ACCEPTED
+from factdrift.verdict.offices import asked_office, is_core, is_object, of_office, office_fits, other_body
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
+from factdrift.verdict.terms import takes_office
 
 _BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
@@ -52,6 +53,7 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
+        body |= mention.person and not asked_office(reading) and bool(_body(reading, mention))
         if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
@@ -73,6 +75,11 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
         return ""
+    parts = (
+        at for at in _behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of")
+    )
+    if any(reading.key(at) not in reading.asked for at in parts):
+        return "is said to hold it of a part"
     if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
     after = _behind(reading, mention)
@@ -140,43 +147,7 @@ def _behind(reading: Reading, mention: Mention) -> range:
 
 
 def _body(reading: Reading, mention: Mention) -> str:
-    """A body that the question does not name, whose office is: `X is CEO of Z`, `Z's CEO is X`."""
-    asked = any(
-        reading.tokens[at].is_capital and reading.key(at) in reading.asked
-        for at in range(1, mention.start)
-        if not office_fits(reading, [reading.key(at)])
-    )
-    end = _behind(reading, mention).stop
-    apposed = reading.sign(end) == "," and office_fits(reading, reading.keys(end + 1, end + 4))
-    if apposed and not reading.of("former"):
-        end = len(reading.tokens)  # X, CEO of Z
-    for at in range(mention.end, end):
-        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and of_office(reading, at):
-            return "another body"
-    again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
-    for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
-        at = body.start - 1
-        while not reading.is_a(at, "of") and (
-            reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
-        ):
-            at -= 1
-        if asked if body.end <= mention.start else body.start >= end:
-            continue
-        common = all(
-            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction")
-            or len(reading.key(at)) == 1
-            or abbreviates(reading.key(at), reading.asked)
-            for at in body.span
-        )
-        common |= reading.sign(body.end) == "-"  # the CDU-Politiker
-        common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
-        common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
-        owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
-        of = reading.is_a(at, "of") and of_office(reading, at)
-        of |= at == mention.end and reading.key(at) in ("at", "bei")
-        if not common and (owner or of):
-            return body.name
-    return ""
+    return other_body(reading, mention, _behind(reading, mention).stop)
 
 
 def _is_described(reading: Reading, mention: Mention) -> bool:
@@ -202,8 +173,11 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return False
     end = reading.end(verb, _BORDERS)
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
+    by = reading.end(verb, ("by",))
+    by_holder = any(office_fits(reading, [reading.key(at)]) for at in range(by, end))
+    chosen = {at for at in rest if reading.is_a(at, "chosen") and not by_holder}
     if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
-        (at < end and reading.is_a(at, "tenure", "holds", "right", "achieved"))
+        (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
         for at in rest
     ):
@@ -248,6 +222,7 @@ def _is_border(reading: Reading, at: int) -> bool:
     joins = reading.is_a(at, "conjunction") and (
         any(other.end <= at for other in reading.named()) or reading.is_a(at + 1, "holds", "past", "verb")
     )
+    joins |= reading.is_a(at, "lacking") and any(other.end < at for other in reading.mentions)
     return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
 
 
@@ -344,6 +319,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return not reading.is_a(at, "foreign", "title") or key in reading.asked
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
+    if reading.is_a(at, "kin") and at < mention.start and takes_office(reading, mention):
+        return True  # his eldest son X acceded to the throne
     if reading.is_a(at, "foreign") and not own:
         return False
     if is_drawn(reading, at) or _is_gain(reading, at, mention):
@@ -352,6 +329,9 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
+    nouns = range(at + 1, mention.start)
+    if nouns and not mention.person and all(reading.is_a(noun, "noun") for noun in nouns):
+        return True  # the media group X
     if _is_apposed(reading, at, mention) or _in_subject(reading, at):
         return True  # the author of the novel
     role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))

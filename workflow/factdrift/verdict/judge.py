@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.corrections import correction, holder
 from factdrift.verdict.cues import read_cues
-from factdrift.verdict.decision import answering, correction, decided, holder
+from factdrift.verdict.decision import NOBODY, answering, decided
 from factdrift.verdict.names import ACCEPTED, UNKNOWN
-from factdrift.verdict.offices import is_core
+from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import Reading, Role
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
@@ -79,10 +80,16 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     reading = read_sentence(sentence, candidates, text)
     asks, taken_back = _asks_back(reading), None
     read = {at for cue in reading.cues for at in cue.span}
-    read |= {at for at in range(len(sentence)) if reading.key(at) in cues.values["month"]}
+    common = (*cues.values["month"], *candidates.asked)
+    read |= {at for at in range(len(sentence)) if reading.key(at) in common}
     until = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), ";")
+    for at in range(until) if ACCEPTED not in {name.kind for name in mentions} else ():
+        if reading.sign(at) == "," and reading.is_a(at + 1, "who"):  # Y, quien fue jugador
+            until = at
+            break
     doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(until)} - read)
-    if reason := _says_nothing(reading, mentions, keys_of(case.question)):
+    loops = repeats(keys_of(text)) == 0 and not candidates.mentions(tokens(text), text)
+    if reason := _says_nothing(reading, mentions, keys_of(case.question)) or _LOOP * loops:
         verdict = "empty"
     elif named and doubts:
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
@@ -111,6 +118,7 @@ def _without_heading(text: str, candidates: Candidates) -> str:
 
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _NO_WORD = "there is no word"
+_LOOP = "one phrase again and again"
 _AS_STATEMENT = re.compile(r"^(?:what|which|who) (is|are) (.+?)\s*\?$", re.I)
 """A question whose words, in another order, lead to the answer: `What is X?`, `X is`."""
 
@@ -132,7 +140,7 @@ def _says_nothing(reading: Reading, mentions: Sequence[Mention], asked: Sequence
         return "only the prompt again"
     start = repeats(keys)
     if start is not None and not any(mention.start < words[start] for mention in reading.mentions):
-        return "one phrase again and again"
+        return _LOOP
     return ""
 
 
@@ -142,7 +150,14 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         return bool(later.named)
     if verdict == "both" and later.verdict == "refused":  # X or Y? I do not know.
         return True
-    if _leads(reading, asks, question) and (later.named or (later.verdict == "refused" and not asks)):
+    if verdict == "unclear" and reading.doubts and _says_core(reading, later):
+        return True  # X was a pilot. The president is Y.
+    if reading.of("believed") and later.named and verdict != "correct":
+        return True  # Many would say Y. It is X.
+    if verdict == "wrong" and _introduces(reading) and later.named and _says_core(reading, later):
+        return True  # Z is a republic whose president is elected by W. The president is X.
+    goes_on = later.named or later.verdict == "empty" or (later.verdict == "refused" and not asks)
+    if goes_on and _leads(reading, asks, question):
         return True
     keys = keys_of(later.answer)
     if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
@@ -161,6 +176,33 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     )  # but it was composed by Y
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
+
+
+def _says_core(reading: Reading, later: Judged) -> bool:
+    """Whether what follows says who has what is asked for: in its words, with a verb of the present."""
+    if later.verdict not in ("correct", "stale", "wrong") or later.reason == NOBODY:
+        return False
+    keys = keys_of(later.answer)
+    office = office_fits(reading, keys)
+    core = office or any(key in reading.asked and not reading.words.has("starter", key) for key in keys)
+    says = core or any(reading.words.has("right", key) for key in keys)
+    rows = [
+        {kind for kind in ("present", "leads", "verb", "past") if reading.words.has(kind, key)}
+        for key in keys
+    ]
+    verbs = [key for key, row in zip(keys, rows, strict=True) if row & {"present", "leads"}]
+    verbs += [key for key, row in zip(keys, rows, strict=True) if row == {"verb"} and key.endswith("s")]
+    return says and bool(verbs)
+
+
+def _introduces(reading: Reading) -> bool:
+    """Whether a sentence without a candidate only says what the question's subject is: `X is a republic`."""
+    for at, token in enumerate(reading.tokens):
+        is_a = reading.is_a(at + 1, "present") and reading.is_a(at + 2, "indefinite")
+        elected = reading.is_a(at + 1, "present") and reading.is_a(at + 2, "chosen") and is_core(reading, at)
+        if elected or (is_a and token.is_capital and token.key in reading.asked):
+            return not reading.mentions
+    return False
 
 
 _ADVICE = ("please", "recommend", "suggest", "advise", "should", "may", "might", "bitte")
@@ -222,7 +264,7 @@ def _runs(reading: Reading, key: str) -> bool:
 
 def _asks_back(reading: Reading) -> bool:
     """Whether an answer is itself a question, and more than a name with a question mark."""
-    asking = reading.of("asked")
+    asking = [cue for cue in reading.of("asked") if not reading.has("if", 0, cue.start)]
     if not any(token.text == "?" for token in reading.tokens[-2:]):
         return any(len(cue.span) > 1 and cue.start < 6 for cue in asking) and not reading.asserted()
     first = next(at for at, token in enumerate(reading.tokens) if token.is_word)

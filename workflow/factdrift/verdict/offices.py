@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cues
+from factdrift.verdict.names import STALE
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
 _FITS = {
-    "head": ("government", "premier", "state"),
+    "head": ("government", "premier", "state", "mayor"),
     "chair": ("chair", "state"),
     "any": ("any", "party", "secretary", "chair", "executive"),
 }
@@ -78,10 +79,14 @@ def office_fits(reading: Reading, keys: Sequence[str]) -> bool | None:
 def kinds_fit(cues: Cues, keys: tuple[str, ...], question: tuple[str, ...]) -> bool | None:
     """As `office_fits`, of the words of a question."""
     words = [key for key in keys if key not in ("", "-")]  # vice-president
-    kinds = set(cues.valued("office", words).values())
     asked = cues.valued("office", question).values()
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
-    return bool(kinds & {*fitting, "head"}) if kinds - {"any"} and fitting else None
+    parts = [[*part] for joins, part in groupby(words, lambda key: cues.has("conjunction", key)) if not joins]
+    kinds = [set(cues.valued("office", part).values()) for part in parts]
+    if not fitting or not any(own - {"any"} for own in kinds):
+        return None
+    fitting |= {"head"} | ({"any"} & {*asked} if len(parts) > 1 else set())
+    return any(own & fitting for own in kinds)  # leader of the party and of the opposition
 
 
 def of_office(reading: Reading, at: int) -> bool:
@@ -197,9 +202,55 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
 
 def abbreviates(key: str, asked: Sequence[str]) -> bool:
     """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
-    size = len(key)
-    runs = (asked[start : start + size] for start in range(len(asked) - size + 1))
+    size, full = len(key), [word for word in asked if word not in _JOINING]  # the FBI of Federal Bureau of
+    runs = (words[start : start + size] for words in (asked, full) for start in range(len(words) - size + 1))
     return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
+
+
+_JOINING = ("of", "the", "and", "for", "der", "des", "und", "de", "la", "et", "y")
+
+
+def other_body(reading: Reading, mention: Mention, end: int) -> str:
+    """A body that the question does not name, whose office is: `X is CEO of Z`, `Z's CEO is X`; or empty.
+
+    `end`: where the clause of the name ends.
+    """
+    asked = any(
+        reading.tokens[at].is_capital and reading.key(at) in reading.asked
+        for at in range(1, mention.start)
+        if not office_fits(reading, [reading.key(at)])
+    )
+    apposed = reading.sign(end) == "," and office_fits(reading, reading.keys(end + 1, end + 4))
+    if apposed and not reading.of("former"):
+        end = len(reading.tokens)  # X, CEO of Z
+    for at in range(mention.end, end):
+        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and of_office(reading, at):
+            return "another body"
+    again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
+    for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
+        at = body.start - 1
+        while not reading.is_a(at, "of") and (
+            reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
+        ):
+            at -= 1
+        if asked if body.end <= mention.start else body.start >= end:
+            continue
+        common = all(
+            reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction")
+            or len(reading.key(at)) == 1
+            or abbreviates(reading.key(at), reading.asked)
+            for at in body.span
+        )
+        common |= reading.sign(body.end) == "-"  # the CDU-Politiker
+        common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
+        common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
+        owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
+        agent = mention.end <= at - 1 and is_core(reading, at - 1)  # X was director of Z
+        of = reading.is_a(at, "of") and (agent or (at != mention.end and of_office(reading, at)))
+        of |= at == mention.end and reading.key(at) in ("at", "bei")
+        if not common and (owner or of):
+            return body.name
+    return ""
 
 
 _NOUNS = ("title", "tenure", "place", "verb", "holds", "starter", "known")
@@ -209,6 +260,8 @@ _NOUNS = ("title", "tenure", "place", "verb", "holds", "starter", "known")
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
+    if reading.key(mention.end) in ("family", "dynasty", "clan", "familie", "dynastie"):
+        return True
     led = reading.is_a(mention.start - 1, "article")
     lead, noun = reading.lead(mention), reading.lead(mention) - 1
     of = reading.is_a(lead, "of", "by") and reading.is_a(noun - 1, "article", "indefinite")
@@ -224,6 +277,6 @@ def belongs(reading: Reading, mention: Mention) -> bool:
     if mention.possessive and not reading.tokens[mention.end - 1].possessive:
         return True
     noun = token.text.islower() and token.key not in reading.asked and not token.key.endswith("ing")
-    noun &= not reading.is_a(after, "article", "starter", "verb", "by", "roughly")
+    noun &= not reading.is_a(after, "article", "starter", "verb", "by", "roughly", "object")
     adverb = token.key.endswith("ly") and following[:1] and following[0] in reading.asked
     return noun and not adverb and not any(words.has("article", key) for key in following)  # nor is 's a verb

@@ -34,8 +34,11 @@ def read_order(reading: Reading) -> None:
     for mention in reading.mentions:
         lead = reading.lead(mention)
         joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
-        founding = reading.words.values["event"].get(reading.key(lead)) in ("founding", "start")
-        joined |= founding and reading.has("departs", 0, lead)  # he left Y and founded X
+        verb = _dated_verb(reading, lead)
+        founding = reading.words.values["event"].get(reading.key(verb)) in ("founding", "start")
+        joined |= founding and reading.has("departs", 0, verb)  # he left Y and founded X
+        moved = reading.is_a(lead, "to") and not reading.is_a(lead, "locative")
+        joined |= moved and _moved_before(reading, lead)
         if joined and not mention.person:
             reading.assign(mention, Role.NOW)
     _read_predecessors(reading)
@@ -65,6 +68,27 @@ def read_order(reading: Reading) -> None:
             later = [name for name in reading.named() if then is not None and name.start == then.end]
             turn = later and not (after or first)  # 2025 löste X Y ab
             reading.assign(None if pronoun else later[0] if turn else then, Role.BEFORE)
+
+
+def _dated_verb(reading: Reading, at: int) -> int:
+    """The position before a date and a comma: that of the verb in `founded in January 2024 the X`."""
+    while at > 0 and (
+        reading.key(at)[:1].isdigit()
+        or reading.key(at) in reading.words.values["month"]
+        or reading.is_a(at, "locative", "article")
+        or reading.sign(at) == ","
+    ):
+        at -= 1
+    return at
+
+
+def _moved_before(reading: Reading, to: int) -> bool:
+    """Whether a verb of moving is before a preposition, with no candidate between: `moved in 2025 to X`."""
+    ends = [mention.end for mention in reading.mentions if mention.end <= to]
+    start = max([to - 8, *ends])
+    verb = next((at for at in range(start, to) if reading.is_a(at, "moves")), to)
+    thing = reading.key(verb + 1) in ("its", "his", "her", "their") or reading.is_a(verb + 1, "article")
+    return verb < to and not thing and not reading.stopped(start, to)
 
 
 def _read_predecessors(reading: Reading) -> None:
@@ -116,15 +140,21 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         near = 4
     elif len(keys) == 1 and (keys[0] in _AFTER or reading.is_a(cue.start, "departs")):
         comma = then is None or "," in reading.keys(cue.end, then.start)
-        if keys[0] not in _AFTER and first is not None and first.end == cue.start and comma:
+        comma = comma or (then is not None and reading.has_cue("and", cue.end, then.start))
+        onward = reading.is_a(cue.end, "to") or reading.key(cue.end) == "for"  # X left for another club
+        if keys[0] not in _AFTER and first is not None and first.end == cue.start and (comma or onward):
             reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
+            reading.assign(then if onward and then and not then.person else None, Role.NOW)
             return None
         near = 3
     elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
         near = 3
     elif not handed and first is not None and then is None and not reading.has("by", cue.start, cue.end):
         passive = _PASSIVE & set(reading.keys(cue.start - 2, cue.start))
-        reading.assign(first if passive else None, Role.BEFORE)
+        earlier = [name for name in reading.mentions if name.end < first.start]
+        last = reading.words.capital_nouns and first.end == cue.start and bool(earlier)  # X, der Y ablöste
+        reading.assign(first if passive or last else None, Role.BEFORE)
+        reading.assign(earlier[-1] if last else None, Role.NOW)
         return None
     led = keys[0] in _AFTER and reading.is_a(cue.end, "indefinite")  # after a scandal X took over
     if near and (then is None or led or not adjacent(reading, cue, then, near)):
@@ -137,6 +167,10 @@ def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mentio
     keys = reading.keys(cue.start, cue.end)
     if first is None and reading.key(cue.start - 1) in ("who", "that", "which"):  # the man who lost to X
         reading.assign(then, Role.BESIDE)
+    elif first is not None and then is None and keys in (["folgte"], ["folgt"]):
+        earlier = [name for name in reading.mentions if name.end < first.start]
+        reading.assign(first, Role.BEFORE)
+        reading.assign(earlier[-1] if earlier else None, Role.NOW)  # X, der auf Y folgte
     elif first is not None and then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt"):
         active = "hat" in reading.keys(first.end, cue.start)  # hat ihn abgelöst
         reading.assign(first, Role.NOW if active else Role.BEFORE)
@@ -161,6 +195,8 @@ def _moves(reading: Reading) -> None:
             continue
         for second in named[at + 1 :]:
             to = reading.lead(second) - reading.is_a(reading.lead(second), "roughly")
+            if reading.key(second.end) in ("folgte", "folgt"):
+                break  # wird von X trainiert, der auf Y folgte
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)

@@ -156,13 +156,18 @@ class Reading:
 
     def next(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
         """The first name after a cue, unless a sign or too many words are between them."""
-        later = [mention for mention in self.named() if mention.start >= cue.end][:1]
+        later = [mention for mention in self.named() if mention.start >= cue.end][:2]
+        if len(later) == 2 and later[0].kind == UNKNOWN and later[0].possessive:  # the BJP's X
+            later = later[1:] if later[1].start == later[0].end else later
         return later[0] if later and self._near(cue.end, later[0].start, reach, stops) else None
 
     def previous(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
         """The last name before a cue, unless a sign or too many words are between them."""
-        earlier = [name for name in self.named() if name.end <= cue.start and not self._is_noun(name)][-1:]
-        return earlier[0] if earlier and self._near(earlier[0].end, cue.start, reach, stops) else None
+        earlier = [name for name in self.named() if name.end <= cue.start and not self._is_noun(name)][-2:]
+        if len(earlier) == 2 and earlier[1].kind == UNKNOWN != earlier[0].kind:  # X of the Labour Party
+            of = self.lead(earlier[1])
+            earlier = earlier[:1] if of == earlier[0].end and self.is_a(of, "of") else earlier
+        return earlier[-1] if earlier and self._near(earlier[-1].end, cue.start, reach, stops) else None
 
     def _near(self, start: int, end: int, reach: int, stops: frozenset[str]) -> bool:
         return self.count(start, end) <= reach and not self.stopped(start, end, stops)
@@ -197,19 +202,26 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     last = joins[-1]
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
     lead = reading.lead(first) + 1
-    again = [reading.key(at) for at in tail if not reading.is_a(at, "article", "title", "filling")]
+    again = [reading.key(at) for at in tail if not reading.is_a(at, "article", "title", "filling", "kin")]
+    again = again if again != ["his"] and again != ["her"] else []  # X and his son Y
     if again and again != reading.keys(lead - len(again), lead):  # but one in X and one in Y
         return False
-    following = reading.keys(second.end, second.end + 2)
-    verb = reading.is_a(second.end, "verb", "holds") or reading.key(second.end) in ("its", "his", "her")
-    verb |= reading.key(second.end) in reading.words.values["event"]
+    end = second.end
+    if reading.is_a(end, "of"):  # and X of Z was sworn in
+        end = next((name.end for name in reading.unknown if name.start == end + 1), end)
+    following = reading.keys(end, end + 2)
+    verb = reading.is_a(end, "verb", "holds") or reading.key(end) in ("its", "his", "her")
+    verb |= reading.key(end) in reading.words.values["event"]
     return last.kind == "or" or not verb or any(key in _TOO for key in following)
 
 
 def is_also(reading: Reading, mention: Mention) -> bool:
     """Whether the clause of a name ends with `too` or `as well`, or begins with `also`."""
-    if {"also", "auch"} & {*reading.keys(mention.start - 2, mention.start)}:
-        return True
+    joins = [cue.start for cue in reading.of("and") if cue.end <= mention.start and len(cue.span) == 1]
+    own = [cue for cue in joins if reading.key(cue) not in ("also", "auch")][-1:]
+    begin = own[0] if own and reading.is_a(own[0] + 1, "present") else mention.start - 2
+    if {"also", "auch"} & {*reading.keys(begin, mention.start)}:
+        return True  # and is also a striker for X
     end = reading.end(mention.end, STOPS | {",", "."})
     return reading.key(end - 1) in ("too", "auch") or reading.keys(end - 2, end) == ["as", "well"]
 

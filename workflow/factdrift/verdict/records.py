@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from operator import or_
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues, about
@@ -20,6 +21,9 @@ _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.
 _LINE = re.compile(r"[ \t]*(?:[-*•·+][ \t]+)?([^\W\d_][^:|{}\[\]\"\n]{0,40}):[ \t]+(\S[^\n]*?),?[ \t]*")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 _YEAR = re.compile(r"\b\d{4}\b")
+_FALSE = ("false", "incorrect", "wrong", "refuted")
+_OPEN = re.compile(r"(?:\w+ )?\d{4}\s*[-–—]")
+_ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
 class Field(NamedTuple):
@@ -43,7 +47,8 @@ def _of_table(text: str, question: str, cues: Cues) -> str:
     asked = keys_of(question)
     if len(header) == 2 and all(_fit(label, asked, cues) in (0, 1, 2) for label in header):
         down = [Field(*row) for row in body if len(row) == 2]  # labels in the first column
-        if any(_fit(field.label, asked, cues) > 1 for field in down):
+        generic = any(cues.has("generic", key) for key in keys_of(header[0]))
+        if generic or any(_fit(field.label, asked, cues) > 1 for field in down):
             records = [down]
     return _in_words(records, asked, cues)
 
@@ -70,8 +75,8 @@ def _fields(value: object, label: str) -> Iterator[Field]:
     elif isinstance(value, list):
         for inner in value:
             yield from _fields(inner, label)
-    elif value is not None and not isinstance(value, bool):
-        yield Field(label, str(value))
+    elif not isinstance(value, bool):
+        yield Field(label, "unknown" if value is None else str(value))
 
 
 def _of_lines(text: str, question: str, cues: Cues) -> str:
@@ -86,7 +91,7 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
         labels = {key for field in fields for key in keys_of(field.label)}
         fits = any(_fit(field.label, asked, cues) > 0 for field in fields)
         if len(fields) > 1 and fits and not any(cues.has("apart", key) for key in labels):
-            done.append(_in_words([fields], asked, cues))
+            done.append(_in_words(_records_of(fields), asked, cues))
         else:
             end = max(end, at + 1)
             done += lines[at:end]
@@ -106,14 +111,18 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     now = [cue for cue in cues.find(keys) if cue.kind == "now" and not cues.has("since", keys[cue.start])]
     places = {position for cue in now for position in range(cue.start, cue.end)}
     words = [
-        key for position, key in enumerate(keys) if position not in places and not cues.has("article", key)
+        key
+        for position, key in enumerate(keys)
+        if position not in places and len(key) > 1 and not cues.has("article", key)
     ]
     bare = [key for key in words if not cues.has("label", key)] or words
     stems = [key[: max(3, len(key) - 2)] if len(key) > 3 else f"{key} " for key in bare]  # owner, owns
+    if any(cues.has("deputy", key) and key not in asked for key in bare):
+        return 0
+    stems = ["status " if key == "status" else stem for key, stem in zip(bare, stems, strict=True)]
     forms = [any(f"{word} ".startswith(stem) for word in asked) for stem in stems]
-    if bare and all(
-        abbreviates(key.removesuffix("s"), asked) or form for key, form in zip(bare, forms, strict=True)
-    ):
+    initials = [abbreviates(key.removesuffix("s"), asked) and not cues.has("starter", key) for key in bare]
+    if bare and all(map(or_, initials, forms)):
         return 3
     if (
         fits := kinds_fit(cues, tuple(words), tuple(asked))
@@ -130,8 +139,12 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
     """The records as one line, or as the points of a list."""
 
     def without_subject(record: Sequence[Field]) -> list[Field]:
-        return [field for field in record if not (keys := keys_of(field.value)) or set(keys) - set(asked)]
+        plain = [{*keys_of(_ASIDE.sub("", field.value))} for field in record]
+        return [field for field, keys in zip(record, plain, strict=True) if not keys or keys - set(asked)]
 
+    ranks = [[field.value.strip(".") for field in record if _is_rank(field, cues)] for record in records]
+    if len(records) > 1 and ranks == [[str(number)] for number in range(1, len(records) + 1)]:
+        records = records[:1]
     own = [(record, without_subject(record)) for record in records]
     chosen = [rest or record for record, rest in own if len(rest) < len(record)] or records
     plain = [[_fit(field.label, asked, cues) for field in record] for record in chosen]
@@ -139,13 +152,28 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
         offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
         chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
-    holding = [any(_holds(field.value, cues) for field in record) for record in chosen]
+    holding = [any(_holds(field, cues) for field in record) for record in chosen]
     chosen = [record for record, holds in zip(chosen, holding, strict=True) if holds or not any(holding)]
     years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
         chosen = [max(zip(years, chosen, strict=True))[1]]
     lines = [line for record in chosen if (line := _line(record, asked, cues))]
     return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
+
+
+def _is_rank(field: Field, cues: Cues) -> bool:
+    """Whether a field is the rank of its row."""
+    return any(cues.has("rank", key) for key in keys_of(field.label))
+
+
+def _records_of(fields: Sequence[Field]) -> list[list[Field]]:
+    """Labelled lines as records: a label that comes again begins the next."""
+    records: list[list[Field]] = [[]]
+    for field in fields:
+        if any(field.label == other.label for other in records[-1]):
+            records.append([])
+        records[-1].append(field)
+    return records
 
 
 def _is_term(field: Field, cues: Cues) -> bool:
@@ -155,9 +183,12 @@ def _is_term(field: Field, cues: Cues) -> bool:
     return bool(_YEAR.search(field.value)) and sum(len(cue.span) for cue in terms) == len(keys)
 
 
-def _holds(value: str, cues: Cues) -> bool:
-    """Whether a field says that its row holds still: `2019-present`."""
-    return any(cue.kind == "now" for cue in cues.find(keys_of(value)))
+def _holds(field: Field, cues: Cues) -> bool:
+    """Whether a field says that its row holds still: `2019-present`, `to: null`."""
+    if field.value.casefold() in ("null", "none", "~", "unknown"):
+        return any(cues.has("dated", key) for key in keys_of(field.label))
+    open_ = _OPEN.fullmatch(field.value.strip())
+    return bool(open_) or any(cue.kind == "now" for cue in cues.find(keys_of(field.value)))
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
@@ -166,6 +197,9 @@ def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
+        claims = [field.value for field in record if field.value.casefold() not in _FALSE]
+        if len(claims) < len(record):  # {"claim": "X is it", "verdict": "false"}
+            return f"incorrect: {', '.join(claims)}"
         plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
         return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]

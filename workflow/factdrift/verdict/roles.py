@@ -92,7 +92,8 @@ def _read_former_list(reading: Reading) -> None:
         joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))
         comma = "," in reading.keys(first.end, second.start)
         past = reading.role(first) in (Role.BEFORE, Role.ONCE)
-        if past and led and joined and not comma and side_by_side(reading, first, second):
+        acts = first.kind == UNKNOWN and reading.sign(second.end).islower()  # after the World Cup and Y came
+        if past and led and joined and not (acts or comma) and side_by_side(reading, first, second):
             reading.assign(second, reading.role(first))
 
 
@@ -112,6 +113,15 @@ def _read_denials(reading: Reading) -> None:
                 twice = reading.role(mention) == Role.DENIED and not alternates
                 role = Role.TWICE if twice else Role.DENIED
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE, Role.DENIED))
+        claims = [
+            that.end
+            for that in reading.of("whether")
+            if that.end <= cue.start and reading.is_a(that.start - 1, "claim")
+        ]
+        if claims and not inside:  # the claim that X holds it is not correct
+            for mention in reading.mentions:
+                denied = claims[0] <= mention.start < cue.start
+                reading.assign(mention if denied else None, Role.DENIED, (*CLAIMED, Role.BEFORE))
         unknown = [name for name in reading.unknown if cue.end <= name.start < end]
         if not inside and not any(reading.lead(name) < cue.end for name in unknown):
             reading.assign(_subject(reading, cue), Role.DENIED, CLAIMED)

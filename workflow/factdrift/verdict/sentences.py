@@ -20,7 +20,9 @@ _CONCLUSION = re.compile(
     re.I,
 )
 _SO = re.compile(
-    r"(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) ", re.I
+    r"(?:(?<=[.!?;] )(?:so|therefore|thus|hence),? (?P<subject>(?:[\w']+ ){1,8}?)(?:is|was|must be) "
+    r"|(?:(?<=[.!?;] )|(?<=\n))(?P<plain>(?:[\w']+ ){1,8}?)(?:is|was) (?:so|therefore|thus|hence) )",
+    re.I,
 )
 _NEXT = re.compile(r"^\s*(?:question|frage|q|f)\s*:", re.I | re.M)
 LOOP = 3
@@ -60,7 +62,9 @@ def conclusion(text: str, question: str) -> str:
     ends = [match.end() for match in _CONCLUSION.finditer(text) if match.start()]
     stems = {key[:4] for key in (*keys_of(question), "the", "current")}
     own = [
-        match.end() for match in _SO.finditer(text) if {key[:4] for key in keys_of(match["subject"])} <= stems
+        match.end()
+        for match in _SO.finditer(text)
+        if {key[:4] for key in keys_of(match["subject"] or match["plain"])} <= stems
     ]
     ends = ends or own
     return text[ends[-1] :] if ends and not _NEXT.search(text) else ""
@@ -157,7 +161,8 @@ def _goes_on(text: Sequence[Token], position: int, cues: Cues) -> bool:
     if before.end != point.start:
         return False
     if glued:  # "example.com", ".)" and "..." end with what follows
-        return following.is_word or following.text in (",", ";", ".", "-")
+        shortened = following.text == ")" and cues.has("abbreviation", before.key)  # (ret.)
+        return shortened or following.is_word or following.text in (",", ";", ".", "-")
     short = len(before.key) <= 4 and before.key not in _WHOLE_TITLES
     if cues.has("title", before.key) and short and before.kind == "word":
         return following.kind != "break" and not before.text.isupper()  # he is no longer CEO. Y is

@@ -56,6 +56,13 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         return
     if name is None:
         return
+    end = reading.end(cue.end)
+    own = any(reading.is_a(at, "title") and reading.key(at) in reading.asked for at in range(cue.end, end))
+    of_another = not (own or office_fits(reading, reading.keys(cue.end, end)))
+    holds = takes_office(reading, name) or reading.has_cue("now", 0, name.start)
+    holds |= reading.sign(end) == "," and reading.is_a(end + 1, "achieved")
+    if of_another and holds and end > cue.end:
+        return  # it is now led by X, who used to be a provost
     if reading.keys(cue.start, cue.end) == ["used", "to"] or brief:
         glued = cue.start - name.end < 2  # X once ran it, X was once president
         reading.assign(name if glued else None, Role.ONCE)
@@ -78,6 +85,9 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         return  # when was it released?
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
+    month = reading.key(cue.end) in reading.words.values["month"]
+    if reading.keys(cue.start, cue.end) == ["through"] and not (month or reading.key(cue.end)[:1].isdigit()):
+        return  # through the youth ranks
     last = cue.end - 1
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     led = next((at for at in range(cue.start - 1, 0, -1) if reading.is_a(at, "when")), -1)
@@ -96,7 +106,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     apart = name is not None and len(cue.span) < 3
     apart = apart and bool({",", "("} & set(reading.keys(name.end if name else 0, cue.start)))
     if then is not None and reading.has_cue("now", cue.end, then.start):
-        apart = False  # X, until 2022, then Y
+        apart, then = False, None if name is None else then  # X, until 2022, then Y
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if then is not None and not over and (takes_office(reading, then) or reading.is_a(then.end, "gains")):
@@ -178,9 +188,14 @@ def _read_spans(reading: Reading) -> None:
         first, dash, last = reading.tokens[at - 1 : at + 2]
         if not _is_year(first) or dash.key not in _DASHES:
             continue
+        if last.key in reading.words.values["month"] and at + 2 < len(reading.tokens):
+            last = reading.tokens[at + 2]  # from 2012 to January 2017
         span = Cue("until", at - 1, at + 2)
         name = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED | {","})
         name = name or reading.next(span, 4, STOPS_BUT_PARENTHESES - {":"})
+        after = reading.tokens[at + 2 : at + 3]
+        if name is None and reading.sign(at - 2) == "," and (not after or after[0].kind == "break"):
+            name = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED)  # X: director, 2000-2024
         if (
             name is None and reading.has("from", at - 3, at - 1) and "already" not in reading.keys(0, at)
         ):  # X made history as president, from 2010 to 2015
@@ -245,6 +260,9 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     if chosen.kind == UNKNOWN:
         if ahead and adjacent(reading, cue, chosen, 2) and len(chosen.span) > 1:
             reading.assign(chosen, Role.NOW)  # X until 2021, now Y, who is no candidate
+        return
+    if first == "after" and chosen.end <= cue.start and _tense(reading, chosen) == "past":
+        reading.assign(chosen, Role.ONCE)  # X was acting president after him
         return
     for step in (step for step in steps if step.end <= chosen.start):
         reading.assign(step, Role.ONCE, HOLDS)

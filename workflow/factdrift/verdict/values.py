@@ -71,17 +71,14 @@ class Value(NamedTuple):
     def rounds_to(self, other: Value) -> bool:
         """Whether another amount rounds this amount, of ten thousand or more, to three or more digits.
 
-        Four digits may be a year.
+        Four digits may be a year. The last digits may be zeros: 3,499,451 is 3.5 million.
         """
-        rounded = other.number.normalize()
-        if (
-            self.kind != Kind.AMOUNT
-            or min(self.number, rounded) < 10_000
-            or len(rounded.as_tuple().digits) < 3
-        ):
+        if self.kind != Kind.AMOUNT or min(self.number, other.number) < 10_000:
             return False
+        digits = len(other.number.normalize().as_tuple().digits)
+        finest = min(other.number.adjusted() - digits + 1, self.number.adjusted() - 2)
         try:
-            return self._replace(number=self.number.quantize(rounded)).holds(other)
+            return self._replace(number=self.number.quantize(Decimal(1).scaleb(finest))).holds(other)
         except InvalidOperation:  # it would have more than 28 digits
             return False
 
