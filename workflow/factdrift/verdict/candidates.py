@@ -20,6 +20,7 @@ from factdrift.verdict.names import (
     UNKNOWN,
     Name,
     Names,
+    abbreviates,
     number_key,
     owners_of,
     same,
@@ -101,7 +102,8 @@ class Candidates:
         def is_named(position: int) -> bool:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
-            capital &= not (position - 1 in taken and self.cues.has("suffix", token.key))  # X MP
+            honour = self.cues.has("suffix", token.key) or _HONOUR.fullmatch(token.text)
+            capital &= not (position - 1 in taken and honour)  # X MP
             begins = position == 0 and token.key in about(self.asked, self.cues)  # Ownership lies with X
             return capital and not (begins or self._known(token) or token.key in self.asked)
 
@@ -121,7 +123,12 @@ class Candidates:
         after = [token.key for token in tokens[run[-1] + 1 : run[-1] + 4]]
         if after[:1] + after[2:] == ["(", ")"] and after[1] in self.asked:
             return True
-        return len(run) == 1 and self.cues.has("thing", tokens[run[0]].key)
+        behind = tokens[run[-1] + 1 : run[-1] + 3]  # Teatro alla Scala
+        if len(behind) == 2 and self.cues.has("linking", behind[0].key) and behind[1].is_capital:
+            return behind[1].key in self.asked
+        key = tokens[run[0]].key
+        initials = len(key) > 2 and abbreviates(key, self.asked)
+        return len(run) == 1 and (initials or self.cues.has("thing", key))
 
     def _mention(self, tokens: Sequence[Token], span: range, name: Name) -> Mention:
         person = self._names.is_person(name)
@@ -165,6 +172,8 @@ class Candidates:
         if not names and self._language == "de" and key.endswith("s"):
             genitive = known.get(self._number(key[:-1]), ())
             return [name for name in genitive if len(name.keys) == 1]
+        if not names and key.endswith("s") and token.text.islower():  # euros
+            return [name for name in known.get(key[:-1], ()) if len(name.keys) == 1 and name.name.islower()]
         elided = self._language not in ("en", "de") and token.text[:2].casefold() in ("l'", "d'")
         return names or (known.get(self._number(key[1:]), ()) if elided else ())
 
@@ -332,7 +341,9 @@ class Candidates:
 
     def _valued(self, tokens: Sequence[Token], text: str) -> Iterator[Mention]:
         kinds = {value.kind for value, *_ in self._values}
-        for value in values_in(text, self.cues, self._language, kinds) if kinds else ():
+        metres = any(value.unit in ("m", "km", "cm", "mm") for value, *_ in self._values)
+        values = values_in(text, self.cues, self._language, kinds, metres=metres) if kinds else ()
+        for value in values:
             inside = [
                 at for at, token in enumerate(tokens) if token.start < value.end and value.start < token.end
             ]
@@ -340,8 +351,15 @@ class Candidates:
             near = [(kind, name) for wanted, kind, name in self._values if wanted.rounds_to(value)]
             matches = matches or (near if len(dict(near)) == 1 else [])
             kind, name = next(iter(matches), (UNKNOWN, text[value.start : value.end]))
+            span = kind == UNKNOWN and not any(own.unit for own, *_ in self._values)
+            if span and inside and self._counts_time(tokens, inside[-1] + 1):
+                continue  # every ten years
             if inside:
                 yield Mention(inside[0], inside[-1] + 1, kind, name, value=True)
+
+    def _counts_time(self, tokens: Sequence[Token], at: int) -> bool:
+        """Whether a unit of time that is not asked for is at a position."""
+        return at < len(tokens) and self.cues.has("span", tokens[at].key) and tokens[at].key not in self.asked
 
 
 def _may_begin(tokens: Sequence[Token], start: int) -> bool:

@@ -24,7 +24,7 @@ def read_events(reading: Reading) -> None:
     """
     asked, clauses = asked_events(reading), clauses_of(reading)
     acts = set(reading.words.valued("event", reading.keys(0)).values())
-    if "composing" in asked and "composing" not in acts and len(reading.named()) == 1:
+    if "composing" in asked and "composing" not in acts and len(reading.mentions) == 1:
         asked = asked | {"writing"}  # a symphony written by X
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
@@ -59,11 +59,14 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         own = [
             at
             for at in own
-            if not (reading.is_a(at - 1, "article") and reading.is_a(at - 2, "when", "since", "limit"))
-        ]  # since the death of Y
+            if not (
+                reading.is_a(at - 1, "article") and reading.is_a(at - 2, "when", "since", "limit", "locative")
+            )
+        ]  # since the death of Y, at the start of 2022
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
-            if near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or"):
+            agent = near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or")
+            if agent and events[near[0]] not in asked:
                 near = [at for at in own if at not in near][:1] or near  # its founder X owns it
             placed = reading.is_a(reading.lead(mention), "locative")
             for at in (at for at in own if near and events[at] in asked and abs(at - near[0]) == 2):
@@ -242,7 +245,7 @@ def read_attempts(reading: Reading) -> None:
         verb = cue.start - 1
         while reading.is_a(verb, "verb") or reading.key(verb) in ("often", "widely"):
             verb -= 1
-        passive = verb < cue.start - 1 and not reading.key(cue.start).endswith("ing")
+        passive = not reading.key(cue.start).endswith("ing")
         if reading.sign(verb) == "," and passive:  # X, the head of another party, is seen as
             apposed = [name for name in reading.mentions if name.end < verb and reading.sign(name.end) == ","]
             who = apposed[-1] if apposed else who

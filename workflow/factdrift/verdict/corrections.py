@@ -171,4 +171,6 @@ def _corrects(after: Reading, cue: Cue, mention: Mention) -> bool:
     free = not any(token.is_word for token in after.tokens[mention.end : mention.end + 1])
     free |= cue.kind == "retracted" or mention.possessive or after.is_a(mention.end, "verb")
     free |= any(other.start == mention.end for other in after.cues)
+    says = range(cue.end, after.lead(mention))  # so the answer is X
+    free |= after.is_a(says.stop, "present") and any(after.is_a(at, "right") for at in says)
     return free or following in (*after.asked, "who", "der", "die")

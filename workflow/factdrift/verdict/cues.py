@@ -40,7 +40,8 @@ WORDS = (
     *("indefinite", "who", "common", "nearly", "swapped", "arrived", "appoints", "topic"),
     *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
     *("label", "auxiliary", "engaged", "chosen", "gains"),
-    *("kin", "claim", "moves", "generic", "other", "rank", "part", "lacking"),
+    *("kin", "claim", "moves", "generic", "other", "rank", "part", "lacking", "linking"),
+    *("possessive", "bygone", "span", "speech"),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense", "troponym")

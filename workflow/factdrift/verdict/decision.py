@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import clauses_of
+from factdrift.verdict.clauses import clauses_of, is_about
 from factdrift.verdict.cues import about
 from factdrift.verdict.names import ACCEPTED, OTHER, SHARED, STALE, UNKNOWN
 from factdrift.verdict.offices import is_core
@@ -103,8 +103,8 @@ def _instead(reading: Reading, claimed: Sequence[Mention]) -> Mention | None:
     own = next(clause for clause in clauses if first.start in clause)
     for name in claimed[1:]:
         clause = next(clause for clause in clauses if name.start in clause)
-        says = any(is_core(reading, at) or reading.is_a(at, "tenure") for at in clause)
-        holds = any(reading.is_a(at, "present", "leads", "verb") for at in clause)
+        says = any(is_about(reading, at) or reading.is_a(at, "tenure") for at in clause)
+        holds = any(reading.is_a(at, "present", "leads", "plays", "verb") for at in clause)
         if (
             name.kind in (STALE, OTHER)
             and name.start not in reading.doubts

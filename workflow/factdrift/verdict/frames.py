@@ -53,7 +53,7 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             continue
         object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
         body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
-        body |= mention.person and not asked_office(reading) and bool(_body(reading, mention))
+        body |= mention.person and "direction" in asked_events(reading) and bool(_body(reading, mention))
         if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
@@ -329,6 +329,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
+    if at == mention.end and reading.is_a(at, "speech") and '"' in reading.keys(0, at):
+        return True  # "...", X said
     nouns = range(at + 1, mention.start)
     if nouns and not mention.person and all(reading.is_a(noun, "noun") for noun in nouns):
         return True  # the media group X

@@ -82,7 +82,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     read = {at for cue in reading.cues for at in cue.span}
     common = (*cues.values["month"], *candidates.asked)
     read |= {at for at in range(len(sentence)) if reading.key(at) in common}
-    until = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), ";")
+    signs = ",;" if candidates.of_values else ";"
+    until = reading.end(max((name.end for name in mentions if name.kind == ACCEPTED), default=0), signs)
     for at in range(until) if ACCEPTED not in {name.kind for name in mentions} else ():
         if reading.sign(at) == "," and reading.is_a(at + 1, "who"):  # Y, quien fue jugador
             until = at
@@ -148,10 +149,19 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     """Whether what follows a sentence with a verdict is the answer, and not the sentence."""
     if verdict == "empty":
         return bool(later.named)
+    heading = not (reading.mentions or any(token.text.islower() for token in reading.tokens))
+    if heading and later.named and _LABELLED.match(later.answer):
+        return True  # above labelled lines
     if verdict == "both" and later.verdict == "refused":  # X or Y? I do not know.
         return True
-    if verdict == "unclear" and reading.doubts and _says_core(reading, later):
+    leaves_open = (
+        verdict == "refused" and not reading.of("refused", "hedge") and reading.mentions and not asks
+    )
+    if ((verdict == "unclear" and reading.doubts) or leaves_open) and _says_core(reading, later):
         return True  # X was a pilot. The president is Y.
+    current = {"current", "currently", "aktuelle", "aktueller", "derzeitige"} & {*keys_of(later.answer)[:2]}
+    if current and verdict != "correct" and later.named and _says_core(reading, later):
+        return True  # it has had several presidents, among them Z. The current president is X.
     if reading.of("believed") and later.named and verdict != "correct":
         return True  # Many would say Y. It is X.
     if verdict == "wrong" and _introduces(reading) and later.named and _says_core(reading, later):
@@ -205,6 +215,8 @@ def _introduces(reading: Reading) -> bool:
     return False
 
 
+_LABELLED = re.compile(r"[\W_]*\w[\w ]{0,40}:\s")
+
 _ADVICE = ("please", "recommend", "suggest", "advise", "should", "may", "might", "bitte")
 """Words that begin what sends the reader to a source, beside an answer: `Please check.`."""
 
@@ -243,6 +255,7 @@ def _tells(reading: Reading) -> bool:
     words = [token.key for token in reading.tokens if token.text.islower()]
     ends = ("ed", "te", "had") if reading.words.capital_nouns else ("ed", "had")  # but presidente
     past = any(key.endswith(ends) or reading.words.has("past", key) for key in words)
+    past |= any(reading.words.has("bygone", key) for key in words)
     now = [cue for cue in reading.of("now") if not reading.is_a(cue.start, "then")]
     holds = any(_IS.fullmatch(token.text) or _runs(reading, token.key) for token in reading.tokens)
     return (

@@ -234,3 +234,13 @@ def same(given: Sequence[str], person: Person, names: Names) -> bool:
     return len(given) == len(own) and all(
         short == long or (len(short) == 1 and long.startswith(short)) for short, long in pairs
     )
+
+
+def abbreviates(key: str, asked: Sequence[str]) -> bool:
+    """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
+    size, full = len(key), [word for word in asked if word not in _JOINING]  # the FBI of Federal Bureau of
+    runs = (words[start : start + size] for words in (asked, full) for start in range(len(words) - size + 1))
+    return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
+
+
+_JOINING = ("of", "the", "and", "for", "der", "des", "und", "de", "la", "et", "y")

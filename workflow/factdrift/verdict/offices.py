@@ -8,13 +8,13 @@ from itertools import groupby, pairwise
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.names import STALE
+from factdrift.verdict.names import STALE, abbreviates
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _WORDS = 4
 """Words of an office, at most."""
 _FITS = {
-    "head": ("government", "premier", "state", "mayor"),
+    "head": ("government", "premier", "state", "mayor", "executive"),
     "chair": ("chair", "state"),
     "any": ("any", "party", "secretary", "chair", "executive"),
 }
@@ -200,16 +200,6 @@ def _is_asked(reading: Reading, office: list[str]) -> bool:
     return False
 
 
-def abbreviates(key: str, asked: Sequence[str]) -> bool:
-    """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
-    size, full = len(key), [word for word in asked if word not in _JOINING]  # the FBI of Federal Bureau of
-    runs = (words[start : start + size] for words in (asked, full) for start in range(len(words) - size + 1))
-    return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
-
-
-_JOINING = ("of", "the", "and", "for", "der", "des", "und", "de", "la", "et", "y")
-
-
 def other_body(reading: Reading, mention: Mention, end: int) -> str:
     """A body that the question does not name, whose office is: `X is CEO of Z`, `Z's CEO is X`; or empty.
 
@@ -247,7 +237,7 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         agent = mention.end <= at - 1 and is_core(reading, at - 1)  # X was director of Z
         of = reading.is_a(at, "of") and (agent or (at != mention.end and of_office(reading, at)))
-        of |= at == mention.end and reading.key(at) in ("at", "bei")
+        of |= mention.person and at == mention.end and reading.key(at) in ("at", "bei")
         if not common and (owner or of):
             return body.name
     return ""

@@ -33,6 +33,8 @@ def read_order(reading: Reading) -> None:
     _moves(reading)
     for mention in reading.mentions:
         lead = reading.lead(mention)
+        if reading.key(lead) == "let" and reading.key(mention.end) == "go":
+            reading.assign(mention, Role.BEFORE)
         joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
         verb = _dated_verb(reading, lead)
         founding = reading.words.values["event"].get(reading.key(verb)) in ("founding", "start")
@@ -189,12 +191,14 @@ def _moves(reading: Reading) -> None:
     """`From X to Y`, `from X, in Z, to Y`; `X, from Y`."""
     named = reading.named()
     for at, first in enumerate(named):
-        before, end = reading.lead(first), first.end
+        before, end = reading.phrase_lead(first), first.end
         swapped = reading.is_a(before, "swapped")  # he swapped X for Y
-        if not (swapped or reading.is_a(before, "from")):
+        passive = first.person and reading.is_a(before, "by") and reading.is_a(before - 1, "verb")
+        if passive or not (swapped or reading.is_a(before, "from")):
             continue
         for second in named[at + 1 :]:
-            to = reading.lead(second) - reading.is_a(reading.lead(second), "roughly")
+            to = reading.phrase_lead(second)
+            to -= reading.is_a(to, "roughly")
             if reading.key(second.end) in ("folgte", "folgt"):
                 break  # wird von X trainiert, der auf Y folgte
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):

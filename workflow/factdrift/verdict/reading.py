@@ -113,6 +113,14 @@ class Reading:
             position -= 1
         return position
 
+    def phrase_lead(self, mention: Mention) -> int:
+        """As `lead`, before all words of the name's phrase: the `to` of `to his former deputy X`."""
+        position = self.lead(mention)
+        kinds = ("article", "title", "kin", "deputy", "noun", "thing", "adjective", "possessive")
+        while position >= 0 and self.sign(position).islower() and self.is_a(position, *kinds):
+            position -= 1
+        return position
+
     def role(self, mention: Mention) -> Role:
         return self.roles.get(mention.start, Role.ASSERTED)
 

@@ -14,7 +14,8 @@ from operator import or_
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues, about
-from factdrift.verdict.offices import abbreviates, kinds_fit
+from factdrift.verdict.names import abbreviates
+from factdrift.verdict.offices import kinds_fit
 from factdrift.verdict.text import keys_of
 
 _TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t]*:?-{2,}.*$(?:\n[ \t]*\|?.*\|.*$)+", re.M)

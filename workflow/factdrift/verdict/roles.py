@@ -116,7 +116,7 @@ def _read_denials(reading: Reading) -> None:
         claims = [
             that.end
             for that in reading.of("whether")
-            if that.end <= cue.start and reading.is_a(that.start - 1, "claim")
+            if that.end <= cue.start and reading.has("claim", 0, that.start)
         ]
         if claims and not inside:  # the claim that X holds it is not correct
             for mention in reading.mentions:
@@ -281,6 +281,9 @@ def _read_corrections(reading: Reading) -> None:
     for cue in reading.of("retracted", "amended"):
         later = [name for name in reading.named() if name.start >= cue.end]
         last = cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1
+        after = reading.end(cue.end, "") if cue.kind == "retracted" else cue.end
+        left = reading.is_a(cue.end + (reading.sign(cue.end) == ","), "pronoun")  # X, no, he was dismissed
+        last |= left and any(end.start >= cue.end for end in reading.of("until", "took_over")) and after > 0
         if _apart(reading, cue) and (last or any(reading.role(name) in HOLDS for name in later)):
             for mention in reading.mentions:
                 if mention.end <= cue.start:

@@ -7,8 +7,8 @@ from itertools import takewhile
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import abbreviates, asked_office, held_office, is_core, office_fits
+from factdrift.verdict.names import UNKNOWN, abbreviates
+from factdrift.verdict.offices import asked_office, held_office, is_core, office_fits
 from factdrift.verdict.orders import adjacent
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -37,8 +37,10 @@ def read_times(reading: Reading) -> None:
 def _read_former(reading: Reading, cue: Cue) -> None:
     """`former president X`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
-    if reading.key(cue.end - 1) == "late" and not asked_office(reading):
-        return
+    late = reading.key(cue.end - 1) == "late"
+    of_time = late and not (reading.sign(cue.end).istitle() or reading.is_a(cue.end, "title"))
+    if of_time or (late and not asked_office(reading)):
+        return  # the late summer
     if then is not None and reading.stopped(cue.end, then.start, _STOPS, ["contrast"]):
         then = None  # X used to be it, but Y took over
     brief = first in ("once", "einst", "briefly")
@@ -86,8 +88,9 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
     month = reading.key(cue.end) in reading.words.values["month"]
-    if reading.keys(cue.start, cue.end) == ["through"] and not (month or reading.key(cue.end)[:1].isdigit()):
-        return  # through the youth ranks
+    dated = month or reading.key(cue.end)[:1].isdigit()
+    if reading.keys(cue.start, cue.end) in (["through"], ["up", "to"]) and not dated:
+        return  # she came through the youth ranks, he moved up to succeed him
     last = cue.end - 1
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     led = next((at for at in range(cue.start - 1, 0, -1) if reading.is_a(at, "when")), -1)
@@ -107,6 +110,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     apart = apart and bool({",", "("} & set(reading.keys(name.end if name else 0, cue.start)))
     if then is not None and reading.has_cue("now", cue.end, then.start):
         apart, then = False, None if name is None else then  # X, until 2022, then Y
+    if name is None and then is not None and reading.has_cue("and", cue.end, then.start):
+        then = None  # he stepped down in May, and X has led it since
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if then is not None and not over and (takes_office(reading, then) or reading.is_a(then.end, "gains")):
@@ -127,6 +132,8 @@ _LASTING = frozenset(("state", "government", "ownership", "seat", "marriage", "w
 def takes_office(reading: Reading, mention: Mention) -> bool:
     """Whether a name is the subject of a verb that begins a term: `X was appointed`, `X took over`."""
     end = reading.end(mention.end)
+    if reading.is_a(reading.lead(mention), "from"):
+        return False  # der es von Y übernahm
     verb = next((at for at in range(mention.end, end) if reading.is_a(at, "achieved")), None)
     if verb is None or any(mention.end <= name.start < verb for name in reading.named()):
         return False
@@ -243,6 +250,9 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     """`X until 2021, now Y`: `steps` are names that a later step of the sentence leaves behind."""
     first = reading.key(cue.start)
     trailing, onward = first in ("since", "seit", "depuis", "desde"), reading.is_a(cue.start, "then")
+    beaten = any(cue.start - other.end in (0, 1) for other in reading.of("beside", "took_over"))
+    if reading.is_a(cue.start, "right") and beaten:
+        return  # having beaten the incumbent Y
     following = reading.tokens[cue.end : cue.end + 3]
     dated = any(token.kind == "number" or token.key == "then" for token in following)
     if first in ("as", "stand") or (trailing and not dated):

@@ -114,11 +114,17 @@ def read_value(text: str, cues: Cues, language: str) -> Value | None:
 
 
 def values_in(
-    text: str, cues: Cues, language: str, kinds: Collection[Kind], known_units: bool = True
+    text: str,
+    cues: Cues,
+    language: str,
+    kinds: Collection[Kind],
+    known_units: bool = True,
+    metres: bool = False,
 ) -> list[Value]:
     """The dates and amounts in a plain text, in their order; a date's numbers are no amounts.
 
-    `known_units`: only these are read as units, not any words up to the end of the text.
+    `known_units`: only these are read as units, not any words up to the end of the text. `metres`: `5m` is
+    five metres, not five million.
     """
     dates = dates_in(text, cues)
     values = [_dated(date) for date in dates] if Kind.DATE in kinds else []
@@ -127,7 +133,7 @@ def values_in(
     taken = [date for date in dates if Kind.DATE in kinds or not text[date.start : date.end].isdigit()]
     amounts = [
         amount
-        for amount in _amounts(text, cues, language, known_units)
+        for amount in _amounts(text, cues, language, known_units, metres)
         if not any(date.start < amount.end and amount.start < date.end for date in taken)
     ]
     return sorted([*values, *(amounts or _ordinals(text, cues))], key=lambda value: value.start)
@@ -149,7 +155,9 @@ def _pattern(cues: Cues) -> re.Pattern[str]:
     )
 
 
-def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterator[Value]:
+def _amounts(
+    text: str, cues: Cues, language: str, known_units: bool, metres: bool = False
+) -> Iterator[Value]:
     units, scales = cues.values["unit"], cues.values["scale"]
     pattern, end = _pattern(cues), 0
     while match := pattern.search(text, end):
@@ -162,7 +170,11 @@ def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterato
             number, end = number + Decimal("0.5"), half.end()
         after = _SCALE.match(text, end)
         while after and after[1].casefold() in scales:
-            if len(after[1]) == 1 and after[1].islower() and after[0][0] == " ":
+            if (
+                len(after[1]) == 1
+                and after[1].islower()
+                and (after[0][0] == " " or (metres and after[1] == "m"))
+            ):
                 break  # `5 m` is metres, `5m` and `5M` are millions
             number *= Decimal(scales[after[1].casefold()])
             end = after.end(1)
