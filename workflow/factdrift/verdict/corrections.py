@@ -129,10 +129,11 @@ def _is_current(reading: Reading, name: Mention) -> bool:
 def _say_the_same(*readings: Reading) -> bool:
     """Whether sentences have the same words around their names, three or more."""
     frames = {
-        tuple(
+        frozenset(
             token.key
             for at, token in enumerate(reading.tokens)
-            if token.is_word and token.kind != "bullet" and at not in reading.positions()
+            if token.is_word
+            and not (token.kind == "bullet" or at in reading.positions() or reading.is_a(at, "article", "of"))
         )
         for reading in readings
     }

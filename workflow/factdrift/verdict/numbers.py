@@ -168,14 +168,17 @@ def _forms(cues: Cues) -> _Forms:
     year = rf"(?P<year>\d{{1,3}}(?:,\d{{3}})+|\d{{1,4}}){_ERA}(?![\d]|[.,]\d)"
     day = rf"(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?|(?P<day>{ordinals}))"
     month = rf"(?P<month>{names})\b\.?"
+    slashed = r"(?P<m>\d{1,2})/(?P<d>\d{1,2})"
+    if "january" not in months:  # only English writes the month first
+        slashed = r"(?P<d>\d{1,2})/(?P<m>\d{1,2})"
     patterns = (
         r"\b(?P<year>\d{4})(?P<by>[-/])(?P<m>\d\d)(?P=by)(?P<d>\d\d)(?:T[\d:]+Z)?\b",
         r"\b(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<year>\d{4})\b",
-        r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<year>\d{4})\b",
+        rf"\b{slashed}/(?P<year>\d{{4}})\b",
         rf"\b{month}\s+(?:the\s+)?{day},?\s+(?:of\s+)?{year}",
-        rf"\b{day}[\s-]+(?:of\s+|day of\s+)?{month},?[\s-]+(?:of\s+)?{year}",
+        rf"\b{day}[\s-]+(?:of\s+|day of\s+|de\s+)?{month},?[\s-]+(?:of\s+|del?\s+)?{year}",
         rf"\b(?P<year>\d{{4}}),?\s+{month}\s+{day}(?!\d)",
-        rf"\b{month},?\s+(?:of\s+|the year\s+)?{year}",
+        rf"\b{month},?\s+(?:of\s+|the year\s+|del?\s+)?{year}",
         r"(?<![\d/])(?P<m>0?[1-9]|1[0-2])/(?P<year>(?:1\d|20)\d\d)\b(?!/)",
         r"\b(?P<year>\d{4})-(?P<m>0[1-9]|1[0-2])\b(?!-)",
         r"\b(?P<year>(?:1\d|20)\d\d)[-–/](?P<until>\d\d(?:\d\d)?)\b(?![-–/\d])",

@@ -8,6 +8,7 @@ from itertools import pairwise
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import (
     asked_events,
+    is_about,
     of_asked_event,
     read_attempts,
     read_conditions,
@@ -170,6 +171,9 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     if ends and (pronoun or longer or reading.key(cue.start).endswith(("ly", "lich"))):
         return before[0]  # X is said to be it, but he is not; X, wrongly
     turned = reading.is_a(cue.start - 1, "conjunction")  # X was it but no longer holds it
+    clause = range(cue.end, reading.end(cue.end))
+    if pronoun and before[0].person and any(is_about(reading, at) for at in clause):
+        return before[0]  # X is his friend, but she is not his wife
     if (len(between) > 7 and not turned) or any(reading.sign(at) in (",", ";", ":", "(") for at in between):
         return None
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))

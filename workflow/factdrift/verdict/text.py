@@ -41,9 +41,12 @@ _MARKS = [
     (re.compile(r"\*\*|__|~~|(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
     (re.compile(r"^[ \t]{0,3}(?:#{1,6} |>+ ?)", re.M), ""),
 ]
+_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _DURATION = re.compile(
-    r"\b(?:(\d{1,2}) ?(?:hours?|hrs?|h),? (?:and )?)?(\d{1,2}) ?(?:minutes?|mins?\.?),? (?:and )?"
-    r"(\d{1,2}(?:\.\d+)?) ?(?:seconds?|secs?\.?|s)\b"
+    r"\b(?:(\d{1,2}) ?(?:hours?|hrs?|h),? (?:and )?)?"
+    rf"(\d{{1,2}}|{'|'.join(_SMALL)}) ?(?:minutes?|mins?\.?),? (?:and )?"
+    r"(\d{1,2}(?:\.\d+)?) ?(?:seconds?|secs?\.?|s)\b",
+    re.I,
 )
 _PLAIN = re.compile(r"[A-Za-z0-9 .,;:'\"!?()-]*", re.ASCII)
 """What is left as it is, unless it has one of the words that marks are made of."""
@@ -108,6 +111,8 @@ def plain(text: str) -> str:
 def _clock(duration: re.Match[str]) -> str:
     """`28 minutes and 54.14 seconds` as a record has it: `28:54.14`."""
     hours, minutes, seconds = duration.groups()
+    if minutes.casefold() in _SMALL:
+        minutes = str(_SMALL.index(minutes.casefold()) + 1)
     whole, point, rest = seconds.partition(".")
     return (
         f"{hours}:{minutes:0>2}:{whole:0>2}{point}{rest}" if hours else f"{minutes}:{whole:0>2}{point}{rest}"
