@@ -84,7 +84,7 @@ def test_a_change_counts_where_the_module_is_imported_and_only_there(before: dic
 
 
 def test_a_change_within_a_command_module_counts_for_its_command_only(before: dict[str, str], package: Path):
-    replaced(package / "statements/jobs.py", "            self.bucket,\n", "            self.bucket + 0,\n")
+    replaced(package / "statements/jobs.py", "self.bucket, *files", "self.bucket + 0, *files")
     after = fingerprints()
     assert {command for command in before if before[command] != after[command]} == {"statements gather"}
 

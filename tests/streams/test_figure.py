@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.streams.figure import draw, months
+from factdrift.streams.assemble import draw, months
 
 ROWS = [
     ("ReplaceObject", 20210120, 20210120, "start"),

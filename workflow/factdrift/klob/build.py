@@ -6,16 +6,19 @@ klob_meta.json counts what the paper's Tables 1 and 2 do, dropped candidates, an
 import hashlib
 import itertools
 import json
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import Row
 from factdrift.core.files import write_json
+from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.choice import Drops, choose_chains, choose_facts
 from factdrift.klob.facts import DEATH, create_names
@@ -66,11 +69,8 @@ def build(
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        for name, schema, output in zip(
-            ("example", "sentence"), (EXAMPLES, SENTENCES), outputs, strict=False
-        ):
-            columns = ", ".join(schema.names)
-            write_query(db, f"SELECT {columns} FROM {name}s ORDER BY {name}_id", output)
+        for name, schema, output in (("example", EXAMPLES, outputs[0]), ("sentence", SENTENCES, outputs[1])):
+            write_query(db, f"SELECT {', '.join(schema.names)} FROM {name}s ORDER BY {name}_id", output)
         counts = _account(db, plan, drops)
     dump = json.loads(snapshot.read_text(encoding="utf-8"))
     dated = {"id": plan.date, "date": plan.date, "dump": dump.get("dump"), "scope": dump.get("scope")}
@@ -78,12 +78,7 @@ def build(
         "snapshot": dated,
         "seed": settings.seed,
         "configuration": settings.resolved(),
-        "words": {
-            "name": words.name,
-            "entries": len(words.entries),
-            "sha256": words.sha256,
-            "source": words.source,
-        },
+        "words": words._asdict() | {"entries": len(words.entries)},
         "templates": {"table": plan.templates.name, "sha256": plan.templates.sha256},
     }
     write_json({**origin, **counts}, outputs[2], indent=2)
@@ -122,7 +117,7 @@ def chosen(origin: str) -> str:
         UNION ALL SELECT 'r', {own}, {chains} FROM chosen_chains"""
 
 
-def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> None:
+def _add_random(db: Connection, words: WordList, plan: Plan) -> None:
     """Adds KLoB-u to the tables `examples` and `sentences`: a sentence for each different text of c and r.
 
     With a number as `size` it is a sample of them.
@@ -135,9 +130,8 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
     size, seed = plan.settings.size, plan.settings.seed
     if size != "per_sentence":
         sources = stratified(sources, size, seed)
-    random_rows = (
-        _random_row(text, source.sentence_id) for source, text in random_sentences(sources, pool(words), seed)
-    )
+    drawn = random_sentences(sources, pool(words), seed)
+    random_rows = (_random_row(text, source.sentence_id) for source, text in drawn)
     while batch := list(itertools.islice(random_rows, _BATCH)):
         db.register("batch", pa.Table.from_pylist(batch, schema=SENTENCES))
         db.execute(
@@ -172,9 +166,8 @@ def _short_id(text: str) -> str:
 
 def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -> int:
     """Writes SUBTASK, the examples of one subtask with their sentences; returns the number of examples."""
-    packed = ", ".join(
-        f"'{field.name}': s.{field.name}" for field in SUBTASK.field("sentences").type.value_type
-    )
+    fields = SUBTASK.field("sentences").type.value_type
+    packed = ", ".join(f"'{field.name}': s.{field.name}" for field in fields)
     with database() as db:
         table = db.sql(
             f"""SELECT {", ".join(EXAMPLES.names)}, sentences FROM read_parquet({sql(examples)}) e JOIN (
@@ -186,7 +179,38 @@ def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -
     return write_parquet(table.cast(SUBTASK), output)
 
 
-def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drops]) -> dict[str, Any]:
+def export(dataset: Path, output: Path) -> int:
+    """Writes klob_c, klob_r or klob_u.parquet in the published layout, misspelt keys included, by id.
+
+    Returns the number of lines.
+    """
+    rows = sorted(pq.read_table(dataset).to_pylist(), key=lambda row: str(row["example_id"]))
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for record in _records(rows):
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return len(rows)
+
+
+def _records(rows: Iterable[Row]) -> Iterator[Row | str]:
+    for row in rows:
+        texts = [sentence["text_blank"] for sentence in row["sentences"]]
+        single = [row["s_label"], f"{row['p1_name']}_({row['p1']})", row["o1_label"]]
+        match row["subtask"]:
+            case "c":
+                yield {"prompts": texts, "knowledge": single}
+            case "r":
+                yield {
+                    "single_knowledge": single,
+                    "knowledge_chain": [*single, f"{row['p2_name']}_({row['p2']})", row["o2_label"]],
+                    "single_knowlege_prompts": texts[:-1],
+                    # The published chains begin in lower case.
+                    "knowlege_chain_prompt": re.sub(r"^The ", "the ", texts[-1]),
+                }
+            case _:
+                yield texts[0]
+
+
+def _account(db: Connection, plan: Plan, drops: Mapping[str, Drops]) -> dict[str, Any]:
     """The counts of klob_meta.json, from the tables `examples`, `sentences` and `names`.
 
     `drops`: subtask -> relation or pair -> reason -> number.
@@ -204,8 +228,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
         GROUP BY ALL ORDER BY count(*) DESC, 1"""
     ).fetchall()
     query = "SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL"
-    examples = dict(db.sql(query).fetchall())
-    table2 = []
+    examples, table2 = dict(db.sql(query).fetchall()), []
     for number, relation in plan.choice.relations.items():
         quota, count = plan.quotas.get(number, 0), examples.get(number, 0)
         row = {"pid": property_id(number), "label": relation.label, "name": relation.name}
@@ -234,7 +257,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     }
 
 
-def _table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
+def _table1(db: Connection) -> dict[str, dict[str, Any]]:
     """Subtask -> `relations`, `mean_length` in words (the `_` is one), `examples`, `sentences` (Table 1).
 
     The relations of r are those of both hops. Its mean length is that of a single and a chain sentence
@@ -264,7 +287,7 @@ def _table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
     return table
 
 
-def _balance(db: duckdb.DuckDBPyConnection, subtask: str, stop_words: Collection[str]) -> dict[str, Any]:
+def _balance(db: Connection, subtask: str, stop_words: Collection[str]) -> dict[str, Any]:
     """How far answers can be guessed without knowledge, from the tables `examples` and `names`.
 
     `majority_answer_share`: the share of examples with the most frequent answer of their relation (in r of
@@ -282,9 +305,8 @@ def _balance(db: duckdb.DuckDBPyConnection, subtask: str, stop_words: Collection
         ) GROUP BY relation, item ORDER BY relation, number DESC, item""",
         {"stop": sorted(stop_words)},
     ).fetchall()
-    relations: dict[str, list[tuple[str, int, int]]] = {}
-    for relation, *of_answer in rows:
-        relations.setdefault(relation, []).append(tuple(of_answer))
+    groups = itertools.groupby(rows, key=lambda row: row[0])
+    relations = {relation: [row[1:] for row in answers] for relation, answers in groups}
     return _shares(relations.values()) | {
         "relations": {
             relation: {
@@ -300,8 +322,7 @@ def _balance(db: duckdb.DuckDBPyConnection, subtask: str, stop_words: Collection
 
 def _shares(relations: Collection[Sequence[tuple[str, int, int]]]) -> dict[str, float | None]:
     """The two shares of some relations; each is a list of (answer, examples, those with a shared word)."""
-    total = sum(number for answers in relations for _, number, _ in answers)
-    if not total:
+    if not (total := sum(number for answers in relations for _, number, _ in answers)):
         return {"majority_answer_share": None, "shared_word_share": None}
     majority = sum(answers[0][1] for answers in relations)
     shared = sum(number for answers in relations for _, _, number in answers)

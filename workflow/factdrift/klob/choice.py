@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-import duckdb
 import numpy as np
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import table_of
@@ -68,7 +68,7 @@ def chain_limits(
 
 
 def choose_facts(
-    db: duckdb.DuckDBPyConnection, candidates: str, quotas: Mapping[int, int | None], answer_share: float = 1
+    db: Connection, candidates: str, quotas: Mapping[int, int | None], answer_share: float = 1
 ) -> Drops:
     """TEMP TABLE chosen_facts: of each relation the first candidates by `draw`, up to its quota (None: all).
 
@@ -77,7 +77,7 @@ def choose_facts(
     """
     table = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
     answers = {key: counts for key, counts in _answers(db, table, "p1", "o1").items() if key[0] in quotas}
-    limits: dict[Key, tuple[int, int]] = {}
+    limits = {}
     for key, counts in answers.items():
         quota = quotas[key[0]]
         limits[key] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
@@ -87,7 +87,7 @@ def choose_facts(
 
 
 def choose_chains(
-    db: duckdb.DuckDBPyConnection, candidates: str, quota: int, share: float, answer_share: float = 1
+    db: Connection, candidates: str, quota: int, share: float, answer_share: float = 1
 ) -> Drops:
     """TEMP TABLE chosen_chains: the first candidates by `draw`, no pair with more than its share of them.
 
@@ -116,7 +116,7 @@ def choose_chains(
 
 
 def _choose(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     table: str,
     candidates: str,
     limits: Mapping[Key, tuple[int, int]],
@@ -124,8 +124,7 @@ def _choose(
     size: int | None = None,
 ) -> None:
     """Makes a TEMP TABLE of the first candidates by `draw` within the limits, `size` of them at most."""
-    rows = [(*key, None)[:2] + limit for key, limit in limits.items()]
-    db.register("limits", table_of(rows, _LIMITS))
+    db.register("limits", table_of([(*key, None)[:2] + limit for key, limit in limits.items()], _LIMITS))
     order = "ORDER BY draw, s, o1, o2"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE {table} AS
@@ -142,7 +141,7 @@ def _choose(
     db.unregister("limits")
 
 
-def _answers(db: duckdb.DuckDBPyConnection, table: str, keys: str, answer: str) -> dict[Key, list[int]]:
+def _answers(db: Connection, table: str, keys: str, answer: str) -> dict[Key, list[int]]:
     rows = db.sql(
         f"SELECT {keys}, list(number ORDER BY number) FROM ("
         f"SELECT {keys}, {answer}, count(*) AS number FROM ({table}) GROUP BY ALL) GROUP BY ALL"
@@ -151,7 +150,7 @@ def _answers(db: duckdb.DuckDBPyConnection, table: str, keys: str, answer: str) 
 
 
 def _drops(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     candidates: str,
     keys: str,
     answers: Answers,
@@ -164,10 +163,10 @@ def _drops(
     These have too few different answers for the share of one.
     """
     drops: dict[Key, Counter[str]] = defaultdict(Counter)
-    rows = db.sql(
+    query = (
         f"SELECT {keys}, dropped_by, count(*) FROM ({candidates}) WHERE dropped_by IS NOT NULL GROUP BY ALL"
-    ).fetchall()
-    for *ids, reason, number in rows:
+    )
+    for *ids, reason, number in db.sql(query).fetchall():
         drops[tuple(ids)][reason] = number
     empty = []
     for key, counts in answers.items():

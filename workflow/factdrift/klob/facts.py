@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, records, sql, write_query
 from factdrift.klob.relations import RelationChoice, second_hops
 from factdrift.klob.settings import Settings
 from factdrift.wikidata.ids import entity_number
-from factdrift.wikidata.tables import supplied_labels
+from factdrift.wikidata.tables import supplied_labels, with_subclasses
 
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
@@ -22,32 +22,21 @@ DEATH = 570
 FACTS = schema_of(
     "subject property object: int32, statement: string, revision: int64, objects: int32", "dropped_by: string"
 )
-"""One row a statement, sorted by `subject`, `property`, `statement`; ids are integers. `objects`: the number
-of different objects of the subject's facts with that property. `dropped_by`: one of DROPS; null: a fact."""
+"""One row a statement (docs/tables/klob_facts.md)."""
 
 DROPS = ("deprecated", "rank", "snak", "datatype", "ended", "duplicate")
-"""Why a statement is no fact, the first reason that holds: it is deprecated; the subject has a preferred
-statement with that property and this is not one; its value is unknown; its value is no item; it ended, or may
-have ended, by the snapshot's day; an earlier statement has the same object."""
+"""Why a statement is no fact, the first reason that holds (docs/tables/klob_facts.md)."""
 
 CANDIDATES = schema_of("s p1 o1 p2 o2: int32, draw: uint64, dropped_by: string")
-"""One row a fact (`p2`, `o2` null) or a chain, sorted by `s`, `p1`, `o1`, `p2`, `o2`; ids are integers.
-`draw`: the first 64 bits of the SHA-256 of seed and fact; the lowest fill a quota. `dropped_by`: null if the
-row can be an example."""
+"""One row a fact (`p2`, `o2` null) or a chain (docs/tables/klob_candidates.md)."""
 
 FACT_DROPS = (
     *("multi_valued", "no_label", "page", "leak", "alias_leak", "twin", "words", "sitelinks", "homonym"),
 )
-"""Why a fact is no example of KLoB-c, the first reason that holds: the subject has several objects; one of
-the two has no label; or is a page of Wikimedia's own; the object's label, without `The`, is part of the
-subject's; an alias of the object is; another subject with the same label has an object too; the object's
-label has too many words; the subject has too few sitelinks; a subject with more sitelinks has the same label
-and an example in another relation."""
+"""Why a fact is no example of KLoB-c, the first reason that holds (docs/tables/klob_candidates.md)."""
 
 CHAIN_DROPS = ("inverse_pair", "same_item", "no_label", "page", "leak", "alias_leak", "pair_support")
-"""Why a chain is no example of KLoB-r: the second relation is the inverse of the first; an item occurs twice;
-the last object has no label; or is a page; its label is part of an earlier item's label; one of its aliases
-is; the pair of relations has too few chains."""
+"""Why a chain is no example of KLoB-r, the first reason that holds (docs/tables/klob_candidates.md)."""
 
 
 class SnapshotTables(NamedTuple):
@@ -124,7 +113,7 @@ def write_candidates(
 
 
 def create_names(
-    db: duckdb.DuckDBPyConnection, wanted: str, tables: SnapshotTables, page_classes: Sequence[str] = ()
+    db: Connection, wanted: str, tables: SnapshotTables, page_classes: Sequence[str] = ()
 ) -> None:
     """TEMP TABLE names of the ids of a query.
 
@@ -150,14 +139,7 @@ def create_names(
     db.register("supplied", supplied_labels(tables.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
-        WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(tables.classes)})
-        ), pages AS (
-            SELECT unnest({sql(pages)}) AS id
-            UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
-        ), items AS (
-            SELECT * FROM read_parquet({sql(tables.entities)}) SEMI JOIN wanted USING (id)
-        )
+        WITH items AS (SELECT * FROM read_parquet({sql(tables.entities)}) SEMI JOIN wanted USING (id))
         SELECT id, coalesce(e.label, s.label) AS label,
             folded(coalesce(e.label, s.label)) AS folded,
             coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision, e.classes,
@@ -167,7 +149,7 @@ def create_names(
             ) AS dead,
             id IN (
                 SELECT id FROM (SELECT id, unnest(classes) AS class FROM items)
-                WHERE class IN (SELECT id FROM pages)
+                WHERE class IN ({with_subclasses([tables.classes], pages)})
             ) AS page
         FROM items e FULL JOIN (SELECT * FROM supplied SEMI JOIN wanted USING (id)) AS s USING (id)"""
     )
@@ -179,9 +161,7 @@ def _drawn(seed: int, *numbers: str) -> str:
     return f"('0x' || substr(sha256(concat_ws('|', {int(seed)}, {', '.join(ids)})), 1, 16))::UBIGINT"
 
 
-def _create_candidate_facts(
-    db: duckdb.DuckDBPyConnection, choice: RelationChoice, settings: Settings
-) -> None:
+def _create_candidate_facts(db: Connection, choice: RelationChoice, settings: Settings) -> None:
     most = 1 if settings.object_words == "single" else settings.max_object_words
     db.execute(
         f"""CREATE TEMP TABLE twins AS
@@ -213,9 +193,7 @@ def _create_candidate_facts(
     )
 
 
-def _create_chains(
-    db: duckdb.DuckDBPyConnection, choice: RelationChoice, properties: Path, settings: Settings
-) -> None:
+def _create_chains(db: Connection, choice: RelationChoice, properties: Path, settings: Settings) -> None:
     """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
     stated = records(properties, ["id", "inverses"])
     inverses = {(row["id"], other) for row in stated for other in row["inverses"] or ()} | choice.inverses

@@ -161,8 +161,7 @@ class Subtask(Job, command="klob subtask"):
     published: Annotated[Output, Flag("JSONL")]
 
     def run(self) -> str:
-        from factdrift.klob.build import write_subtask
-        from factdrift.klob.published import export
+        from factdrift.klob.build import export, write_subtask
 
         rows = write_subtask(self.examples, self.sentences, self.subtask, self.output)
         export(self.output, self.published)

@@ -69,8 +69,7 @@ def write_mquake(path: Path, choice: RelationChoice, chain_text: str, seed: int,
             dropped = "no_question"
         ids = [f"{'P' if index % 2 else 'Q'}{number}" for index, number in enumerate(key)]
         draw = int(hashlib.sha256("|".join([str(seed), *ids]).encode()).hexdigest()[:16], 16)
-        candidate = dict(zip(CANDIDATES.names, (*key, draw, dropped), strict=True))
-        rows.append(candidate | chains[key])
+        rows.append(dict(zip(CANDIDATES.names, (*key, draw, dropped), strict=True)) | chains[key])
     return write_parquet(pa.Table.from_pylist(rows, schema=MQUAKE), output)
 
 
@@ -108,11 +107,9 @@ def _windows(
         if middle == o1:
             yield (
                 (s, p1, o1, p2, o2),
-                {
-                    **{"s_label": first[0], "o1_label": first[2], "o2_label": second[2]},
-                    **{"o1_aliases": names, "o2_aliases": other_names},
-                    "question": case.questions[0] if case.questions and len(facts) == 2 else None,
-                },
+                {"s_label": first[0], "o1_label": first[2], "o2_label": second[2]}
+                | {"o1_aliases": names, "o2_aliases": other_names}
+                | {"question": case.questions[0] if case.questions and len(facts) == 2 else None},
             )
 
 

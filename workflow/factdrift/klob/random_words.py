@@ -66,11 +66,7 @@ def stratified(sources: Sequence[WordSource], size: int, seed: int) -> list[Word
     for tokens in by_remainder[: size - sum(kept.values())]:
         kept[tokens] += 1
     drawn: list[WordSource] = []
-
-    def order(source: WordSource) -> str:
-        return hashlib.sha256(f"{seed}|{source.sentence_id}".encode()).hexdigest()
-
-    for source in sorted(sources, key=order):
+    for source in sorted(sources, key=lambda s: hashlib.sha256(f"{seed}|{s.sentence_id}".encode()).digest()):
         if kept[source.tokens]:
             kept[source.tokens] -= 1
             drawn.append(source)

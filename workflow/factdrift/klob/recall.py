@@ -16,9 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import msgspec
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
@@ -101,12 +101,8 @@ def normalised(text: str) -> str:
     """A text in form NFKC and case-folded, without outer punctuation, leading article and repeated blanks."""
 
     def bare(text: str) -> str:
-        outer = [
-            index
-            for index, char in enumerate(text)
-            if not (char.isspace() or unicodedata.category(char)[0] == "P")
-        ]
-        return text[outer[0] : outer[-1] + 1] if outer else ""
+        outer = "".join({char for char in text if char.isspace() or unicodedata.category(char)[0] == "P"})
+        return text.strip(outer) if outer else text
 
     text = bare(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
     return bare(re.sub(r"^(the|an|a) (?=.)", "", text))
@@ -183,9 +179,7 @@ def write_recall(
 class _Asking:
     """One run of the filter: its prompts, outputs, and which candidates passed."""
 
-    def __init__(
-        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
-    ):
+    def __init__(self, db: Connection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel):
         self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.date
         self.demonstrations = demonstrations
         self.rows: dict[str, dict[str, Any]] = {}
@@ -215,14 +209,13 @@ class _Asking:
     def _ask_block(self, table: str, block: str) -> list[dict[str, Any]]:
         """Asks about a block of candidates; their rows of PASSES."""
         sentences = self._sentences(table, block)
-        keys = self.db.sql(
+        query = (
             "SELECT example_id, s[2:]::INTEGER, n_p1, o1[2:]::INTEGER, n_p2, o2[2:]::INTEGER FROM examples"
-        ).fetchall()
+        )
+        keys = self.db.sql(query).fetchall()
         prompts = [self._prompt(sentence) for sentence in sentences]
         hashes = [hashlib.sha256(prompt.encode()).hexdigest() for prompt, _ in prompts]
-        new = {
-            key: prompt for key, (prompt, _) in zip(hashes, prompts, strict=True) if key not in self._outputs
-        }
+        new = {key: text for key, (text, _) in zip(hashes, prompts, strict=True) if key not in self._outputs}
         for key, output in zip(new, self.model.continued(list(new.values())), strict=True):
             self._outputs[key] = output.lstrip(" ").split("\n", 1)[0]
         wordings: dict[str, list[bool]] = defaultdict(list)
@@ -234,17 +227,9 @@ class _Asking:
                 chains[sentence.example_id] = good
             else:
                 wordings[sentence.example_id].append(good)
-            self.rows[sentence.sentence_id] = {
-                "sentence_id": sentence.sentence_id,
-                "model": self.model.name,
-                "revision": self.model.revision,
-                "dtype": self.model.dtype,
-                "prompt_sha256": key,
-                "demo_ids": demos,
-                "output": output,
-                "matched": good,
-                "rule": RULE,
-            }
+            asked = sentence.sentence_id, self.model.name, self.model.revision, self.model.dtype
+            values = (*asked, key, demos, output, good, RULE)
+            self.rows[sentence.sentence_id] = dict(zip(RECALL.names, values, strict=True))
         self._progress.advance(len(sentences))
         passes = []
         for example, *ids in keys:
@@ -304,7 +289,6 @@ class _Asking:
                     where += f" AND p1 = {numbers[0]}"
             block = f"SELECT * FROM open_{table} WHERE {where} ORDER BY draw, s, o1, o2 LIMIT {_POOL}"
             drawn = self._sentences(table, block)
-            self._pools[key] = [
-                other for other in drawn if other.role == role and (role == "chain" or other.key == key)
-            ]
+            own = (sentence for sentence in drawn if sentence.role == role)
+            self._pools[key] = [sentence for sentence in own if role == "chain" or sentence.key == key]
         return self._pools[key]

@@ -58,10 +58,8 @@ def read_choice() -> RelationChoice:
         property_number(identifier): shared == "yes"
         for _, (identifier, _, shared) in rows_of(KLOB / "second_hops.tsv", ("pid", "label", "first_hop_too"))
     }
-    pairs = {
-        (property_number(first), property_number(second))
-        for _, (first, second) in rows_of(KLOB / "inverse_pairs.tsv", ("first", "second"))
-    }
+    rows = rows_of(KLOB / "inverse_pairs.tsv", ("first", "second"))
+    pairs = {(property_number(first), property_number(second)) for _, (first, second) in rows}
     return RelationChoice(
         relations,
         frozenset(hops),

@@ -9,27 +9,20 @@ EXAMPLES = schema_of(
     "stmt1_id stmt2_id: string, rev_s rev_o1: int64, pop_s pop_o: int32, recall_pass: bool",
     "origin snapshot_id p1_name p2_name: string",
 )
-"""One row an example, sorted by `example_id`. `subtask` is `c`, `r` or `u`. A fact is (`s`, `p1`, `o1`), a
-chain has (`p2`, `o2`) too; all are null in `u`. `origin` is `snapshot` or `mquake`. `p1_name`, `p2_name`:
-what the published files call the relations."""
+"""One row an example (docs/tables/klob_examples.md)."""
 
 SENTENCES = schema_of(
     "sentence_id example_id subtask role: string, place: int8, template_id text text_blank: string",
     "n_tokens: int32, target_id target_label: string, target_aliases: [string]",
     "source_sentence_id: string",
 )
-"""One row a sentence, by `sentence_id`. `role` is `expr` (in c), `single` or `chain` (in r) or `random` (in
-u); `place` its place in the example, from 1, the chain last. `text` ends before the answer, without a blank;
-`text_blank` is `text + " _"`, and `n_tokens` counts its words, the `_` among them. The target is what belongs
-in the blank: null in `u`, where `source_sentence_id` names the sentence whose length was copied. Two
-sentences of c and r may have one text (a fact in both); `u` copies it once."""
+"""One row a sentence (docs/tables/klob_sentences.md)."""
 
 RECALL = schema_of(
     "sentence_id model revision dtype prompt_sha256: string, demo_ids: [string], output: string",
     "matched: bool, rule: string",
 )
-"""One row a sentence that the recall filter asked about, sorted by `sentence_id`. `demo_ids`: the sentences
-before it in the prompt; `output`: the model's text up to the first newline; `rule`: how it was matched."""
+"""One row a sentence that the recall filter asked about (docs/tables/klob_recall.md)."""
 
 _NESTED = [field for field in SENTENCES if field.name not in ("example_id", "subtask")]
 

@@ -4,21 +4,14 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import table_of
 from factdrift.klob.facts import SnapshotTables
 from factdrift.klob.relations import RelationChoice, check_properties, read_choice
 from factdrift.klob.settings import Settings
-from factdrift.klob.templates import (
-    EXPRESSIONS,
-    OBJECT,
-    SUBJECT,
-    Templates,
-    read_templates,
-    read_word_lists,
-)
+from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates, read_templates, read_word_lists
 from factdrift.words.grammar import Grammar, Marks, read_grammar
 from factdrift.words.names import Names, create_usages, read_names
 from factdrift.words.noun_phrases import SUBJECT as PHRASE_SUBJECT
@@ -76,33 +69,24 @@ _PHRASES = schema_of("p: int32", *_AROUND)
 _NAMES = schema_of("p: int32, published label: string")
 
 
-def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:
+def define_wording(db: Connection, wording: Plan) -> None:
     """TEMP TABLES templates, phrases (p, before, after), relation_names, and usages of the table `names`.
 
     templates (p1, place, template_id, form, before, after, article): the words around the subject in each of
     FORMS, and whether the object's name has its article.
     """
     grammar, marks = read_grammar() if wording.names else Grammar({}), Marks(SUBJECT, OBJECT)
-    templates = [
-        (
-            template.relation,
-            template.n,
-            template.id,
-            form,
-            *text.removesuffix(f" {OBJECT}").split(SUBJECT),
-            grammar.article_before_object(text, marks),
-        )
-        for template in wording.templates.all()
+    templates = []
+    for template in wording.templates.all():
+        own = template.text
         for form, text in zip(
-            FORMS,
-            (template.text, grammar.plural(template.text, marks), grammar.past(template.text, marks)),
-            strict=True,
-        )
-    ]
-    phrases = [
-        (number, *entry.phrase.split(PHRASE_SUBJECT)) for number, entry in wording.choice.phrases.items()
-    ]
-    relations = wording.choice.relations
+            FORMS, (own, grammar.plural(own, marks), grammar.past(own, marks)), strict=True
+        ):
+            around = text.removesuffix(f" {OBJECT}").split(SUBJECT)
+            article = grammar.article_before_object(text, marks)
+            templates.append((template.relation, template.n, template.id, form, *around, article))
+    relations, nouns = wording.choice.relations, wording.choice.phrases
+    phrases = [(number, *noun.phrase.split(PHRASE_SUBJECT)) for number, noun in nouns.items()]
     names = [
         (number, relations[number].name if number in relations else None, wording.property_labels.get(number))
         for number in {*relations, *wording.property_labels}
@@ -118,7 +102,7 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:
     create_usages(db, "SELECT id, label, classes FROM names", wording.names)
 
 
-def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, snapshot: str) -> None:
+def create_examples(db: Connection, chosen: str, origin: str, snapshot: str) -> None:
     """TEMP TABLE examples: the columns of EXAMPLES, and those from which sentences are made.
 
     These are the property numbers (`n_p1`, `n_p2`), `question`, `draw` and `s_dead`: the subject has died.

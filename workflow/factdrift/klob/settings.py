@@ -66,10 +66,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     def resolved(self) -> dict[str, Any]:
         """All settings by name, those that are left to the variant in its place."""
-        values = structs.asdict(self) | {
-            "max_answer_share": self.answer_share,
-            "grammar": self.chosen_grammar,
-        }
+        own = {"max_answer_share": self.answer_share, "grammar": self.chosen_grammar}
+        values = structs.asdict(self) | own
         return {key: values[key] for key in values if key not in ("variant", "max_answer_share_revised")}
 
 

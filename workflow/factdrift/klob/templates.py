@@ -86,11 +86,9 @@ def read_templates(path: Path, relations: Mapping[int, object]) -> Templates:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error}); convert it") from None
     if text.startswith("\t".join(OWN_COLUMNS)):
-        entries = list(_own(path))
-    elif text.lstrip().startswith("{"):
-        entries = list(_json(path, text))
+        entries = _own(path)
     else:
-        entries = list(_published(path, text))
+        entries = _json(path, text) if text.lstrip().startswith("{") else _published(path, text)
     of: dict[int, list[Template]] = {}
     for entry in entries:
         if entry.relation not in relations:
@@ -154,8 +152,7 @@ def _published(path: Path, text: str) -> Iterator[Template]:
 
 
 def _relation(path: Path, cell: str) -> int:
-    match = _PUBLISHED_RELATION.fullmatch(cell)
-    if match is None:
+    if (match := _PUBLISHED_RELATION.fullmatch(cell)) is None:
         raise InputError(f"{path}: {cell!r} is no relation such as P103 or native_(P103)")
     return property_number(match[1])
 
@@ -184,23 +181,21 @@ def read_word_lists() -> WordLists:
     return lists
 
 
-def check_table(table: Templates, relations: Mapping[int, Relation]) -> list[Finding]:
-    """The findings in a table that was read, with the project's word lists and reviewed sentences."""
+def report(table: Templates, relations: Mapping[int, Relation]) -> None:
+    """Prints the findings in a table, if there are any; InputError if the project's own has a defect.
+
+    They are those of the project's word lists and reviewed sentences.
+    """
     own = read_templates(KLOB_TEMPLATES, relations)
     words = {word.lower() for word in read_words("web2").entries}
     golden = read_golden() if table.sha256 == own.sha256 else {}
-    return check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
-
-
-def report(table: Templates, relations: Mapping[int, Relation]) -> None:
-    """Prints the findings in a table, if there are any; InputError if the project's own has a defect."""
-    findings = check_table(table, relations)
+    findings = check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
     errors = sum(finding.error for finding in findings)
     if findings:
         warnings = len(findings) - errors
         summary = f"{table.name}: {len(table.all())} templates, {errors} defects, {warnings} warnings"
         print(*findings, summary, sep="\n")
-    if errors and table.sha256 == hashlib.sha256(KLOB_TEMPLATES.read_bytes()).hexdigest():
+    if errors and table.sha256 == own.sha256:
         raise InputError(f"{KLOB_TEMPLATES}: {errors} defects; fix them")
 
 
@@ -226,9 +221,8 @@ def check_templates(
         if not _occurs([template.verb] if template.verb else verbs, template.text):
             findings.append(Finding("T10", template.id, "no finite verb that is known occurs in it"))
         if not _occurs(template.cues or cues.get(template.relation, ()), template.text):
-            findings.append(
-                Finding("T11", template.id, "none of the words that mark this relation occurs in it")
-            )
+            message = "none of the words that mark this relation occurs in it"
+            findings.append(Finding("T11", template.id, message))
         unknown = sorted({word for word in _words(template.text) if word not in words} - lists["allowed"])
         if unknown:
             findings.append(Finding("T13", template.id, f"not in the word list: {', '.join(unknown)}"))
@@ -260,8 +254,7 @@ def _form(template: Template, lists: WordLists) -> list[tuple[str, str]]:
         problems.append(("T02", f"{OBJECT} must be its last word"))
     if not re.match(r"[A-Z]|\[X\]", text):
         problems.append(("T03", f"it must begin with a capital or with {SUBJECT}"))
-    gendered = sorted(lists["gendered"] & set(_words(text)))
-    if gendered:
+    if gendered := sorted(lists["gendered"] & set(_words(text))):
         problems.append(("T04", f"gendered: {', '.join(gendered)}"))
     article = re.search(r"\b(an?|the) \[X\]|\b(an?) \[Y\]", text, re.IGNORECASE)
     if article or (template.relation not in _THE_OBJECT and re.search(r"\bthe \[Y\]", text, re.IGNORECASE)):
@@ -319,9 +312,8 @@ def read_golden() -> dict[str, str]:
 
 
 def _occurs(phrases: Collection[str], text: str) -> bool:
-    return any(
-        re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) for phrase in phrases if phrase
-    )
+    patterns = (rf"(?<!\w){re.escape(phrase)}(?!\w)" for phrase in phrases if phrase)
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
 def _words(text: str) -> list[str]:

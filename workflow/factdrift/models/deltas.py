@@ -42,10 +42,8 @@ class LowRank:
         if isinstance(owner, int):
             return lambda taken: taken @ self.read[owner] @ self.write[owner].T
         # Index -1 selects the appended zero.
-        read, write = (
-            torch.cat([factor, factor.new_zeros(1, *factor.shape[1:])])[owner]
-            for factor in (self.read, self.write)
-        )
+        factors = self.read, self.write
+        read, write = (torch.cat([each, each.new_zeros(1, *each.shape[1:])])[owner] for each in factors)
 
         def product(taken: Tensor) -> Tensor:
             # Some attention puts an axis of length one between rows and tokens.
@@ -219,8 +217,7 @@ def matrix(model: nn.Module, name: str) -> Tensor:
     Raises CannotEdit if the weight is quantized.
     """
     module = model.get_submodule(name)
-    weight = _parameters(module)[0]
-    if weight is None:
+    if (weight := _parameters(module)[0]) is None:
         raise ValueError(f"{name} has no weight")
     whole = tuple(_oriented(module, weight).shape) == shape_of(module)
     if not (whole and weight.is_floating_point() and weight.dtype.itemsize > 1):

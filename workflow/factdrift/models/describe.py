@@ -49,8 +49,7 @@ def describe(
 
 def ranges(layers: list[int]) -> str:
     """Block numbers as text, with ranges for consecutive ones."""
-    starts = [layer for layer in layers if layer - 1 not in layers]
-    ends = [layer for layer in layers if layer + 1 not in layers]
+    starts, ends = ([layer for layer in layers if layer + step not in layers] for step in (-1, 1))
     pairs = zip(starts, ends, strict=True)
     parts = ", ".join(f"{start} to {end}" if end > start else f"{start}" for start, end in pairs)
     return f"block{'s' if len(layers) > 1 else ''} {parts}"
@@ -59,10 +58,8 @@ def ranges(layers: list[int]) -> str:
 def _origin(source: str) -> Iterator[tuple[str, str]]:
     """Where weights are from that were quantized in a GGUF file."""
     if is_gguf(source):
-        yield (
-            "weights",
-            f"computed from those of a GGUF file ({read_header(source).types or 'not quantized'})",
-        )
+        kinds = read_header(source).types or "not quantized"
+        yield "weights", f"computed from those of a GGUF file ({kinds})"
     elif Path(source) == REAL_MODEL:
         origin = read_struct(REAL_MODEL / ORIGIN, Origin)
         yield "origin", f"{origin.model}; {origin.license}"
@@ -70,8 +67,7 @@ def _origin(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
-    count = sum(parameter.numel() for parameter in model.parameters())
-    yield "parameters", f"{count:,}"
+    yield "parameters", f"{sum(parameter.numel() for parameter in model.parameters()):,}"
     if is_quantized(model.config):
         yield "quantized", described(model.config)
     yield "blocks", f"{spec.layers} ({spec.blocks}.0 to {spec.blocks}.{spec.layers - 1})"
@@ -129,10 +125,8 @@ def _tokenizer(tokenizer: Any, spec: ModelSpec, name: str) -> Iterator[tuple[str
     added = [token for token, special in takewhile(lambda pair: pair[1], pairs)]
     start = " ".join(tokenizer.convert_ids_to_tokens(added))
     yield "text begins", f"with {start} (added)" if start else "with its first word, nothing is added"
-    alone, inside = (
-        tokenizer.convert_ids_to_tokens(tokenizer(text, add_special_tokens=False)["input_ids"])
-        for text in ("Paris", " Paris")
-    )
+    ids = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("Paris", " Paris"))
+    alone, inside = map(tokenizer.convert_ids_to_tokens, ids)
     same = "is the same token" if alone == inside else "is another token"
     yield "blank before a word", f"part of the word's token: {inside}; the word at the start {same}: {alone}"
     if inside[:1] and not inside[0].strip("Ġ▁ "):

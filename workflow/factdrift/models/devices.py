@@ -107,7 +107,8 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         try:
             results.append(work(batch))
         except RuntimeError as error:
-            if len(batch) == 1 or not is_out_of_memory(error):
+            lacking = any(sign in str(error) for sign in LACKING)
+            if len(batch) == 1 or not (lacking or isinstance(error, torch.OutOfMemoryError)):
                 raise
             size = len(batch) // 2
         else:
@@ -116,13 +117,6 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         # Outside of the except block, so that the tensors of the failed attempt are freed.
         torch.cuda.empty_cache()
     return results
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory was lacking: of torch, or of a library that allocates for itself."""
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and any(sign in str(error) for sign in LACKING)
-    )
 
 
 def free_bytes(device: torch.device, otherwise: int) -> int:

@@ -80,8 +80,7 @@ class ModelSpec:
 
         `part` is the usual name, as `down`. Raises CannotEdit if the block has nothing in its place.
         """
-        own = self.differs.get(layer, {}).get(part, part)
-        if own is None:
+        if (own := self.differs.get(layer, {}).get(part, part)) is None:
             raise CannotEdit(self.lacking(layer))
         return f"{self.blocks}.{layer}.{own}".rstrip(".")
 
@@ -207,8 +206,7 @@ def spec_of(model: nn.Module, name: str) -> ModelSpec:
     first = next((width for width in inners.values() if width), 0)
     for whole in (family["final_norm"], family["head"]):
         part(whole)
-    positions = longest_text(text)
-    if positions is None:
+    if (positions := longest_text(text)) is None:
         raise Unsupported(
             f"models: {name}: its configuration (model_type {text.model_type!r}) has none of "
             f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first "

@@ -28,8 +28,7 @@ from factdrift.models.padding import padded
 
 ROTARY = "position_embeddings"
 """The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each, or with
-both in one complex tensor.
-"""
+both in one complex tensor."""
 MASK = "attention_mask"
 """The block argument that says what each token attends to: [1 or rows, 1, tokens, tokens], or None."""
 
@@ -158,8 +157,7 @@ class Branches:
                 joined = count
             if not joined or number == len(whole.blocks):
                 continue
-            past = whole.past[number]
-            if past is not None:
+            if (past := whole.past[number]) is not None:
                 row, before = tail.row[:count], tail.before
                 past = Past(past.keys[row, :, :before], past.values[row, :, :before])
             block = whole.blocks[number]
@@ -228,9 +226,7 @@ def _mixing_all(call: Call, tail: Tail) -> Iterator[None]:
 
     def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
         # Padding behind a row changes nothing before it, so there is no mask; and no state is kept.
-        kwargs |= {
-            name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")
-        }
+        kwargs |= dict.fromkeys({"attention_mask", "cache_params", "past_key_values"} & kwargs.keys())
         count, width, device = len(hidden_states), hidden_states.shape[1], hidden_states.device
         taken = call.input if tail.row is None else call.input[tail.row[:count].to(call.input.device)]
         start = tail.start[:count, None].to(device)
@@ -326,8 +322,7 @@ class Tail:
             past = torch.arange(self.before, device=positions.device).expand(len(positions), -1)
             columns = torch.cat([past, positions], 1)[:, None].expand(-1, positions.shape[1], -1)
             forbidden = ~seen.gather(2, columns)[:, None]
-            lowest = torch.finfo(self._plain.dtype).min
-            self._kept[id(whole)] = self._plain.masked_fill(forbidden, lowest)
+            self._kept[id(whole)] = self._plain.masked_fill(forbidden, torch.finfo(self._plain.dtype).min)
         return self._kept[id(whole)]
 
 
@@ -345,10 +340,8 @@ class Past:
     def update(self, keys: Tensor, values: Tensor, *more: Any, **others: Any) -> tuple[Tensor, Tensor]:
         """All keys and values. The next call with the same number of tokens overwrites them."""
         if self.keys.shape[2] != self.before + keys.shape[2]:
-            self.keys, self.values = (
-                torch.cat([one[:, :, : self.before], new.detach()], 2)
-                for one, new in ((self.keys, keys), (self.values, values))
-            )
+            pairs = (self.keys[:, :, : self.before], keys), (self.values[:, :, : self.before], values)
+            self.keys, self.values = (torch.cat([past, new.detach()], 2) for past, new in pairs)
         return _behind(self.keys.detach(), keys), _behind(self.values.detach(), values)
 
     def get_seq_length(self, *of: Any) -> int:

@@ -45,8 +45,7 @@ class Header(NamedTuple):
     @property
     def types(self) -> str:
         """The types of the weights that are quantized, in words; empty if none is."""
-        kinds = sorted(set(self.tensors.values()) - {"F32", "F16", "BF16", "F64"})
-        return ", ".join(kinds)
+        return ", ".join(sorted(set(self.tensors.values()) - {"F32", "F16", "BF16", "F64"}))
 
 
 def is_gguf(source: str) -> bool:
@@ -85,11 +84,8 @@ def _header(source: str, size: int, changed: int) -> Header:
         ) from None
     try:
         reader = GGUFReader(source)
-        fields = {
-            name: field.contents()
-            for name, field in reader.fields.items()
-            if field.types and field.types[0] != GGUFValueType.ARRAY
-        }
+        whole = ((name, field) for name, field in reader.fields.items() if field.types)
+        fields = {name: field.contents() for name, field in whole if field.types[0] != GGUFValueType.ARRAY}
         architecture = fields["general.architecture"]
     except (ValueError, KeyError, IndexError, OSError, UnicodeError) as error:
         why = f"{type(error).__name__}: {error}"

@@ -129,8 +129,7 @@ def _after(function: After, rows: Apart, home: torch.device) -> Callable[..., An
         given = output[0] if isinstance(output, tuple) else output
         taken = rows(args[0] if args else kwargs[NAME])
         apart = rows(given)
-        changed = function(taken.to(home), apart.to(home))
-        if changed is None:
+        if (changed := function(taken.to(home), apart.to(home))) is None:
             return None
         changed = changed.to(given.device)
         changed = changed.reshape(given.shape) if apart is not given else changed
@@ -142,8 +141,7 @@ def _after(function: After, rows: Apart, home: torch.device) -> Callable[..., An
 def _before(function: Before, rows: Apart, home: torch.device) -> Callable[..., Any]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         taken = args[0] if args else kwargs[NAME]
-        changed = function(rows(taken).to(home))
-        if changed is None:
+        if (changed := function(rows(taken).to(home))) is None:
             return None
         changed = changed.to(taken.device)
         changed = changed.reshape(taken.shape) if rows(taken) is not taken else changed

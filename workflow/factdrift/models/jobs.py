@@ -37,8 +37,7 @@ class Train(Job, command="models train"):
         recipe = read_recipe(self.recipe)
         if self.shipped:
             source = source_of(self.sentences, recipe, self.seed)
-            others = differences(read_made(self.shipped), source)
-            if not others:
+            if not (others := differences(read_made(self.shipped), source)):
                 print(f"{self.output}: taken as it ships ({self.shipped.parent})", file=sys.stderr)
                 return json.dumps(copy_shipped(self.shipped.parent, self.output), indent=2)
             print(
@@ -95,7 +94,8 @@ class Moments(RunsModel, command="models moments"):
             super().check()
 
     def run(self) -> None:
-        from factdrift.models.moments import added, write_reason
+        from factdrift.core.files import write_json
+        from factdrift.models.moments import REASON, added
 
         if self.add:
             total = added(self.add)
@@ -106,7 +106,7 @@ class Moments(RunsModel, command="models moments"):
             self._count()
         except CannotEdit as error:
             print(f"{self.output}: skipped: {error}")
-            write_reason(self.output, str(error))
+            write_json({"reason": str(error)}, self.output / REASON)
 
     def _count(self) -> None:
         """Writes the moments; raises CannotEdit if the model or one of the blocks has none."""

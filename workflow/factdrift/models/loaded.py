@@ -1,9 +1,7 @@
 """A language model that is loaded, as all that runs it takes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -46,6 +44,6 @@ class Loaded:
         """The value of `edit.template` by which `alignment.align` makes sentences for the tokenizer."""
         return "chat" if isinstance(self.tokenizer, Templated) else "none"
 
-    def with_template(self, template: str) -> Loaded:
+    def with_template(self, template: str) -> Self:
         """The model with the tokenizer for a value of `edit.template`; raises what Templated raises."""
         return replace(self, tokenizer=Templated(self.tokenizer, self.name)) if template == "chat" else self

@@ -38,9 +38,8 @@ from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.weights import digest_of, merged, read_weights
 
-DTYPES: dict[str, torch.dtype] = {
-    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "float64")
-}
+_TYPES = torch.float32, torch.bfloat16, torch.float16, torch.float64
+DTYPES = {str(kind).removeprefix("torch."): kind for kind in _TYPES}
 UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError),
     *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
@@ -83,13 +82,7 @@ def load(
 
 
 def with_weights(
-    source: str,
-    config: Any,
-    tokenizer: Any,
-    device: str,
-    dtype: str,
-    revision: str,
-    trust_remote_code: bool,
+    source: str, config: Any, tokenizer: Any, device: str, dtype: str, revision: str, trust_remote_code: bool
 ) -> Loaded:
     """The model whose weights are in a folder, or at a name that transformers knows, named by that.
 
@@ -120,17 +113,9 @@ def with_weights(
         kind = stored if stored in DTYPES.values() else kind
         prepare(model)
     spec = spec_of(model, source)
-    loaded = Loaded(
-        model=model,
-        tokenizer=within(tokenizer, spec.vocabulary, source),
-        spec=spec,
-        name=source,
-        revision=getattr(config, "_commit_hash", None) or revision,
-        digest="",
-        device=devices[0],
-        dtype=kind,
-        others=tuple(devices[1:]),
-    )
+    tokenizer = within(tokenizer, spec.vocabulary, source)
+    commit = getattr(config, "_commit_hash", None) or revision
+    loaded = Loaded(model, tokenizer, spec, source, commit, "", devices[0], kind, tuple(devices[1:]))
     check_logits(loaded)
     return loaded
 
@@ -231,8 +216,7 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
     their letters are like any others. Raises InputError if other tokens lie beyond it, or one of those that
     the tokenizer puts before a text.
     """
-    outside = beyond(tokenizer, rows)
-    if not outside:
+    if not (outside := beyond(tokenizer, rows)):
         return tokenizer
     core = json.loads(tokenizer.backend_tokenizer.to_str())
     special = {token["id"] for token in core["added_tokens"] if token["special"]}

@@ -4,8 +4,6 @@ ROME and MEMIT use the inverse of C to keep an edit away from directions that ar
 float64, so moments of parts of a corpus can be added. Imports torch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import warnings
@@ -13,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 import transformers
@@ -22,7 +20,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.files import write_json
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.models.hooks import After, hooked, stopping
@@ -88,7 +85,7 @@ class Moments:
         """C^-1 k for each row of `keys`, [n, inner]; float64."""
         return torch.cholesky_solve(keys.double().T, self.factor).T
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: Self) -> Self:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
         others = [name for name in ("model", "layer", "ridge") if getattr(self, name) != getattr(other, name)]
         if others:
@@ -143,13 +140,8 @@ def added(paths: Sequence[Path]) -> Moments:
     return total
 
 
-def write_reason(folder: Path, reason: str) -> None:
-    """Writes to a folder of moments why some blocks have none."""
-    write_json({"reason": reason}, folder / REASON)
-
-
 def check_counted(folder: Path, layers: Iterable[int]) -> None:
-    """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
+    """Raises CannotEdit if a block has no moments, with the reason that the file REASON gives."""
     lacking = [layer for layer in layers if not (folder / f"{layer}.safetensors").is_file()]
     if lacking and (folder / REASON).is_file():
         raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])
@@ -157,8 +149,7 @@ def check_counted(folder: Path, layers: Iterable[int]) -> None:
 
 def default_tokens(loaded: Loaded, fewest: int = FEWEST_TOKENS) -> int:
     """The number of tokens over which moments are counted if nothing else is asked for."""
-    widest = max(map(loaded.spec.inner_at, range(loaded.spec.layers)))
-    return max(TOKENS_PER_INPUT * widest, fewest)
+    return max(TOKENS_PER_INPUT * max(map(loaded.spec.inner_at, range(loaded.spec.layers))), fewest)
 
 
 def check_blocks(loaded: Loaded, layers: Sequence[int]) -> None:

@@ -54,12 +54,8 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
                 means = _means(loaded, batch, progress).tolist()
                 pairs = [(prompt, target) for prompt, targets in batch for target in targets]
                 known.update(zip(pairs, means, strict=True))
-        found = np.array(
-            [
-                known[sentence.ids[: sentence.target], sentence.ids[sentence.target :]]
-                for sentence in sentences
-            ]
-        )
+        keys = ((sentence.ids[: sentence.target], sentence.ids[sentence.target :]) for sentence in sentences)
+        found = np.array([known[key] for key in keys])
     return np.where(np.isfinite(found), found, np.nan)
 
 
@@ -107,7 +103,8 @@ def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
     past: Any = None
     above: dict[Prompt, int] = {}
     begin = 0
-    for end in _ends(texts, width):
+    of_prompts = _cheapest({text[:width] for text in texts}, 0)
+    for end in of_prompts + _cheapest({text[:-1] for text in texts}, width):
         running = [index for index, text in enumerate(texts) if len(text) - 1 > begin]
         own: dict[Prompt, int] = {}
         logits: dict[tuple[int, int], int] = {}
@@ -129,12 +126,6 @@ def _means(loaded: Loaded, batch: Batch, progress: Progress) -> Tensor:
         above, begin = own, end
     mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
     return mean
-
-
-def _ends(texts: Sequence[Prompt], width: int) -> list[int]:
-    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them."""
-    prompts = {text[:width] for text in texts}
-    return _cheapest(prompts, 0) + _cheapest({text[:-1] for text in texts}, width)
 
 
 def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:

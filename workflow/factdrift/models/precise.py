@@ -21,14 +21,12 @@ PROBE = 8
 HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
 """The largest difference in float32 or float64 that counts as rounding, relative to the largest logit, in
 units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
-number.
-"""
+number."""
 MERGED_ROUNDINGS = 2
 """As FORK_ROUNDINGS, of the root mean square, for an adapter that is merged in half precision."""
 QUANTIZED_ROUNDINGS = 4
 """As FORK_ROUNDINGS, of the root mean square and in units of bfloat16. In 8 bits all tokens of a batch decide
-which columns are computed in half precision, so that results differ a little for fewer tokens.
-"""
+which columns are computed in half precision, so that results differ a little for fewer tokens."""
 
 
 @torch.no_grad()
@@ -72,8 +70,7 @@ def _apart(ours: Tensor, own: Tensor, exact: bool) -> float:
     The mean is that of squares. NaN if a logit is not finite.
     """
     difference, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
-    order = torch.inf if exact else 2
-    apart, size = (float(value.norm(order)) for value in (difference, whole))
+    apart, size = (float(value.norm(torch.inf if exact else 2)) for value in (difference, whole))
     return apart / max(size, torch.finfo(torch.float64).tiny)
 
 

@@ -45,8 +45,7 @@ def bits_of(config: Any) -> int:
 
 def described(config: Any) -> str:
     """How the weights are quantized, in words; empty if they are not."""
-    how = quantization(config)
-    if not how:
+    if not (how := quantization(config)):
         return ""
     method, bits = how.get("quant_method", "in a form of its own"), bits_of(config)
     method = getattr(method, "value", method)
@@ -82,8 +81,7 @@ def check_gradient(loaded: Loaded, method: str) -> None:
             if isinstance(getattr(module, "in_features", None), int) and not any(module.children()):
                 kinds.setdefault(type(module), name)
     for kind, name in kinds.items():
-        error = _apart(loaded.model.get_submodule(name), loaded)
-        if not error < APART:
+        if not _apart(loaded.model.get_submodule(name), loaded) < APART:
             how = described(loaded.model.config)
             raise CannotEdit(
                 f"methods: {method} on {loaded.name}: no right gradient passes its quantized matrices "

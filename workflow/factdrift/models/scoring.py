@@ -85,10 +85,9 @@ def score(
     given = owners if owners is not None else [-1] * len(sentences)
     # The end of the prompt makes texts differ only where a change looks at it.
     looks = look_at_prompts(changes or {})
-    texts: list[Text] = [
-        (owner, one.target - 1 if looks else -1, one.ids[:-1])
-        for owner, one in zip(given, sentences, strict=True)
-    ]
+    ends = [sentence.target - 1 if looks else -1 for sentence in sentences]
+    runs = [sentence.ids[:-1] for sentence in sentences]
+    texts: list[Text] = list(zip(given, ends, runs, strict=True))
     hosts = {text: text for text in texts} if loaded.alone else _hosts(texts)
     rows = sorted(set(hosts.values()), key=lambda row: (len(row[2]), row))
     read: dict[Text, list[int]] = {row: [] for row in rows}
@@ -154,7 +153,7 @@ def _targets(
     ]
     row, index, target = torch.tensor(wanted).T.to(loaded.device)
     if loaded.alone:
-        given = _logits(loaded, ids)[0, index]
+        given = logits_of(loaded, ids)[0, index]
     else:
         slicing = {loaded.spec.head: lambda hidden: hidden[row, index].unsqueeze(0)}
         owner, ends = torch.tensor([row[:2] for row in rows]).T.to(loaded.device)
@@ -164,7 +163,7 @@ def _targets(
     return chosen - log_totals(given), given.argmax(1) == target
 
 
-def _logits(loaded: Loaded, ids: Tensor) -> Tensor:
+def logits_of(loaded: Loaded, ids: Tensor) -> Tensor:
     """The logits of one text in full, [1, tokens, vocabulary]."""
     logits: Tensor = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return logits
@@ -186,6 +185,6 @@ def next_tokens(
     """The `count` most probable next tokens after a prompt, with their probabilities."""
     owners = torch.tensor([owner], device=loaded.device)
     with applied(loaded.model, changes or {}, owners, torch.full_like(owners, len(prompt) - 1)):
-        logits = _logits(loaded, torch.tensor([list(prompt)], device=loaded.device))
+        logits = logits_of(loaded, torch.tensor([list(prompt)], device=loaded.device))
     chances, tokens = logits[0, -1].float().softmax(0).topk(count)
     return list(zip(tokens.tolist(), chances.tolist(), strict=True))

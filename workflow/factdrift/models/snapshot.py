@@ -3,8 +3,6 @@
 Imports torch.
 """
 
-from __future__ import annotations
-
 import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +25,7 @@ _TENSORS: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
 """Model -> checksums of its tensors, which are computed once."""
 ROUNDING = 1e-4
 """The largest difference between results of the same call, made twice, that counts as rounding; or the
-precision of the weights' type, if that is less fine.
-"""
+precision of the weights' type, if that is less fine."""
 NAMED = 3
 """Changes that a message names at most."""
 LONGEST = 1000
@@ -72,7 +69,7 @@ class Snapshot:
         model: nn.Module,
         patterns: Sequence[str] = ("*",),
         tensors: list[_Kept] | None = None,
-        since: Snapshot | None = None,
+        since: "Snapshot | None" = None,
     ):
         self._modules = [(module, type(module), _attributes(module)) for module in model.modules()]
         self._names = {module: name for name, module in model.named_modules()}
@@ -294,13 +291,10 @@ def tokenizer_state(tokenizer: Any) -> tuple[Any, ...]:
     plain = untemplated(tokenizer)
     parts: list[Any] = [len(plain), plain.padding_side, plain.truncation_side, plain.model_max_length]
     parts += [plain.chat_template, repr(plain.special_tokens_map), plain.clean_up_tokenization_spaces]
-    backend = getattr(plain, "backend_tokenizer", None)
-    if backend is not None:
+    if (backend := getattr(plain, "backend_tokenizer", None)) is not None:
         parts.append(sorted((key, repr(value)) for key, value in backend.get_added_tokens_decoder().items()))
-        parts += [
-            part and part.__getstate__()
-            for part in (backend.normalizer, backend.pre_tokenizer, backend.post_processor, backend.decoder)
-        ]
+        steps = backend.normalizer, backend.pre_tokenizer, backend.post_processor, backend.decoder
+        parts += [step and step.__getstate__() for step in steps]
     return tuple(parts)
 
 
@@ -312,8 +306,6 @@ def variables(function: Callable[..., Any]) -> dict[str, str]:
     names: Mapping[str, Any] = getattr(function, "__globals__", {})
     kept = {name: value for name, value in names.items() if not name.startswith("__")}
     kept |= {f"{function.__name__}.{name}": value for name, value in vars(function).items()}
-    return {
-        name: f"{id(value)} {repr(value)[:LONGEST]}"
-        for name, value in kept.items()
-        if not callable(value) and not isinstance(value, ModuleType)
-    }
+    plain = {name: value for name, value in kept.items() if not callable(value)}
+    values = ((name, value) for name, value in plain.items() if not isinstance(value, ModuleType))
+    return {name: f"{id(value)} {repr(value)[:LONGEST]}" for name, value in values}

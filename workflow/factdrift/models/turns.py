@@ -20,12 +20,9 @@ _CLOCK = "{{% macro strftime_now(format) %}}{{{{ format {} }}}}{{% endmacro %}}{
 )
 """Put before a template, takes the place of the function by which it asks for the time."""
 
-_AT_ONCE: dict[str, Any] = {
-    "enable_thinking": False,
-    "thinking": False,
-    "reasoning": False,
-    "thinking_budget": 0,
-}
+_AT_ONCE: dict[str, Any] = {"thinking_budget": 0} | dict.fromkeys(
+    ("enable_thinking", "thinking", "reasoning"), False
+)
 """The names by which templates are asked to let the answer begin without reasoning."""
 _EFFORTS = ("none", "no_think", "minimal", "low")
 """The least that templates with a degree of reasoning know, in the order in which it is tried."""
@@ -84,10 +81,7 @@ class Turns:
             turns.append({"role": "assistant", "content": answer})
         try:
             text: str = self._tokenizer.apply_chat_template(
-                turns,
-                tokenize=False,
-                add_generation_prompt=answer is None,
-                **self._options,
+                turns, tokenize=False, add_generation_prompt=answer is None, **self._options
             )
         except Exception as error:  # a template is a program of others
             raise self.error(f"fails ({type(error).__name__}: {error})") from None

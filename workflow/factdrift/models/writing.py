@@ -9,14 +9,13 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from factdrift.core.progress import Progress
 from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.devices import in_batches
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
-from factdrift.models.scoring import BUDGET, batches_of
+from factdrift.models.scoring import BUDGET, batches_of, logits_of
 
 
 class Generation(NamedTuple):
@@ -83,8 +82,7 @@ def write(
     Without one they end at `most` tokens, or at the model's last position. `budget`: tokens of a
     batch, those to be written included; a batch that does not fit into memory is halved.
     """
-    most = loaded.spec.positions
-    wanted = [max(min(row.most, most - len(row.ids)), 0) for row in rows]
+    wanted = [max(min(row.most, loaded.spec.positions - len(row.ids)), 0) for row in rows]
     order = sorted(range(len(rows)), key=lambda place: (wanted[place], len(rows[place].ids), place))
     written: dict[int, list[int]] = {place: [] for place in range(len(rows))}
 
@@ -111,10 +109,7 @@ def _alone(loaded: Loaded, row: Generation) -> list[list[int]]:
     text = torch.tensor([list(row.ids)], device=loaded.device)
     written: list[int] = []
     while len(written) < row.most and not (written and written[-1] in row.stops):
-        logits: Tensor = loaded.model(
-            input_ids=text, attention_mask=torch.ones_like(text), use_cache=False
-        ).logits
-        text = torch.cat([text, logits[:, -1].argmax(-1, keepdim=True)], 1)
+        text = torch.cat([text, logits_of(loaded, text)[:, -1].argmax(-1, keepdim=True)], 1)
         written.append(int(text[0, -1]))
     return [written]
 

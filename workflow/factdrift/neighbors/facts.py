@@ -1,16 +1,15 @@
 """Nearest facts: for each updated (subject, relation) that of similar entities as of T_old (section 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
@@ -25,9 +24,7 @@ NEIGHBORS = schema_of(
     "object: int32, datatype json key: string",
     ("pit", TIME),
 )
-"""One row a fact (`neighbor`, `relation`, value) chosen for the updated group (`subject`, `property`);
-`rank_no` numbers the facts of a group from 1, `pit` is the statement's point in time. Nearest and popular
-facts have `relation` = `property`, random ones any."""
+"""One row a fact (`neighbor`, `relation`, value) of an updated group (docs/tables/neighbors.md)."""
 
 COLUMNS = ", ".join(NEIGHBORS.names)
 
@@ -40,7 +37,7 @@ class Group(NamedTuple):
     changed: Sequence[int]
 
 
-def updated_groups(db: duckdb.DuckDBPyConnection, updates: Sequence[Path]) -> list[Group]:
+def updated_groups(db: Connection, updates: Sequence[Path]) -> list[Group]:
     """The groups that reach the dataset, by subject and property."""
     rows = db.sql(
         f"""SELECT subject, property, list(DISTINCT object) FILTER (
@@ -73,12 +70,7 @@ class Limits(NamedTuple):
 
 
 def write_holding(
-    db: duckdb.DuckDBPyConnection,
-    updates: Sequence[Path],
-    old: Path,
-    naming: Naming,
-    condition: str,
-    output: Path,
+    db: Connection, updates: Sequence[Path], old: Path, naming: Naming, condition: str, output: Path
 ) -> int:
     """Writes a triple of W_old for each subject of a bucket and updated relation; returns their number.
 
@@ -108,7 +100,7 @@ def write_holding(
     )
 
 
-def create_labelled(db: duckdb.DuckDBPyConnection, naming: Naming) -> None:
+def create_labelled(db: Connection, naming: Naming) -> None:
     """TEMP VIEWs of entities: `labelled` (id, label), and `askable` (id), whose label holds no blank."""
     db.register("supplied", supplied_labels(naming.labels))
     db.execute(
@@ -124,10 +116,8 @@ def holds(day: date, dates: Dates) -> str:
 
     A fact that ended at an unknown time (`somevalue`) does not hold.
     """
-    if dates.variant == "reference":
-        start = "start"
-    else:
-        start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
+    start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
+    start = "start" if dates.variant == "reference" else start
     first_day = time_bound(f"({start})", "first", dates.variant, dates.dates)
     last_day = time_bound('"end"', "last", dates.variant, dates.dates)
     packed = pack_date(day)
@@ -136,7 +126,7 @@ def holds(day: date, dates: Dates) -> str:
 
 
 def search(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     updates: Sequence[Path],
     space: Path,
     holding: Sequence[Path],
@@ -156,9 +146,8 @@ def search(
     first, _, number = part.partition("-of-")
     if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
         raise InputError(f"--part: {part!r} is no part such as 0-of-4")
-    groups: dict[int, list[Group]] = {}
-    for group in updated_groups(db, updates):
-        groups.setdefault(group.subject, []).append(group)
+    by_subject = groupby(updated_groups(db, updates), key=lambda group: group.subject)
+    groups = {subject: list(own) for subject, own in by_subject}
     subjects = np.array_split(np.array([*groups], np.int32), int(number))[int(first)]
     relations = sorted({group.property for subject in subjects.tolist() for group in groups[subject]})
     cells = db.sql(
@@ -184,7 +173,7 @@ def search(
     return _write(db, table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])), holding, output)
 
 
-def _write(db: duckdb.DuckDBPyConnection, chosen: pa.Table, holding: Sequence[Path], output: Path) -> int:
+def _write(db: Connection, chosen: pa.Table, holding: Sequence[Path], output: Path) -> int:
     """Writes NEIGHBORS: the facts of the chosen subjects."""
     db.register("chosen", chosen)
     return write_query(
@@ -196,7 +185,7 @@ def _write(db: duckdb.DuckDBPyConnection, chosen: pa.Table, holding: Sequence[Pa
 
 
 def popular(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     updates: Sequence[Path],
     space: Path,
     holding: Sequence[Path],

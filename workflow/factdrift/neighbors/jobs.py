@@ -23,12 +23,10 @@ class OfUpdates(Job):
         return database(self.memory_mb, self.threads)
 
 
-class OfVariant(OfUpdates):
-    variant: Annotated[Variant, Key("variant")]
-
-
-class OfFacts(OfVariant):
+class OfFacts(OfUpdates):
     """Inputs that decide whether a fact may be taken (`holding.holds`)."""
+
+    variant: Annotated[Variant, Key("variant")]
 
     entities: Annotated[Paths, "of the old dump: items with their labels"]
     labels: Annotated[Paths, "TSV files (id, label) for entities that the dumps lack"] = ()
@@ -36,8 +34,10 @@ class OfFacts(OfVariant):
     old_date: Annotated[date, "T_old"]
 
 
-class Space(OfVariant, command="neighbors space", implied_inputs="filters"):
+class Space(OfUpdates, command="neighbors space", implied_inputs="filters"):
     """Make TF-IDF vectors of the old dump's entities and of updated new ones."""
+
+    variant: Annotated[Variant, Key("variant")]
 
     old: Annotated[Paths, "the old dump's filtered statements"]
     new: Annotated[Paths, "the new dump's filtered statements"]
@@ -143,13 +143,11 @@ class SharedObjects(OfFacts, command="neighbors shared-objects"):
         from factdrift.neighbors.vectors import open_space
 
         dates, limits = Dates(self.variant, self.dates), Limits(self.candidates, self.facts)
-        sides = (
-            DayStatements(self.old, holds(self.old_date, dates)),
-            DayStatements(self.new, holds(self.new_date, dates)),
-        )
+        old = DayStatements(self.old, holds(self.old_date, dates))
+        new = DayStatements(self.new, holds(self.new_date, dates))
         vectors = open_space(self.space)
         with self.database() as db:
-            create_shared_objects(db, self.updates, *sides, Naming(self.entities, self.labels))
+            create_shared_objects(db, self.updates, old, new, Naming(self.entities, self.labels))
             obsolete = write_shared_objects(db, "obsolete", vectors, limits, self.seed, self.output)
-            new = write_shared_objects(db, "new", vectors, limits, self.seed, self.out_new)
-        return f"{obsolete:,} facts with an obsolete object, {new:,} with a new one"
+            added = write_shared_objects(db, "new", vectors, limits, self.seed, self.out_new)
+        return f"{obsolete:,} facts with an obsolete object, {added:,} with a new one"

@@ -58,10 +58,8 @@ def nearest(
     are not multiplied. The rows in memory are sorted by that length, so that whole blocks are left out.
     """
     search = _Search(queries, corpus, having, number, sizes.common)
-    parts = [
-        _Part(search, begin, min(begin + sizes.together, queries.shape[0]))
-        for begin in range(0, queries.shape[0], sizes.together)
-    ]
+    begins = range(0, queries.shape[0], sizes.together)
+    parts = [_Part(search, first, min(first + sizes.together, queries.shape[0])) for first in begins]
     rows, in_memory = corpus.shape[0], sizes.documents * sizes.in_memory
     progress = Progress("nearest facts", rows * queries.shape[0], "products")
     for begin in range(0, rows, in_memory):
@@ -113,10 +111,8 @@ class _Search:
         self.features, self.common = len(features), min(common, len(features))
         self.positions = np.full(corpus.shape[1], len(features), np.int32)
         self.positions[features] = position
-        single = sparse.csr_array(
-            (queries.data.astype(np.float32), position[columns], queries.indptr),
-            shape=(queries.shape[0], len(features)),
-        ).tocsc()
+        cells = queries.data.astype(np.float32), position[columns], queries.indptr
+        single = sparse.csr_array(cells, shape=(queries.shape[0], len(features))).tocsc()
         self.frequent = single[:, : self.common].toarray()
         self.lengths = _lengths(np.square(self.frequent, dtype=np.float64).sum(axis=1))
         self.rare = single[:, self.common :].tocsr()
@@ -145,10 +141,8 @@ class _Search:
         table = np.zeros((end - begin, self.common), np.float32)
         table[rows[frequent], positions[frequent]] = weights[frequent]
         rare = ~frequent
-        others = sparse.csc_array(
-            (weights[rare], (positions[rare] - self.common, rows[rare])),
-            shape=(self.features - self.common, end - begin),
-        )
+        shape = (self.features - self.common, end - begin)
+        others = sparse.csc_array((weights[rare], (positions[rare] - self.common, rows[rare])), shape=shape)
         cuts = [slice(first, first + size) for first in range(0, end - begin, size)]
         return [_Block(order[cut], lengths[cut], table[cut], others[:, cut].tocsr()) for cut in cuts]
 
@@ -162,14 +156,9 @@ class _Search:
         cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
         asked = self.positions[self.queries.indices[cells]]
         self.weights[asked] = self.queries.data[cells]
-        similarities = np.round(
-            sparse.csr_array(
-                (documents.data, self.positions[documents.indices], documents.indptr),
-                shape=(len(rows), len(self.weights)),
-            )
-            @ self.weights,
-            DECIMALS,
-        )
+        parts = documents.data, self.positions[documents.indices], documents.indptr
+        products = sparse.csr_array(parts, shape=(len(rows), len(self.weights))) @ self.weights
+        similarities = np.round(products, DECIMALS)
         self.weights[asked] = 0
         order = np.lexsort((rows, -similarities))[: self.number]
         order = order[similarities[order] > 0]

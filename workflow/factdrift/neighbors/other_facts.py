@@ -1,15 +1,13 @@
 """Facts beside the nearest ones: random facts, and those that share an object of a replacement."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 from numpy.typing import NDArray
 
 from factdrift.core.tables import sql, write_query
@@ -27,13 +25,7 @@ class Pool(NamedTuple):
 
 
 def draw(
-    db: duckdb.DuckDBPyConnection,
-    updates: Sequence[Path],
-    pool: Pool,
-    space: Path,
-    number: int,
-    seed: int,
-    output: Path,
+    db: Connection, updates: Sequence[Path], pool: Pool, space: Path, number: int, seed: int, output: Path
 ) -> int:
     """Writes `number` random facts of every updated group (schema NEIGHBORS); returns how many there are.
 
@@ -52,20 +44,14 @@ def draw(
     )
     facts = db.sql("SELECT neighbor, coalesce(object, 0) AS object FROM pool ORDER BY place").fetchnumpy()
     ends = np.stack([facts["neighbor"], facts["object"]], axis=1).astype(np.int32)
-    rows = [
-        (group.subject, group.property, rank, row)
-        for group in groups
-        for rank, row in enumerate(_draw(group, ends, seed, number), start=1)
-    ]
+    drawn = ((group, enumerate(_draw(group, ends, seed, number), start=1)) for group in groups)
+    rows = [(group.subject, group.property, rank, row) for group, own in drawn for rank, row in own]
     columns = np.array(rows, np.int32).reshape(-1, 4).T
     similarities = open_space(space).similarities(columns[0], ends[columns[3], 0])
     chosen = dict(zip(("subject", "property", "rank_no", "place"), columns, strict=True))
     db.register("chosen", pa.table(chosen | {"similarity": similarities}))
-    return write_query(
-        db,
-        f"SELECT {COLUMNS} FROM chosen JOIN pool USING (place) ORDER BY subject, property, rank_no",
-        output,
-    )
+    query = f"SELECT {COLUMNS} FROM chosen JOIN pool USING (place) ORDER BY subject, property, rank_no"
+    return write_query(db, query, output)
 
 
 def _draw(group: Group, ends: NDArray[np.int32], seed: int, number: int) -> list[int]:
@@ -96,11 +82,7 @@ class DayStatements(NamedTuple):
 
 
 def create_shared_objects(
-    db: duckdb.DuckDBPyConnection,
-    updates: Sequence[Path],
-    old: DayStatements,
-    new: DayStatements,
-    naming: Naming,
+    db: Connection, updates: Sequence[Path], old: DayStatements, new: DayStatements, naming: Naming
 ) -> None:
     """TEMP TABLEs of the replacements of one item by another, and of the facts that have either of the two.
 
@@ -138,12 +120,7 @@ def create_shared_objects(
 
 
 def write_shared_objects(
-    db: duckdb.DuckDBPyConnection,
-    role: Literal["obsolete", "new"],
-    vectors: Space,
-    limits: Limits,
-    seed: int,
-    output: Path,
+    db: Connection, role: Literal["obsolete", "new"], vectors: Space, limits: Limits, seed: int, output: Path
 ) -> int:
     """Writes a table NEIGHBORS of facts with the object `role` of each replacement; returns its length.
 

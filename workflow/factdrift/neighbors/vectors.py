@@ -11,14 +11,12 @@ folder of plain arrays, which the jobs of the search map into memory and share. 
 what DuckDB is allowed and 16 bytes a distinct feature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
+from duckdb import DuckDBPyConnection as Connection
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
@@ -35,6 +33,9 @@ DOCUMENTS = 250_000
 _PAIRS = 100_000
 """Pairs of entities whose similarity is computed at a time."""
 
+Ids = NDArray[np.int32]
+"""[n] Numbers of entities."""
+
 _SHIFT = 2**31
 """Added to entity numbers within a code, so that those of properties, which are negative, are positive."""
 
@@ -42,7 +43,7 @@ _SHIFT = 2**31
 class Counts(NamedTuple):
     """The documents of a dump and the document frequency of each feature."""
 
-    subjects: NDArray[np.int32]
+    subjects: Ids
     """[n] Entity numbers of the documents, ascending."""
     vocabulary: NDArray[np.int64]
     """[f] The features that occur, ascending."""
@@ -61,10 +62,8 @@ class Counts(NamedTuple):
         known = np.zeros(len(columns), bool)
         if len(self.vocabulary):
             known = self.vocabulary[columns] == codes
-        vectors = sparse.csr_array(
-            (np.ones(int(known.sum())), (rows[known], columns[known])),
-            shape=(documents, len(self.vocabulary)),
-        )
+        cells = np.ones(int(known.sum())), (rows[known], columns[known])
+        vectors = sparse.csr_array(cells, shape=(documents, len(self.vocabulary)))
         vectors.sum_duplicates()
         vectors.data *= np.log((1 + len(self.subjects)) / (1 + self.having[vectors.indices])) + 1
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
@@ -72,9 +71,7 @@ class Counts(NamedTuple):
         return vectors
 
 
-def count_documents(
-    db: duckdb.DuckDBPyConnection, filtered: Sequence[Path], bare_relations: bool, documents: int
-) -> Counts:
+def count_documents(db: Connection, filtered: Sequence[Path], bare_relations: bool, documents: int) -> Counts:
     """Counts the documents of a whole dump and their features, `documents` documents at a time."""
     kept = _kept(filtered)
     subjects = db.sql(f"SELECT DISTINCT subject FROM ({kept}) ORDER BY subject").fetchnumpy()["subject"]
@@ -98,11 +95,8 @@ def count_documents(
 
 
 def read_documents(
-    db: duckdb.DuckDBPyConnection,
-    filtered: Sequence[Path],
-    bare_relations: bool,
-    subjects: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    db: Connection, filtered: Sequence[Path], bare_relations: bool, subjects: Ids
+) -> tuple[Ids, NDArray[np.int64], NDArray[np.int64]]:
     """The documents of the ascending `subjects` in the preprocessed statements of one dump.
 
     Returns the subjects that have one, ascending, and of each occurrence of a feature the place of its
@@ -154,21 +148,19 @@ class Space(NamedTuple):
     of documents of the old dump that are `having` each feature [f]."""
 
     having: NDArray[np.int32]
-    known: NDArray[np.int32]
+    known: Ids
     corpus: sparse.csr_array
-    added: NDArray[np.int32]
+    added: Ids
     added_vectors: sparse.csr_array
 
-    def of(self, subjects: NDArray[np.int32]) -> sparse.csr_array:
+    def of(self, subjects: Ids) -> sparse.csr_array:
         """The vectors of these entities, a row for each; it is empty for an entity without a vector."""
-        stacked = sparse.vstack(
-            [_rows(self.corpus, self.known, subjects), _rows(self.added_vectors, self.added, subjects)],
-            format="csr",
-        )
+        sides = (self.corpus, self.known), (self.added_vectors, self.added)
+        stacked = sparse.vstack([_rows(*side, subjects) for side in sides], format="csr")
         in_old = np.isin(subjects, self.known)
         return stacked[np.arange(len(subjects)) + np.where(in_old, 0, len(subjects))]
 
-    def similarities(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.float64]:
+    def similarities(self, left: Ids, right: Ids) -> NDArray[np.float64]:
         """[n] The rounded cosines of pairs of entities."""
         values = np.empty(len(left))
         for start in range(0, len(left), _PAIRS):
@@ -178,18 +170,15 @@ class Space(NamedTuple):
         return values
 
 
-def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
+def _rows(vectors: sparse.csr_array, ids: Ids, wanted: Ids) -> sparse.csr_array:
     """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
     positions = np.flatnonzero(np.isin(wanted, ids))
-    pick = sparse.csr_array(
-        (np.ones(len(positions)), (positions, np.searchsorted(ids, wanted[positions]))),
-        shape=(len(wanted), len(ids)),
-    )
-    return pick @ vectors
+    cells = positions, np.searchsorted(ids, wanted[positions])
+    return sparse.csr_array((np.ones(len(positions)), cells), shape=(len(wanted), len(ids))) @ vectors
 
 
 def make_space(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     updates: Sequence[Path],
     old: Sequence[Path],
     new: Sequence[Path],
@@ -226,9 +215,7 @@ def make_space(
     return len(counts.subjects)
 
 
-def _write(
-    folder: Path, name: str, ids: NDArray[np.int32], parts: Iterable[sparse.csr_array], features: int
-) -> None:
+def _write(folder: Path, name: str, ids: Ids, parts: Iterable[sparse.csr_array], features: int) -> None:
     """Writes the vectors of `ids`, given in parts in that order, with `features` entries in all."""
     np.save(folder / f"{name}.npy", ids)
     bounds = [np.zeros(1, np.int64)]

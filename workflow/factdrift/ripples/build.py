@@ -1,24 +1,22 @@
 """The candidates of one bucket: what can be asked about its updates."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.paths import RIPPLES, TEMPLATES
-from factdrift.core.tables import database, growing, rows_of, sql, write_parquet
+from factdrift.core.tables import database, growing, sql, write_parquet
 from factdrift.ripples.criteria import Inputs, Maker
 from factdrift.ripples.tables import PROBES, read_relations, table_of_dropped
 from factdrift.ripples.words import Words
 from factdrift.ripples.world import Tables, worlds
-from factdrift.wikidata.ids import property_number
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import read_names
 from factdrift.words.noun_phrases import read_noun_phrases
+from factdrift.words.templates import read_templates
 
 
 def read_inputs(properties: Path, templates: Path, t_old: int, t_new: int, seed: int) -> Inputs:
@@ -30,12 +28,7 @@ def read_inputs(properties: Path, templates: Path, t_old: int, t_new: int, seed:
 
 
 def write_probes(
-    db: duckdb.DuckDBPyConnection,
-    tables: Tables,
-    bucket: str,
-    inputs: Inputs,
-    output: Path,
-    out_dropped: Path,
+    db: Connection, tables: Tables, bucket: str, inputs: Inputs, output: Path, out_dropped: Path
 ) -> int:
     """Writes the candidates of a bucket by subject and relation; returns their number. Counts the others.
 
@@ -56,10 +49,6 @@ def write_probes(
 
 def _templates(path: Path) -> Mapping[int, Sequence[str]]:
     """The build's templates by relation, and the bundled ones of relations that it lacks; no generic ones."""
-    bundled: dict[int, list[str]] = {}
-    for _, (relation, _, template) in rows_of(TEMPLATES, ("property", "label", "template")):
-        if relation != "*":
-            bundled.setdefault(property_number(relation), []).append(template)
     own: dict[int, list[str]] = {}
     with database() as db:
         for relation, template in db.sql(
@@ -67,7 +56,8 @@ def _templates(path: Path) -> Mapping[int, Sequence[str]]:
             WHERE source <> 'generic' ORDER BY rank"""
         ).fetchall():
             own.setdefault(relation, []).append(template)
-    return {relation: texts[:5] for relation, texts in (bundled | own).items()}
+    bundled = read_templates(TEMPLATES).bundled
+    return {relation: texts[:5] for relation, texts in {**bundled, **own}.items()}
 
 
 def inverses_of(properties: Path, table: Collection[tuple[int, int]]) -> frozenset[tuple[int, int]]:

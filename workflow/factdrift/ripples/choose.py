@@ -1,13 +1,11 @@
 """The probes of all buckets in one table: no answer has too large a share, no update too many probes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.tables import sql, write_parquet, write_query
 from factdrift.ripples.tables import CRITERIA, table_of_dropped
@@ -17,7 +15,7 @@ ANSWER_SHARE = 4
 
 
 def choose(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     probes: Sequence[Path],
     counts: Sequence[Path],
     per_criterion: int,
@@ -67,21 +65,19 @@ def largest_cap(counts: list[int]) -> int:
     return max(1, bisect_left(range(1, max(counts) + 1), True, key=is_too_many))
 
 
-def _cap_answers(db: duckdb.DuckDBPyConnection, dropped: Counter[tuple[str, str, str]]) -> None:
+def _cap_answers(db: Connection, dropped: Counter[tuple[str, str, str]]) -> None:
     counts: dict[str, list[int]] = {}
     for criterion, count in db.sql(
         "SELECT criterion, count(*) FROM chosen GROUP BY criterion, answer ORDER BY ALL"
     ).fetchall():
         counts.setdefault(criterion, []).append(count)
-    cases = " ".join(
-        f"WHEN {sql(name)} THEN {largest_cap(numbers)}" for name, numbers in sorted(counts.items())
-    )
-    if cases:
+    caps = {name: largest_cap(numbers) for name, numbers in sorted(counts.items())}
+    if cases := " ".join(f"WHEN {sql(name)} THEN {cap}" for name, cap in caps.items()):
         rank = "row_number() OVER (PARTITION BY criterion, answer ORDER BY draw)"
         _keep(db, f"{rank} <= CASE criterion {cases} END", "answer_share", dropped)
 
 
-def _cap_updates(db: duckdb.DuckDBPyConnection, most: int, dropped: Counter[tuple[str, str, str]]) -> None:
+def _cap_updates(db: Connection, most: int, dropped: Counter[tuple[str, str, str]]) -> None:
     by_popularity = "row_number() OVER (PARTITION BY update, criterion ORDER BY popularity DESC, draw)"
     popular = (most + 1) // 2
     db.execute(
@@ -92,9 +88,7 @@ def _cap_updates(db: duckdb.DuckDBPyConnection, most: int, dropped: Counter[tupl
     _keep(db, f"{rank} <= {most}", "per_update", dropped)
 
 
-def _keep(
-    db: duckdb.DuckDBPyConnection, condition: str, reason: str, dropped: Counter[tuple[str, str, str]]
-) -> None:
+def _keep(db: Connection, condition: str, reason: str, dropped: Counter[tuple[str, str, str]]) -> None:
     """Leaves the rows of `chosen` that fulfil a condition, and counts the others."""
     db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {condition} AS kept FROM chosen")
     for criterion, relation, count in db.sql(

@@ -1,7 +1,5 @@
 """What an update entails about other facts: reverse, inverse, symmetric, and by rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -42,16 +40,13 @@ def _reverse(world: World, update: Update, new: int, relations: Relations) -> It
     others = [fact.subject for fact in pointing if fact.new_values and fact.subject != update.subject]
     before = [fact.subject for fact in pointing if fact.old_values]
     problem = "not_unique" if others else "same_answer" if update.subject in before else None
-    yield Conclusion(
-        "reverse", new, update.property, update.subject, stale=sorted(set(before)), problem=problem
-    )
+    fact = new, update.property, update.subject
+    yield Conclusion("reverse", *fact, stale=sorted(set(before)), problem=problem)
 
 
 def _inverse(world: World, update: Update, new: int, relations: Relations) -> Iterator[Conclusion]:
-    for first, second in sorted(relations.inverses):
-        if first != update.property:
-            continue
-        kind = "symmetric" if first == second else "inverse"
+    for second in sorted(second for first, second in relations.inverses if first == update.property):
+        kind = "symmetric" if second == update.property else "inverse"
         yield _concluded(world, kind, (new, second, update.subject), ())
 
 

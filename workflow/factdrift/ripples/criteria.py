@@ -1,7 +1,5 @@
 """The probes of one update, by criterion, and why its other candidates are none."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,11 +41,7 @@ class Maker:
         prompts: set[str] = set()
         for criterion, candidates in self._candidates(update):
             for candidate in candidates:
-                row = (
-                    candidate
-                    if isinstance(candidate, str)
-                    else self._row(update, criterion, candidate, prompts)
-                )
+                row = self._row(update, criterion, candidate, prompts)
                 if isinstance(row, str):
                     self._dropped[criterion, f"P{update.property}", row] += 1
                 else:
@@ -71,10 +65,11 @@ class Maker:
             yield "compose_object", self._compose_object(update, new, None)
         yield "preserve", self._preserve(update)
 
-    def _row(self, update: Update, criterion: str, candidate: ProbeQuestion, prompts: set[str]) -> Row | str:
+    def _row(self, update: Update, criterion: str, candidate: Candidate, prompts: set[str]) -> Row | str:
         """The row of a candidate that passes what all criteria ask, else the reason why it does not."""
-        sentence = candidate.sentence
-        if sentence is None:
+        if isinstance(candidate, str):
+            return candidate
+        if (sentence := candidate.sentence) is None:
             return "no_words"
         if candidate.subject in self._world.gone:
             return "gone"
@@ -126,8 +121,7 @@ class Maker:
         return answer(number_of(item), self._name(item))
 
     def _alias(self, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
-        subject = self._world.names.get(update.subject)
-        if subject is None:
+        if (subject := self._world.names.get(update.subject)) is None:
             yield "no_label"
             return
         former = {name_key(name) for name in self._world.former.get(update.subject, ())}
@@ -141,15 +135,9 @@ class Maker:
                 yield "no_name"
                 continue
             sentence = self._words.cloze(update.property, self._words.alias(alias), self._name(new))
-            yield ProbeQuestion(
-                update.subject,
-                update.property,
-                sentence,
-                [self._answer(new)],
-                [self._updated(update, new)],
-                stale=[self._answer(old)],
-                was_other=self._was_other(update),
-            )
+            asked = (update.subject, update.property, sentence, [self._answer(new)])
+            stale, other = [self._answer(old)], self._was_other(update)
+            yield ProbeQuestion(*asked, [self._updated(update, new)], stale=stale, was_other=other)
 
     def _logical(self, update: Update, new: Row, conclusion: Conclusion) -> Candidate:
         if conclusion.problem:
@@ -186,8 +174,7 @@ class Maker:
         subject, value = self._world.names.get(fact.subject), self._world.value(fact)
         if subject is None or value is None:
             return None
-        sentence = self._words.cloze(fact.property, subject, value)
-        if sentence is None:
+        if (sentence := self._words.cloze(fact.property, subject, value)) is None:
             return None
         return condition_of(sentence, [answer(fact.object, value)], step_of(fact, "old"))
 
@@ -288,8 +275,7 @@ class Maker:
         yield ProbeQuestion(*group, sentence, list(answers.values()), path, conditions=conditions)
 
     def _specific(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
-        subject = self._world.names.get(update.subject)
-        if subject is None:
+        if (subject := self._world.names.get(update.subject)) is None:
             return
         for relation in self._world.about.get(update.subject, {}):
             if relation == update.property or relation in CLASS_RELATIONS:
@@ -305,16 +291,10 @@ class Maker:
                 yield "no_label"
             else:
                 sentence = self._words.cloze(relation, subject, value)
-                answers = [answer(fact.object, value)]
-                yield ProbeQuestion(
-                    update.subject,
-                    relation,
-                    sentence,
-                    answers,
-                    [step_of(fact, "new")],
-                    conditions=[condition_of(sentence, answers, step_of(fact, "old"))] if sentence else (),
-                    popularity=value.sitelinks,
-                )
+                answers, now = [answer(fact.object, value)], [step_of(fact, "new")]
+                known = [condition_of(sentence, answers, step_of(fact, "old"))] if sentence else ()
+                asked = (update.subject, relation, sentence, answers)
+                yield ProbeQuestion(*asked, now, conditions=known, popularity=value.sitelinks)
 
     def _touched(self, group: tuple[int, int], same: bool, derived: Sequence[Conclusion]) -> str | None:
         """Why an update may change a fact; `same`: its answer is the new object."""
@@ -322,11 +302,7 @@ class Maker:
             return "is_update"
         if same:
             return "new_object"
-        return (
-            "derived"
-            if any((conclusion.subject, conclusion.relation) == group for conclusion in derived)
-            else None
-        )
+        return "derived" if any((known.subject, known.relation) == group for known in derived) else None
 
     def _history(self, criterion: str, update: Update, new: Row, old: Row) -> Iterator[Candidate]:
         subject = self._world.names.get(update.subject)
@@ -352,16 +328,11 @@ class Maker:
         sentence = self._words.past(update.property, subject, self._name(holder), month.words)
         answers = [self._answer(holder)]
         path = step(update.subject, update.property, holder["id"], month.statement, month.dump)
-        yield ProbeQuestion(
-            update.subject,
-            update.property,
-            sentence,
-            answers,
-            [path],
+        probe = ProbeQuestion(update.subject, update.property, sentence, answers, [path], date=month.date)
+        yield probe._replace(
             stale=() if holder is old else [self._answer(old)],
             conditions=[condition_of(sentence, answers, step_of(known, "old"))] if known and sentence else (),
             was_other=self._was_other(update),
-            date=month.date,
         )
 
     def _neighbor(self, update: Update, new: Row, derived: Sequence[Conclusion]) -> Iterator[Candidate]:
@@ -381,13 +352,6 @@ class Maker:
                     continue
                 sentence, answers = Sentence(value["prompt"]), [self._answer(value["object"])]
                 known = self._world.names.get(subject)
-                yield ProbeQuestion(
-                    subject,
-                    relation,
-                    sentence,
-                    answers,
-                    [step_of(fact, "new")],
-                    kind=kind,
-                    conditions=[condition_of(sentence, answers, step_of(fact, "old"))],
-                    popularity=known.sitelinks if known else 0,
-                )
+                before = [condition_of(sentence, answers, step_of(fact, "old"))]
+                probe = ProbeQuestion(subject, relation, sentence, answers, [step_of(fact, "new")], kind)
+                yield probe._replace(conditions=before, popularity=known.sitelinks if known else 0)

@@ -1,12 +1,10 @@
 """The facts of one bucket that probes can be made of: what holds at T_old and T_new about updated items."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.tables import sql, write_query
 from factdrift.wikidata.filters import dropped_as
@@ -36,9 +34,7 @@ class Outputs(NamedTuple):
     gone: Path
 
 
-def write_facts(
-    db: duckdb.DuckDBPyConnection, inputs: Inputs, ends: Sequence[str], seed: int, outputs: Outputs
-) -> None:
+def write_facts(db: Connection, inputs: Inputs, ends: Sequence[str], seed: int, outputs: Outputs) -> None:
     """Writes the tables of a bucket; `ends`: the relations, such as P570, by which a subject is gone."""
     _create_updated(db, inputs.dataset)
     for which, path, day in (("old", inputs.old, inputs.t_old), ("new", inputs.new, inputs.t_new)):
@@ -97,7 +93,7 @@ def kept_objects(seed: int) -> str:
     ) <= {OBJECTS_KEPT}"""
 
 
-def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
+def _create_updated(db: Connection, dataset: Path) -> None:
     """TEMP TABLEs groups (subject, property), updated (id): the subjects and objects of replacements,
     described (id): these, and the objects of new entities, to which too many facts may point, and
     asked (subject, property): the groups of neighbours, and of other updates with a static object."""
@@ -148,7 +144,7 @@ def _holding(which: str, path: Path, day: int) -> str:
             AND NOT coalesce("end".first <= {day}, false) AND NOT coalesce(start.last > {day}, false)"""
 
 
-def _create_gone(db: duckdb.DuckDBPyConnection, new: Path, ends: Sequence[str]) -> None:
+def _create_gone(db: Connection, new: Path, ends: Sequence[str]) -> None:
     """TEMP TABLE gone: the subjects that are dead or dissolved at T_new."""
     numbers = [int(relation[1:]) for relation in ends]
     db.execute(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 
 if TYPE_CHECKING:
-    import duckdb
+    from duckdb import DuckDBPyConnection as Connection
 
 Buckets = Annotated[Paths, "all buckets"]
 Table = Annotated[Output, Flag("PARQUET")]
@@ -24,7 +24,7 @@ class OfTables(Job):
     output: Table
     threads: int = 1
 
-    def tables(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    def tables(self) -> AbstractContextManager[Connection]:
         """The database of the job."""
         from factdrift.core.tables import database
 

@@ -1,12 +1,10 @@
 """The names of all that probes can mention, drawn once from the items of both dumps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.tables import sql, write_query
 from factdrift.ripples.facts import kept_objects
@@ -25,9 +23,7 @@ class Inputs(NamedTuple):
     """Tables `id label` of items that the dumps do not name."""
 
 
-def write_names(
-    db: duckdb.DuckDBPyConnection, inputs: Inputs, seed: int, output: Path, out_shared: Path
-) -> None:
+def write_names(db: Connection, inputs: Inputs, seed: int, output: Path, out_shared: Path) -> None:
     """Writes the names of items and which names several subjects share (docs/tables/ripple_facts.md).
 
     A name is the new dump's, else the old one's, else one that was supplied.
@@ -66,7 +62,7 @@ def write_names(
     )
 
 
-def create_updates(db: duckdb.DuckDBPyConnection, dataset: Path, groups: Path) -> None:
+def create_updates(db: Connection, dataset: Path, groups: Path) -> None:
     """TEMP VIEW updates: the rows of the dataset, and whether probes are made of them (`chosen`)."""
     db.execute(
         f"""CREATE TEMP VIEW updates AS
@@ -80,7 +76,7 @@ def create_updates(db: duckdb.DuckDBPyConnection, dataset: Path, groups: Path) -
     )
 
 
-def _create_mentioned(db: duckdb.DuckDBPyConnection, facts: Sequence[Path], seed: int) -> None:
+def _create_mentioned(db: Connection, facts: Sequence[Path], seed: int) -> None:
     """TEMP TABLE mentioned (id): the items of updates, of facts about them or with them, of neighbours."""
     db.execute(
         f"""CREATE TEMP TABLE items AS

@@ -1,7 +1,5 @@
 """What a candidate asks, and the values of the columns of probes: answers, steps of a path, conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -38,13 +36,8 @@ def answer(item: int | None, name: Name) -> Row:
 
 def step(subject: int, relation: int, item: str | None, statement: str | None, dump: str) -> Row:
     """A value of STEP."""
-    return {
-        "subject": f"Q{subject}",
-        "relation": f"P{relation}",
-        "object": item,
-        "statement": statement,
-        "dump": dump,
-    }
+    fact = {"subject": f"Q{subject}", "relation": f"P{relation}", "object": item}
+    return {**fact, "statement": statement, "dump": dump}
 
 
 def step_of(fact: Fact, dump: str) -> Row:

@@ -1,7 +1,5 @@
 """The tables of this stage: schemas, and the project's own tables of relations (`resources/ripples`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,9 +27,7 @@ PROBES = schema_of(
     "probe_id update subject relation scenario criterion kind: string, place: int16",
     ("path", pa.list_(STEP)),
     "asked_subject asked_relation prompt rewording question: string",
-    ("answers", pa.list_(ANSWER)),
-    ("stale", pa.list_(ANSWER)),
-    ("conditions", pa.list_(CONDITION)),
+    *(("answers", pa.list_(ANSWER)), ("stale", pa.list_(ANSWER)), ("conditions", pa.list_(CONDITION))),
     "must_change: bool, date: string, popularity: int32",
 )
 """One row a probe, by subject, relation, criterion (in the order of CRITERIA) and place."""
@@ -111,9 +107,8 @@ def read_relations(folder: Path) -> Relations:
     columns = ("name", "relation", "premise", "conclusion", "source")
     for line, (name, relation, premise, conclusion, _) in rows_of(path, columns):
         where = f"{path}, line {line}"
-        antecedent = (
-            _triple(_PREMISE, premise, "premise", "o P118 z` or `s P31 Q7278", where) if premise else None
-        )
+        examples = "o P118 z` or `s P31 Q7278"
+        antecedent = _triple(_PREMISE, premise, "premise", examples, where) if premise else None
         concluded = _triple(_CONCLUSION, conclusion, "conclusion", "o P39 z", where)
         if "z" in concluded and (antecedent is None or antecedent[2] != "z"):
             raise InputError(f"{where}: z is in the conclusion only; write a premise with z")
@@ -122,8 +117,7 @@ def read_relations(folder: Path) -> Relations:
 
 
 def _triple(form: re.Pattern[str], text: str, part: str, example: str, where: str) -> tuple[str, int, str]:
-    match = form.fullmatch(text)
-    if match is None:
+    if (match := form.fullmatch(text)) is None:
         raise InputError(f"{where}: the {part} {text!r} is no triple such as `{example}`")
     return match[1], int(match[2][1:]), match[3]
 

@@ -1,7 +1,5 @@
 """Months in which one object of an updated group certainly held and no other possibly did. Pure functions."""
 
-from __future__ import annotations
-
 import calendar
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -58,9 +56,8 @@ def month_of(
     others = [_possible(row, handover if row.key == obsolete else None) for row in known if row.key != key]
     months: list[tuple[str, Month]] = []
     for row in known:
-        if row.key != key or only not in (None, row.statement):
-            continue
-        if not row.sound or row.snak != "value" or row.measured or row.several:
+        usable = row.sound and row.snak == "value" and not row.measured and not row.several
+        if row.key != key or only not in (None, row.statement) or not usable:
             continue
         tenure = _certain(row, window, row.key == obsolete, row.statement in at_old)
         if tenure is None:

@@ -1,7 +1,5 @@
 """The sentences of probes: clozes, nested noun phrases, questions, and the past. Pure functions of names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -46,32 +44,27 @@ class Words(NamedTuple):
 
     def cloze(self, relation: int, subject: Name, answer: Name) -> Sentence | None:
         """The cloze of a relation; None if it has none."""
-        templates = self.templates.get(relation, ())
-        if not templates:
+        if not (templates := self.templates.get(relation, ())):
             return None
         prompt, *others = dict.fromkeys(self._filled(text, subject, answer) for text in templates[:2])
         return Sentence(prompt, "".join(others), self._question([relation], subject))
 
     def past(self, relation: int, subject: Name, answer: Name, when: str) -> Sentence | None:
         """The cloze in the past, after a date such as `March 2019`; None if no template has a known past."""
-        texts = [
-            text for text in self.templates.get(relation, ()) if self.grammar.is_past(self.grammar.past(text))
-        ]
+        past, templates = self.grammar.past, self.templates.get(relation, ())
+        texts = [text for text in templates if self.grammar.is_past(past(text))]
         if not texts:
             return None
         plural = self.grammar.plural if subject.usage.plural else str
-        dated_texts = [dated(self.grammar.past(plural(text)), f"In {when}, ") for text in texts[:2]]
+        dated_texts = [dated(past(plural(text)), f"In {when}, ") for text in texts[:2]]
         return Sentence(*dict.fromkeys(self._filled(text, subject, answer) for text in dated_texts))
 
     def besides(self, relation: int, subject: Name, answer: Name, others: Sequence[Name]) -> Sentence:
         """`Besides PSG, Messi plays for ____`: the cloze of what holds beside others."""
         names = [written(other.label, other.usage) for other in others]
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
-        texts = [
-            self._filled(dated(text, f"Besides {listed}, "), subject, answer)
-            for text in self.templates[relation][:2]
-        ]
-        return Sentence(*dict.fromkeys(texts))
+        texts = (dated(text, f"Besides {listed}, ") for text in self.templates[relation][:2])
+        return Sentence(*dict.fromkeys(self._filled(text, subject, answer) for text in texts))
 
     def composed(self, relations: Sequence[int], subject: Name, answer: Name) -> Sentence | None:
         """`The spouse of the head of government of Germany is ____`; the innermost relation first."""
@@ -84,18 +77,15 @@ class Words(NamedTuple):
 
     def reverse(self, texts: Sequence[str], subject: Name, answer: Name) -> Sentence:
         """The sentences of reverse.tsv: `subject` is the object of the relation."""
-        swapped = [
-            text.replace(OBJECT, "\0").replace(SUBJECT, OBJECT).replace("\0", SUBJECT) for text in texts
-        ]
+        swapped = (t.replace(OBJECT, "\0").replace(SUBJECT, OBJECT).replace("\0", SUBJECT) for t in texts)
         return Sentence(*(self._filled(text, subject, answer) for text in swapped))
 
     def _filled(self, template: str, subject: Name, answer: Name) -> str:
         return cloze(template, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
 
     def _phrase(self, relations: Iterable[int], subject: Name) -> str:
-        return nested(
-            (self.phrases[relation].phrase for relation in relations), written(subject.label, subject.usage)
-        )
+        phrases = (self.phrases[relation].phrase for relation in relations)
+        return nested(phrases, written(subject.label, subject.usage))
 
     def _question(self, relations: Sequence[int], subject: Name) -> str:
         if any(relation not in self.phrases for relation in relations):
@@ -123,10 +113,6 @@ def usable_alias(alias: str, label: str) -> bool:
         return False
     if re.match(r"(?:La|Le|El|Il|Die|Der|Das) ", alias) or re.fullmatch(r"\w+\.", alias):
         return False
-    if (
-        alias == alias.upper()
-        or re.match("[A-Z]{3}", alias)
-        or sum(character.isdigit() for character in alias) > 1
-    ):
+    if alias == alias.upper() or re.match("[A-Z]{3}", alias) or sum(map(str.isdigit, alias)) > 1:
         return False
     return name_key(alias).removeprefix("the ") != name_key(label).removeprefix("the ")

@@ -1,15 +1,13 @@
 """What the probes of some updates are made from: the updates, facts about their items, and names."""
 
-from __future__ import annotations
-
 import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import fetched, sql
@@ -159,9 +157,7 @@ class World(NamedTuple):
         return None
 
 
-def worlds(
-    db: duckdb.DuckDBPyConnection, tables: Tables, bucket: str, names: Names, seed: int
-) -> Iterator[World]:
+def worlds(db: Connection, tables: Tables, bucket: str, names: Names, seed: int) -> Iterator[World]:
     """The updates of a bucket, such as 0-of-2, in their order, some at a time.
 
     Raises InputError for a text that is no bucket.
@@ -186,7 +182,7 @@ def worlds(
 
 
 def _world(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     block: Sequence[Update],
     updated: frozenset[tuple[int, int]],
     known: Mapping[str, int],
@@ -195,11 +191,8 @@ def _world(
 ) -> World:
     items = {update.subject for update in block}
     items |= {number_of(value) or 0 for update in block for value in update.objects}
-    neighbors = {
-        number_of(near["subject"]) or 0
-        for update in block
-        for near in (*(update.nearest or ()), *(update.random or ()))
-    }
+    near = [fact for update in block for fact in (*(update.nearest or ()), *(update.random or ()))]
+    neighbors = {number_of(fact["subject"]) or 0 for fact in near}
     _register(db, items | neighbors)
     about: dict[int, dict[int, list[Fact]]] = defaultdict(lambda: defaultdict(list))
     for fact in _facts(db, "id = subject WHERE about ORDER BY subject, property, key"):
@@ -211,12 +204,9 @@ def _world(
         assert fact.object is not None
         pointing[fact.object].append(fact)
     groups: dict[tuple[int, int], list[DatedStatement]] = defaultdict(list)
-    for subject, relation, *statement in fetched(
-        db.execute(
-            f"SELECT subject, property, {', '.join(DatedStatement._fields)} FROM stated "
-            "SEMI JOIN items ON id = subject"
-        )
-    ):
+    columns = ", ".join(("subject", "property", *DatedStatement._fields))
+    stated = db.execute(f"SELECT {columns} FROM stated SEMI JOIN items ON id = subject")
+    for subject, relation, *statement in fetched(stated):
         groups[subject, relation].append(DatedStatement(*statement))
     for facts in about.values():
         items |= {fact.object or 0 for group in facts.values() for fact in group}
@@ -227,9 +217,8 @@ def _world(
     former = _former(about)
     ambiguous = set()
     columns = "id, label, aliases, classes, sitelinks, former, ambiguous"
-    for item, label, aliases, classes, sitelinks, once, shared in fetched(
-        db.execute(f"SELECT {columns} FROM names SEMI JOIN items USING (id)")
-    ):
+    named = db.execute(f"SELECT {columns} FROM names SEMI JOIN items USING (id)")
+    for item, label, aliases, classes, sitelinks, once, shared in fetched(named):
         names[item] = Name(label, aliases, used.usage(label, classes), sitelinks)
         if once is not None:
             former[item].add(once)
@@ -244,7 +233,7 @@ def number_of(value: Mapping[str, Any] | None) -> int | None:
     return int(identifier[1:]) if identifier.startswith("Q") else None
 
 
-def _register(db: duckdb.DuckDBPyConnection, items: Iterable[int]) -> None:
+def _register(db: Connection, items: Iterable[int]) -> None:
     """TEMP TABLE items (id): those of the numbers that are positive."""
     numbers = sorted(item for item in items if item > 0)
     db.register("given", pa.table({"id": pa.array(numbers, pa.int32())}))
@@ -252,7 +241,7 @@ def _register(db: duckdb.DuckDBPyConnection, items: Iterable[int]) -> None:
     db.unregister("given")
 
 
-def _facts(db: duckdb.DuckDBPyConnection, joined: str) -> Iterator[Fact]:
+def _facts(db: Connection, joined: str) -> Iterator[Fact]:
     """The facts that join the table `items`; `joined`: SQL from the condition of the join on."""
     query = f"SELECT {', '.join(Fact._fields)} FROM facts SEMI JOIN items ON {joined}"
     yield from map(Fact._make, fetched(db.execute(query)))

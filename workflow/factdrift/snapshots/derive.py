@@ -63,8 +63,7 @@ def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
     progress = Progress(f"deriving {Path(path).name}", share.size / 1e6, "MB", beside="entities")
     with dump_writer(path) as writer:
         for _, _, text in share.lines():
-            derived = derive_line(text, day, counts)
-            if derived is not None:
+            if (derived := derive_line(text, day, counts)) is not None:
                 writer.write(derived)
             progress.advance(share.passed / 1e6 - progress.done, beside=1)
         check_shares(share.path, [share.account])  # before the file has its name
@@ -139,11 +138,9 @@ def _successor(kept: list[Statement], day: int) -> Statement | None:
     began: list[tuple[int, Statement]] = []
     undated: list[Statement] = []
     for statement in kept:
-        ends = _snaks(statement, END)
         late = _late_ends(statement, day)
-        if statement.rank != "normal" or any(
-            end.snaktype != "novalue" and index not in late for index, end in enumerate(ends)
-        ):
+        ends = [end for index, end in enumerate(_snaks(statement, END)) if index not in late]
+        if statement.rank != "normal" or any(end.snaktype != "novalue" for end in ends):
             continue
         start = _earliest(statement, START)
         start = _earliest(statement, POINT_IN_TIME) if start is None else start

@@ -114,11 +114,9 @@ def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
                 raise
             return b""  # a signature is that of one file
 
-    item = re.search(r"/download/([^/]+)$", folder)
-    if item:
+    if item := re.search(r"/download/([^/]+)$", folder):
         return _archived(beside(f"{item[1]}_files.xml"), name)
-    dated = re.match(r"wikidata-\d{8}-", name)
-    if not dated:
+    if not (dated := re.match(r"wikidata-\d{8}-", name)):
         return None, {}
     digests = {}
     for kind in ("sha1", "md5"):
@@ -240,8 +238,7 @@ class _Part:
                     "mirror, or download and unpack the file by other means and name it in the configuration "
                     "(`dumps: {DATE: PATH}`)"
                 )
-            is_page = (inside or data).lstrip().startswith(b"<")
-            if is_page or not data.startswith(magic):
+            if (inside or data).lstrip().startswith(b"<") or not data.startswith(magic):
                 raise InputError(
                     f"{url}: is not such an archive, but begins with {(inside or data)[:60]!r}; does a login "
                     "page or a proxy answer instead?"

@@ -116,10 +116,8 @@ class Client:
         def ask() -> T:
             with self._connection(url, query=query, encoding="gzip") as response:
                 data = b"".join(self._read(response, _SMALL))
-                if response.raw.length_remaining:
-                    raise TransientError(
-                        f"connection cut {response.raw.length_remaining:,} bytes before the end"
-                    )
+                if left := response.raw.length_remaining:
+                    raise TransientError(f"connection cut {left:,} bytes before the end")
                 try:
                     return read(self._redactor.body(data))
                 except TransientError as fault:
@@ -223,8 +221,7 @@ class Client:
         limits = self.limits
         since, arrived, total = time.monotonic(), 0, 0
         while True:
-            data = response.raw.read1(_CHUNK, decode_content=most is not None)
-            if not data:
+            if not (data := response.raw.read1(_CHUNK, decode_content=most is not None)):
                 return
             yield data
             arrived, total = arrived + len(data), total + len(data)
@@ -283,10 +280,8 @@ def _named(url: str) -> Iterator[None]:
             raise InputError(f"{url}: no request can be sent ({fault}); correct the address") from fault
         reason = getattr(fault.args[0], "reason", None) if fault.args else None
         reason = getattr(reason, "original_error", reason)  # of a proxy's error
-        raise TransientError(
-            f"the connection failed: {cause_of(fault)}",
-            unreached=isinstance(reason, _UNREACHED),
-        ) from fault
+        unreached = isinstance(reason, _UNREACHED)
+        raise TransientError(f"the connection failed: {cause_of(fault)}", unreached=unreached) from fault
 
 
 def _head(response: requests.Response, asked: int) -> Head:

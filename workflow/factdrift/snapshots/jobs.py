@@ -93,15 +93,10 @@ class Entities(Job, command="snapshots entities"):
         from factdrift.snapshots.fetch import Client
 
         check_address("--api", self.api)
-        fetched = fetch_entities(
-            read_ids(self.ids, "dumps"),
-            self.date.isoformat(),
-            Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api))),
-            self.store,
-            self.with_objects,
-            self.output,
-            self.fetched,
-        )
+        ids, day = read_ids(self.ids, "dumps"), self.date.isoformat()
+        api = Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api)))
+        outputs = self.output, self.fetched
+        fetched = fetch_entities(ids, day, api, self.store, self.with_objects, *outputs)
         return f"{self.output}: {json.dumps(dataclasses.asdict(fetched))}"
 
 

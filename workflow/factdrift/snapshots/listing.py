@@ -31,11 +31,8 @@ def complete_dumps(listing: str, after: str, client: Client) -> Iterator[Dump]:
     days = {}
     for name in names:
         if re.fullmatch(r"\d{8}/", name):
-            try:
-                date = datetime.datetime.strptime(name, "%Y%m%d/").date().isoformat()
-            except ValueError:
-                continue
-            days[date] = name
+            with contextlib.suppress(ValueError):  # no day of the calendar
+                days[datetime.datetime.strptime(name, "%Y%m%d/").date().isoformat()] = name
     if not days:
         raise InputError(
             f"{folder} lists no folder named by a date (20260504/), so it is no listing of dumps"
@@ -50,12 +47,10 @@ def _dump(folder: str, date: str, client: Client) -> Dump | None:
         names = set(_links(folder, client))
     except Missing:
         return None  # a folder that was removed after it had been listed
-    for pattern in _NAMES:
-        name = pattern.format(day=date.replace("-", ""))
-        if name in names:
-            size, digests = published(client, folder + name)
-            if digests:
-                return Dump(date, (folder + name,), size, digests, "from the server's listing")
+    for name in (pattern.format(day=date.replace("-", "")) for pattern in _NAMES):
+        size, digests = published(client, folder + name) if name in names else (None, None)
+        if digests:
+            return Dump(date, (folder + name,), size, digests, "from the server's listing")
     return None
 
 

@@ -79,8 +79,7 @@ class _Remote(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         while not self._piece:
-            piece = next(self._pieces, None)
-            if piece is None:
+            if (piece := next(self._pieces, None)) is None:
                 return 0
             self._piece = memoryview(piece)
             if self._progress:
@@ -105,7 +104,6 @@ class _Remote(io.RawIOBase):
         """The bytes without those that a server sends a second time."""
         position = 0
         for offset, data in pieces:
-            new = data[max(0, position - offset) :]
-            if new:
+            if new := data[max(0, position - offset) :]:
                 yield new
                 position += len(new)

@@ -66,8 +66,7 @@ def read_registry(path: Path = DUMPS) -> dict[str, Dump]:
 
 def find_dump(date: str, registry: Path = DUMPS) -> Dump:
     """The dump of a date: from the registry, else by Wikimedia's pattern of names."""
-    listed = read_registry(registry).get(date)
-    if listed:
+    if listed := read_registry(registry).get(date):
         return listed
     day = date.replace("-", "")
     return Dump(date, (WIKIMEDIA.format(day=day), ARCHIVE.format(day=day)), note="not in the registry")

@@ -22,7 +22,7 @@ import time
 import urllib.error
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
@@ -63,14 +63,9 @@ Binding = dict[str, dict[str, str]]
 """A row of an answer as SPARQL's JSON has it: for each bound variable `type` and `value`, for literals
 perhaps `xml:lang` or `datatype`."""
 
+Kind = Literal["uri", "literal", "typed-literal", "bnode"]
 Term = TypedDict(
-    "Term",
-    {
-        "type": Literal["uri", "literal", "typed-literal", "bnode"],
-        "value": str,
-        "xml:lang": NotRequired[str],
-        "datatype": NotRequired[str],
-    },
+    "Term", {"type": Kind, "value": str, "xml:lang": NotRequired[str], "datatype": NotRequired[str]}
 )
 
 Period = tuple[int, int]
@@ -188,9 +183,8 @@ class Client:
         try:
             rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
         except (msgspec.ValidationError, RecursionError) as error:
-            raise TransientError(
-                f"the answer does not have the form of SPARQL's results ({error})"
-            ) from error
+            why = f"the answer does not have the form of SPARQL's results ({error})"
+            raise TransientError(why) from error
         except ValueError as error:  # a query that takes too long ends in the middle, or in HTML
             raise TooMuch("an answer that is not whole") from error
         return rows
@@ -258,13 +252,9 @@ def months(period: Period) -> list[Period]:
     if first >= until:
         return []
     year, month, _ = unpack(first)
-    bounds = [first]
-    # From 0 for January: the number of the month after the first.
-    number = year * 12 + month
-    while (bound := pack(number // 12, number % 12 + 1, 1)) < until:
-        bounds.append(bound)
-        number += 1
-    return list(pairwise([*bounds, until]))
+    # From 0 for January: the months after the first.
+    begins = (pack(number // 12, number % 12 + 1, 1) for number in count(year * 12 + month))
+    return list(pairwise([first, *takewhile(lambda day: day < until, begins), until]))
 
 
 def halved(period: Period) -> list[Period]:

@@ -35,10 +35,9 @@ def load(rdf: Sequence[Path], database: Path) -> int:
         for path in rdf:
             # Lenient, because Wikibase has language codes that the standard does not allow (zh-classical).
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                lines = cast(IO[bytes], file)
                 try:
-                    store.bulk_load(
-                        cast(IO[bytes], file), format=pyoxigraph.RdfFormat.N_TRIPLES, lenient=True
-                    )
+                    store.bulk_load(lines, format=pyoxigraph.RdfFormat.N_TRIPLES, lenient=True)
                 except (SyntaxError, EOFError, gzip.BadGzipFile) as error:
                     raise InputError(f"{path}: not valid N-Triples ({error}); make the file again") from error
         store.flush()

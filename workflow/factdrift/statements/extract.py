@@ -132,16 +132,9 @@ def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
         reading = _Reading(folder, choice, files)
         early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
         account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
-        header = {
-            "dump": identity(dump),
-            "shard": choice.shard,
-            "shards": choice.shards,
-            "buckets": choice.buckets,
-            "scope": choice.scope,
-            "names": choice.names,
-            "languages": sorted(choice.languages),
-            "share": asdict(account),
-        }
+        chosen = asdict(choice) | {"languages": sorted(choice.languages)}
+        del chosen["parse_all"]
+        header = {"dump": identity(dump), **chosen, "share": asdict(account)}
         report = reading.end(header, account.needless)
     return report
 
@@ -208,8 +201,7 @@ class _Reading:
             text.decode()  # the fields that are skipped unparsed are not checked otherwise
         last = last_named(text)
         entity: Entity | Outline
-        hinted = find(text, self._hint) >= 0
-        entity = read_entity(text) if hinted else read_outline(text)
+        entity = read_entity(text) if find(text, self._hint) >= 0 else read_outline(text)
         item_or_property = entity_number(entity.id)
         if item_or_property and last is not None and last != entity.id.encode():
             if is_joined(text, entity.id.encode()):
@@ -366,9 +358,8 @@ def _is_needless(data: bytes, start: int, end: int, plain: bool) -> bool:
     name = (item[1] or item[2])[1:]
     # Two lines joined between the title and the date of change would end without a title.
     is_dated = data.endswith((b'"},', b'"}'), start, end)
-    if is_dated and data.find(_TITLED, max(start, end - _TAIL), end) < 0:
-        return False
-    if last_named(data, start, end) != name:
+    untitled = is_dated and data.find(_TITLED, max(start, end - _TAIL), end) < 0
+    if untitled or last_named(data, start, end) != name:
         return False
     if plain:
         return True

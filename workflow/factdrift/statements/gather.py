@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import DamagedDump, InputError
@@ -133,8 +133,7 @@ def gather_snapshot(
     shares = [report["share"] for report in reports]
     if not shares[0]["divided"]:  # each shard has read the whole file
         shares = shares[:1]
-    text_bytes = sum(share["text_bytes"] for share in shares)
-    _check_bad_lines(dump, totals, bad, text_bytes, max_bad_lines)
+    _check_bad_lines(dump, totals, bad, sum(share["text_bytes"] for share in shares), max_bad_lines)
     warnings = [*_warnings(totals, bad, shares), *_oddities(reports, totals)]
     with database(memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
@@ -147,30 +146,22 @@ def gather_snapshot(
         properties = _write(connection, query, PROPERTIES, files.properties)
         classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, files.classes)
     listed = sum(report["properties"] + report["items"] for report in reports)
+    odd = [kind for kind in reports[0]["oddities"] if kind != "raw_values"]
     summary = {
         "dump": reports[0]["dump"],
         "newest": counts["newest"],
-        "scope": reports[0]["scope"],
-        "names": reports[0]["names"],
+        **{key: reports[0][key] for key in ("scope", "names")},
         "lines": totals["lines"],
-        "items": counts["items"],
-        "whole_items": counts["whole_items"],
+        **{key: counts[key] for key in ("items", "whole_items")},
         "properties": properties,
         "classes": classes,
-        "lexemes": totals["lexemes"],
-        "other": totals["other"],
-        "rejected": totals["rejected"],
+        **{key: totals[key] for key in ("lexemes", "other", "rejected")},
         "duplicates": listed - properties - counts["items"],
-        "bad_lines": totals["bad_lines"],
-        "bad_bytes": totals["bad_bytes"],
+        **{key: totals[key] for key in ("bad_lines", "bad_bytes")},
         "first_bad_lines": bad[:BAD_LINES_NAMED],
         "warnings": warnings,
         "statements": counts["statements"],
-        "oddities": {
-            kind: sum(report["oddities"][kind] for report in reports)
-            for kind in reports[0]["oddities"]
-            if kind != "raw_values"
-        },
+        "oddities": {kind: sum(report["oddities"][kind] for report in reports) for kind in odd},
     }
     for warning in warnings:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
@@ -187,7 +178,7 @@ _OF_ITEMS = (*_OF_CLASSES, "modified", "classes", "whole")
 _OF_COUNTS = ("subject", "property", "rank", "snak", "datatype", "inferred", "line")
 
 
-def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], buckets: int) -> dict[str, Any]:
+def _items(connection: Connection, shard_dirs: Sequence[Path], buckets: int) -> dict[str, Any]:
     """Creates the table `classes`, and counts items and statements one bucket at a time to limit the
     memory."""
     connection.execute(
@@ -247,7 +238,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     }
 
 
-def _winners(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, table: str) -> None:
+def _winners(connection: Connection, rows: pa.RecordBatchReader, table: str) -> None:
     """Creates a table of the items or properties of all shards, with one row per id."""
     register_stream(connection, "read_rows", rows)
     connection.execute(
@@ -265,7 +256,7 @@ def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
     return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
-def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> int:
+def _write(connection: Connection, query: str, schema: pa.Schema, path: Path) -> int:
     """Writes the rows of a query; returns their number."""
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
 

@@ -46,15 +46,8 @@ class Gather(OfShards, command="statements gather"):
     def run(self) -> None:
         from factdrift.statements.gather import gather_bucket
 
-        gather_bucket(
-            self.shard_dirs,
-            self.bucket,
-            self.properties,
-            self.statements,
-            self.entities,
-            self.translations,
-            self.memory,
-        )
+        files = self.properties, self.statements, self.entities, self.translations
+        gather_bucket(self.shard_dirs, self.bucket, *files, self.memory)
 
 
 class Snapshot(OfShards, command="statements snapshot"):

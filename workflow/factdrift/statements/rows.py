@@ -107,21 +107,10 @@ def is_whole(entity: Entity | Outline, scope: str) -> bool:
 
 def entity_row(item: Entity | Outline, number: int, whole: bool, line: int) -> Row:
     """An item as a row of SHARD_ENTITIES."""
-    return (
-        number,
-        item.label,
-        item.description,
-        item.alias_texts,
-        item.article,
-        len(item.sites),
-        item.lastrevid,
-        item.modified,
-        _items(item.stated("P31")),
-        _items(item.stated("P279")),
-        _symbol(item.stated("P5061")),
-        whole,
-        line,
-    )
+    terms = item.label, item.description, item.alias_texts, item.article
+    page = len(item.sites), item.lastrevid, item.modified
+    classes = (_items(item.stated(name)) for name in ("P31", "P279"))
+    return (number, *terms, *page, *classes, _symbol(item.stated("P5061")), whole, line)
 
 
 def property_row(entity: Entity, number: int, line: int) -> Row:
@@ -134,21 +123,11 @@ def property_row(entity: Entity, number: int, line: int) -> Row:
         for snak in _qualifier(constraint, "P4155")
         if (separator := _value(snak).object) is not None and separator < 0
     }
-    return (
-        number,
-        entity.label,
-        entity.description,
-        entity.alias_texts,
-        entity.datatype,
-        entity.lastrevid,
-        _items(entity.stated("P31")),
-        bool(constraints),
-        sorted(separators),
-        _examples(entity),
-        _properties(entity.stated("P1696")),
-        any(kind == _SYMMETRIC_CONSTRAINT for kind, _ in kinds),
-        line,
-    )
+    terms = entity.label, entity.description, entity.alias_texts
+    known = entity.datatype, entity.lastrevid, _items(entity.stated("P31"))
+    stated = bool(constraints), sorted(separators), _examples(entity), _properties(entity.stated("P1696"))
+    symmetric = any(kind == _SYMMETRIC_CONSTRAINT for kind, _ in kinds)
+    return (number, *terms, *known, *stated, symmetric, line)
 
 
 def _value(snak: Snak) -> Value:
@@ -167,23 +146,16 @@ def _qualifier(statement: Statement, property_id: str) -> list[Snak]:
 
 def _valid(statements: list[Statement]) -> list[Statement]:
     """The statements that are not deprecated and have a value."""
-    return [
-        statement
-        for statement in statements
-        if statement.rank != "deprecated" and statement.mainsnak.snaktype == "value"
-    ]
+    current = (statement for statement in statements if statement.rank != "deprecated")
+    return [statement for statement in current if statement.mainsnak.snaktype == "value"]
 
 
 def _items(statements: list[Statement]) -> list[int]:
     """The items that are values of statements that are not deprecated, each once, in the order of the
     dump."""
-    items: dict[int, None] = {}
-    for statement in statements:
-        if statement.rank != "deprecated":
-            number = _value(statement.mainsnak).object
-            if number is not None and number > 0:
-                items[number] = None
-    return list(items)
+    current = (statement for statement in statements if statement.rank != "deprecated")
+    objects = (_value(statement.mainsnak).object for statement in current)
+    return list(dict.fromkeys(number for number in objects if number is not None and number > 0))
 
 
 def _properties(statements: list[Statement]) -> list[int]:
@@ -201,8 +173,7 @@ def _symbol(statements: list[Statement]) -> str | None:
         value = clean_value(statement.mainsnak.datavalue.value if statement.mainsnak.datavalue else None)
         if not (isinstance(value, dict) and isinstance(value.get("text"), str) and value["text"]):
             continue
-        language = {"en": 0, "mul": 1}.get(str(value.get("language")), 2)
-        merit = (language, statement.rank != "preferred")
+        merit = {"en": 0, "mul": 1}.get(str(value.get("language")), 2), statement.rank != "preferred"
         if best is None or merit < best:
             best, symbol = merit, value["text"]
     return symbol
@@ -212,8 +183,7 @@ def _examples(entity: Entity) -> list[Row]:
     """(subject, value) of each example (P1855); the value is the canonical JSON of the qualifier's snak."""
     examples: list[Row] = []
     for statement in _valid(entity.stated("P1855")):
-        subject = _value(statement.mainsnak).object
-        if subject is None:
+        if (subject := _value(statement.mainsnak).object) is None:
             continue
         for snak in _qualifier(statement, entity.id):
             parts: dict[str, object] = {"property": snak.property, "snaktype": snak.snaktype}
@@ -322,6 +292,5 @@ def read_bucket(
                 for position in range(bucket, file.num_record_batches - 1, buckets):
                     yield file.get_batch(position)
 
-    return pa.RecordBatchReader.from_batches(
-        pa.schema([schema.field(position) for position in positions]), batches()
-    )
+    chosen = pa.schema([schema.field(position) for position in positions])
+    return pa.RecordBatchReader.from_batches(chosen, batches())

@@ -18,14 +18,9 @@ from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time
 from factdrift.wikidata.values import read_time, read_value, text_of
 
-_DATATYPES = {
-    "string": "string",
-    "quantity": "quantity",
-    "time": "time",
-    "monolingualtext": "monolingualtext",
-    "globecoordinate": "globe-coordinate",
-}
-"""The datatype that is inferred from the type of a datavalue, where neither snak nor property has one."""
+_DATATYPES = {"globecoordinate": "globe-coordinate"}
+"""The datatype that is inferred from the type of a datavalue, where neither snak nor property has one, if it
+is not called as the type is."""
 
 _NO_REVISION = -1
 
@@ -166,8 +161,7 @@ class StatementColumns:
 
     def _remove(self, row: int, group: int) -> None:
         """Removes the statements from `row` on, and the groups from `group` on."""
-        for of_groups in (self._properties, self._group_sizes):
-            del of_groups[group:]
+        del self._properties[group:], self._group_sizes[group:]
         columns: tuple[list[Any], ...] = (self._ids, self._ranks, self._snaks, self._datatypes)
         for values in (*columns, self._objects, self._keys, self._jsons):
             del values[row:]

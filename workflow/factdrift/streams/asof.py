@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import Row
 from factdrift.core.tables import database, fetched, growing, sql
@@ -90,8 +90,7 @@ def write_questions(
                 FROM read_parquet({sql(inputs.timelines)})
             ) SEMI JOIN objects USING (chain)"""
         )
-        source = TableSource(snapshot, *inputs[2:])
-        words = _Words(db, source, alike)
+        words = _Words(db, TableSource(snapshot, *inputs[2:]), alike)
         pools = words.pools()
         for chain in _chains(db, words):
             if not read_grammar().is_past(chain.then):
@@ -125,7 +124,7 @@ _OBJECTS = """
 class _Words:
     """Names and kinds of subjects and values: the stream's own labels before those of the snapshot."""
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, source: TableSource, alike: Sequence[str]) -> None:
+    def __init__(self, db: Connection, source: TableSource, alike: Sequence[str]) -> None:
         self._db, self._alike = db, alike
         values = "SELECT value FROM timelines WHERE value > 0 UNION SELECT item FROM objects"
         items = {item for (item,) in db.sql(values).fetchall()}
@@ -156,7 +155,7 @@ class _Words:
         return {relation: Pool(values) for relation, values in instances.items()}
 
 
-def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
+def _chains(db: Connection, words: _Words) -> Iterator[Chain]:
     """The chains with items among their objects, in the order of subject and relation."""
     db.execute(
         """SELECT subject, property, name, subject_name, prompt, objects, timeline FROM (
@@ -256,11 +255,9 @@ def _roles(timeline: Sequence[Tenure], last: int) -> dict[int, str]:
     """Value -> `now` if it holds at the last dump, `before` for the last of the others, else `then`."""
     certain = sorted((holding for holding in timeline if holding.certain), key=_end, reverse=True)
     values = list(dict.fromkeys(holding.value for holding in certain))
-    roles = {
-        value: "now" if verdict(timeline, value, last, last) == "correct" else "then" for value in values
-    }
-    before = next((value for value in values if roles[value] == "then"), None)
-    return roles | ({before: "before"} if before is not None else {})
+    now = {value for value in values if verdict(timeline, value, last, last) == "correct"}
+    before = next((value for value in values if value not in now), None)
+    return {value: "now" if value in now else "before" if value == before else "then" for value in values}
 
 
 def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> Row:
@@ -270,21 +267,13 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
     known = {tenure.value for tenure in chain.timeline if not tenure.doubted} - {value}
     others: dict[str, int] = {}
     for other in sorted(known & chain.values.keys(), key=lambda other: _chance(seed, item_id, other)):
-        name = normal(chain.values[other].label)
-        if name not in refused:
+        if (name := normal(chain.values[other].label)) not in refused:
             others.setdefault(name, other)
     wrong = [(f"Q{other}", chain.values[other].label, "wrong") for other in others.values()][:WRONG]
-    drawn = pool.choose(
-        Item(
-            item_id,
-            Instance((subject, relation), f"Q{value}", answer.label, None, answer.kinds),
-            [*answer.aliases, *(other.label for other in chain.values.values())],
-            frozenset(f"Q{tenure.value}" for tenure in chain.timeline),
-            frozenset(),
-        ),
-        seed,
-        WRONG - len(wrong),
-    )
+    instance = Instance((subject, relation), f"Q{value}", answer.label, None, answer.kinds)
+    aliases = [*answer.aliases, *(other.label for other in chain.values.values())]
+    never = frozenset(f"Q{tenure.value}" for tenure in chain.timeline)
+    drawn = pool.choose(Item(item_id, instance, aliases, never, frozenset()), seed, WRONG - len(wrong))
     wrong += [(item, label, "never") for item, label in drawn.options]
     size = len(others) + drawn.pool_size
     if len(wrong) < WRONG:
@@ -305,8 +294,7 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
 def _sentence(chain: Chain, date: DateQuery, last: int) -> str:
     """`As of March 2018, the head of government of X was ____`; `is` on the last dump's day."""
     prompt = chain.then if date.last < last else chain.now
-    when = date_text(Date(date.first, _PRECISIONS[date.precision]))
-    return as_of(when, prompt)
+    return as_of(date_text(Date(date.first, _PRECISIONS[date.precision])), prompt)
 
 
 def _chance(seed: int, purpose: str, item: int) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.tables import database, fetched, sql, write_parquet
@@ -102,13 +102,8 @@ def _ended(triple: Occurrence, days: Sequence[int]) -> Span | None:
 
 
 def _began(triple: Occurrence, days: Sequence[int]) -> DatedLink:
-    candidates = (
-        ("value", triple.value_date),
-        ("start", triple.start),
-        ("point_in_time", triple.pit),
-        ("created", triple.created),
-    )
-    for by, span in candidates:
+    candidates = {"value": triple.value_date, "start": triple.start, "point_in_time": triple.pit}
+    for by, span in (candidates | {"created": triple.created}).items():
         if span is not None and _inside(span, triple.interval, days):
             return DatedLink(span.text, span.first, span.last, by)
     return _undated(triple.interval, days)
@@ -134,8 +129,7 @@ def lag(
     """
     if change is None or change.by == "interval":
         return None
-    interval = _appeared(triple, change, before)
-    if interval is None:
+    if (interval := _appeared(triple, change, before)) is None:
         return None
     earliest = day_number(days[interval - 1]) + 1
     return earliest - day_number(change.last), day_number(days[interval]) - day_number(change.first)
@@ -241,7 +235,7 @@ _SIDES = ", ".join(
 )
 
 
-def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) -> Iterator[pa.RecordBatch]:
+def _tables(db: Connection, days: Sequence[int], ended: Ended) -> Iterator[pa.RecordBatch]:
     db.execute(
         f"""SELECT subject, property, interval, dropped_by IS NULL AS kept, change, datatype, key, label,
             relation_is_temp_func, old_statement, new_statement, {_SIDES},
@@ -257,11 +251,7 @@ def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) ->
             old_statement, new_statement"""
     )
     groups = itertools.groupby(fetched(db), key=lambda row: row[:2])
-    linked = (
-        row
-        for (subject, relation), group in groups
-        for row in linked_rows(subject, relation, group, days, ended)
-    )
+    linked = (row for key, group in groups for row in linked_rows(key[0], key[1], group, days, ended))
     while batch := list(itertools.islice(linked, 10_000)):
         yield pa.RecordBatch.from_pylist(batch, schema=CHAINS)
 
@@ -278,12 +268,9 @@ def linked_rows(
         dates = (span and Span(**span) for span in spans)
         value = datatype, key
         triples.append(Occurrence(interval, kept, change, value, label, bool(functional), old, new, *dates))
-    updates = [
-        list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
-    ]
-    links = [
-        Link({triple.value: triple.label for triple in update}, update[0].functional) for update in updates
-    ]
+    kept = itertools.groupby((triple for triple in triples if triple.kept), lambda triple: triple.interval)
+    updates = [list(update) for _, update in kept]
+    links = [Link({t.value: t.label for t in update}, update[0].functional) for update in updates]
     for number, (update, fate) in enumerate(zip(updates, fates(links), strict=True), start=1):
         interval = update[0].interval
         before = [triple for triple in triples if triple.interval < interval]
@@ -300,10 +287,7 @@ def linked_rows(
         # the first dated one of these; it is superseded when nothing that it says newly is left to hold.
         deciding = "new" if any(triple.label == "new" for triple in update) else "obsolete"
         decided = [change for triple, change in zip(update, objects, strict=True) if triple.label == deciding]
-        first = min(
-            decided,
-            key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
-        )
+        first = min(decided, key=lambda c: (c["dated_by"] == "interval", c["first_day"], c["last_day"]))
         by = [change["superseded_by"] for change in decided]
         yield {
             "interval": interval,

@@ -6,22 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.paths import TEMPLATES
 from factdrift.core.tables import database, fetched, growing, sql
-from factdrift.streams.documents import (
-    Claim,
-    Claims,
-    Frame,
-    Sentence,
-    Writer,
-    holding,
-    known_at,
-    versions,
-)
+from factdrift.streams.documents import Claim, Claims, Frame, Sentence, Writer, holding, known_at, versions
 from factdrift.streams.known import KNOWN
 from factdrift.streams.subjects import read_item_names
 from factdrift.tempripple.schemas import row_id
@@ -30,17 +21,12 @@ from factdrift.words.dates import MONTHS
 from factdrift.words.grammar import read_grammar
 from factdrift.words.templates import read_templates
 
+_FACT = struct_of(
+    "subject relation object statement tense: string, first_day last_day: int64", "start end: int32"
+)
 CORPUS = schema_of(
     "doc subject title text known_from known_until: string, version: int32, role: string, links: [string]",
-    (
-        "facts",
-        pa.list_(
-            struct_of(
-                "subject relation object statement tense: string, first_day last_day: int64",
-                "start end: int32",
-            )
-        ),
-    ),
+    ("facts", pa.list_(_FACT)),
 )
 """A row is a version of a document (docs/tables/corpus.md)."""
 
@@ -66,7 +52,7 @@ class Options(NamedTuple):
     seed: int
 
 
-def open_facts(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
+def open_facts(db: Connection, tables: Tables) -> None:
     """TEMP VIEWs `facts` (KNOWN) and `subjects` of a corpus."""
     for name, paths in (("facts", tables.facts), ("subjects", [tables.subjects])):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
@@ -76,9 +62,7 @@ NAMED = "SELECT id FROM subjects UNION SELECT value FROM facts WHERE value IS NO
 """SQL: the items that documents and questions name."""
 
 
-def by_subject(
-    db: duckdb.DuckDBPyConnection, condition: str = "true", table: str = "facts"
-) -> Iterator[tuple[int, Claims]]:
+def by_subject(db: Connection, condition: str = "true", table: str = "facts") -> Iterator[tuple[int, Claims]]:
     """Yields the subjects of a table of KNOWN in ascending order, with the rows of their relations."""
     db.execute(f"SELECT * FROM {table} WHERE {condition} ORDER BY ALL")
     rows = (dict(zip(KNOWN.names, row, strict=True)) for row in fetched(db))
@@ -162,11 +146,7 @@ def _fact(claim: Claim, start: int, end: int) -> Row:
 
 
 def _citations(
-    db: duckdb.DuckDBPyConnection,
-    writer: Writer,
-    frame: Frame,
-    near: Mapping[int, Sequence[int]],
-    share: float,
+    db: Connection, writer: Writer, frame: Frame, near: Mapping[int, Sequence[int]], share: float
 ) -> dict[int, list[tuple[int, Sentence]]]:
     """Subject -> dump from which its document quotes an older state of another subject, and the sentence.
 
@@ -176,10 +156,8 @@ def _citations(
     for subject, claims in by_subject(db, "linked_from IS NOT NULL"):
         hosts = near.get(subject, ())
         for relation, rows in claims.items() if hosts and subject in writer.names else ():
-            states = [
-                {row["value"]: row for row in holding(known_at(rows, dump), day)}
-                for dump, day in zip(frame.dumps, frame.days, strict=True)
-            ]
+            times = zip((known_at(rows, dump) for dump in frame.dumps), frame.days, strict=True)
+            states = [{row["value"]: row for row in holding(known, day)} for known, day in times]
             for dump, (before, after) in enumerate(itertools.pairwise(states), start=1):
                 gone = [value for value in before if value not in after and value in writer.names]
                 chance = int(row_id(str(writer.seed), "cite", f"Q{subject}-P{relation}", str(dump)), 16)
@@ -188,7 +166,6 @@ def _citations(
                 day = frame.days[dump - 1]
                 value = gone[chance % len(gone)]
                 claim = Claim(subject, relation, value, before[value]["statement"], "cited", day, day)
-                month = f"{MONTHS[day // 100 % 100]} {day // 10_000}"
-                if sentence := writer.cited(claim, month):
+                if sentence := writer.cited(claim, f"{MONTHS[day // 100 % 100]} {day // 10_000}"):
                     citations[hosts[chance // 10_000 % len(hosts)]].append((dump, sentence))
     return citations

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.tables import database, growing, sql
@@ -33,7 +33,7 @@ from factdrift.tempripple.phrases import contains, date_text
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.schemas import row_id
 from factdrift.wikidata.ids import entity_id, entity_number, property_id
-from factdrift.wikidata.time import DAY, MONTH, YEAR
+from factdrift.wikidata.time import DAY, MONTH, YEAR, iso_day
 from factdrift.words.dates import as_of
 from factdrift.words.names import written
 from factdrift.words.noun_phrases import NounPhrase, nested, read_noun_phrases
@@ -57,9 +57,7 @@ _PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
 class Lookup:
     """Documents that state facts, and facts about holders: of few subjects at a time in memory."""
 
-    def __init__(
-        self, db: duckdb.DuckDBPyConnection, tables: Tables, corpus: Path, relations: Sequence[int]
-    ) -> None:
+    def __init__(self, db: Connection, tables: Tables, corpus: Path, relations: Sequence[int]) -> None:
         self._db = db
         open_facts(db, tables)
         db.execute(
@@ -90,9 +88,8 @@ class Lookup:
     def stating(self, subject: int, relation: int, value: int, dump: str, *tenses: str) -> list[str]:
         """The documents up to a dump that state a fact, in any tense or in some."""
         docs = self._stating(entity_id(subject)).get((property_id(relation), entity_id(value)), {})
-        return [
-            doc for doc, (since, tense) in docs.items() if since <= dump and (not tenses or tense in tenses)
-        ]
+        known = ((doc, tense) for doc, (since, tense) in docs.items() if since <= dump)
+        return [doc for doc, tense in known if not tenses or tense in tenses]
 
 
 class Chain(NamedTuple):
@@ -148,10 +145,12 @@ class Asker(NamedTuple):
         alone = len(right) == 1 and set(verdicts.values()) <= {"correct", "wrong"}
         return right[0] if alone and self.is_named(chain, right[0]) else None
 
-    def texts(self, values: Sequence[int]) -> list[str]:
-        """The labels and aliases of values, without repetitions."""
+    def texts(self, values: Sequence[int], right: int | None = None) -> list[str]:
+        """The labels and aliases of values, without repetitions, and without those of a `right` value."""
         names = [self.names[value] for value in values]
-        return list(dict.fromkeys(text for name in names for text in (name.label, *name.aliases)))
+        others = [] if right is None else self.texts([right])
+        texts = dict.fromkeys(text for name in names for text in (name.label, *name.aliases))
+        return [text for text in texts if text not in others]
 
     def row(
         self, chain: Chain, kind: str, dump: int, date: DateQuery | None, value: int, **more: object
@@ -181,8 +180,8 @@ class Asker(NamedTuple):
             "answer_id": entity_id(value),
             "answers": self.texts([value]),
             "stale_ids": [entity_id(other) for other in stale],
-            "stale_answers": [text for text in self.texts(stale) if text not in self.texts([value])],
-            "later_answers": [text for text in self.texts(later) if text not in self.texts([value])],
+            "stale_answers": self.texts(stale, value),
+            "later_answers": self.texts(later, value),
             "right_docs": right,
             "stale_docs": sorted({*wrong} - {*right}),
             "certain": True,
@@ -225,11 +224,8 @@ def at(asker: Asker, chain: Chain) -> Iterator[Row]:
     for value in sorted({t.value for t in chain.worlds[dump] if t.certain}):
         spans = [t.certain for t in chain.worlds[dump] if t.value == value and t.certain]
         longest = max(spans, key=lambda span: (day_number(span[1]) - day_number(span[0]), -span[0]))
-        dates = [
-            date
-            for date in dates_within(longest)
-            if date.last < asker.days[-1] and asker.proven(chain, dump, date.first, date.last) == value
-        ]
+        past = (date for date in dates_within(longest) if date.last < asker.days[-1])
+        dates = [date for date in past if asker.proven(chain, dump, date.first, date.last) == value]
         if dates:
             date = dates[asker.draw("at", chain.subject, chain.relation, value) % len(dates)]
             yield asker.row(chain, "at", dump, date, value) | _dated(chain, date, "was")
@@ -247,8 +243,7 @@ def announced(asker: Asker, chain: Chain) -> Iterator[Row]:
             continue
         precision: Precision = "day" if first == last else "month" if first // 100 == last // 100 else "year"
         size = {"day": 10, "month": 7, "year": 4}[precision]
-        text = f"{first // 10_000:04}-{first // 100 % 100:02}-{first % 100:02}"[:size]
-        date = DateQuery(precision, first, last, text)
+        date = DateQuery(precision, first, last, iso_day(first)[:size])
         row = asker.row(chain, "at", dump, date, value, certain=False, announced=True)
         yield row | _dated(chain, date, "will be")
 
@@ -346,7 +341,7 @@ def hop(asker: Asker, chain: Chain, dump: int, row: Row) -> Iterator[Row]:
             "answer_id": entity_id(right),
             "answers": asker.texts([right]),
             "stale_ids": [entity_id(stale)],
-            "stale_answers": [text for text in asker.texts([stale]) if text not in asker.texts([right])],
+            "stale_answers": asker.texts([stale], right),
             "later_answers": [],
             "right_docs": [*row["right_docs"], *hops],
         }
@@ -367,11 +362,8 @@ def write_corpus_questions(
 ) -> dict[str, int]:
     """Writes CORPUS_QUESTIONS in the order of chains and kinds; returns kind -> questions."""
     phrases = read_noun_phrases()
-    hops = {
-        relation.property: phrases[relation.property]
-        for relation in read_relations().immutable.values()
-        if relation.datatype == "wikibase-item"
-    }
+    relations = read_relations().immutable.values()
+    hops = {r.property: phrases[r.property] for r in relations if r.datatype == "wikibase-item"}
     counts: dict[str, int] = defaultdict(int)
     with database() as db, database() as other, growing(output, CORPUS_QUESTIONS) as add:
         open_facts(db, tables)

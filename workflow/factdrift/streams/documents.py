@@ -87,8 +87,7 @@ class Writer(NamedTuple):
 
     def cited(self, claim: Claim, month: str) -> Sentence | None:
         """`According to a profile of January 2019, the head coach of Lyon was Bruno Génésio.`"""
-        template = self._past_template(claim)
-        if not template:
+        if not (template := self._past_template(claim)):
             return None
         return self._filled(dated(template, f"According to a profile of {month}, "), [claim])
 
@@ -133,22 +132,16 @@ def _listed(names: Sequence[str]) -> str:
 
 def known_at(rows: Sequence[Row], dump: str) -> list[Row]:
     """K_k: the rows that were known by a dump."""
-    return [
-        row
-        for row in rows
-        if row["known_from"] <= dump and (row["known_until"] is None or dump < row["known_until"])
-    ]
+    begun = (row for row in rows if row["known_from"] <= dump)
+    return [row for row in begun if row["known_until"] is None or dump < row["known_until"]]
 
 
 def holding(rows: Sequence[Row], day: int) -> list[Row]:
     """The rows of K_k whose value is an item and is certain on a day, a row a value."""
     values: dict[int, Row] = {}
     for row in rows:
-        if (
-            row["value"]
-            and row["certain_first"] is not None
-            and row["certain_first"] <= day <= row["certain_last"]
-        ):
+        first = row["certain_first"]
+        if row["value"] and first is not None and first <= day <= row["certain_last"]:
             values.setdefault(row["value"], row)
     return [values[value] for value in sorted(values)]
 
@@ -196,13 +189,10 @@ def versions(
     texts: list[list[Sentence] | None] = []
     for dump in range(len(frame.dumps)):
         own = [sentence for relation in order for sentence in rooms[relation][dump]]
-        quoted = [sentence for since, sentence in citations if since <= dump]
-        texts.append([*own, *quoted] if own else [])
+        texts.append(own and [*own, *(sentence for since, sentence in citations if since <= dump)])
     begin = 0
     for dump, (sentences, after) in enumerate(zip(texts, [*texts[1:], None], strict=True), start=1):
-        if sentences == after or (
-            sentences and after and [s.text for s in sentences] == [s.text for s in after]
-        ):
+        if after is not None and [s.text for s in sentences or ()] == [s.text for s in after]:
             continue
         if sentences:
             yield begin, None if after is None else dump, texts[begin] or []
@@ -222,14 +212,12 @@ def _of_relation(
     for timeline, now, day in zip(known, present, frame.days, strict=True):
         sentences = []
         if now:
-            claims = [
-                Claim(subject, relation, row["value"], row["statement"], "now", day, day) for row in now
-            ]
+            stated = ((row["value"], row["statement"]) for row in now)
+            claims = [Claim(subject, relation, *value, "now", day, day) for value in stated]
             sentences.append(writer.present(claims, several))
         ended = [row for row in timeline if row["certain_last"] is not None and row["certain_last"] < day]
         for row in sorted(ended, key=lambda row: (row["certain_first"], row["value"] or 0)):
-            when = years(row) if frame.history and row["value"] in writer.names else None
-            if when:
+            if frame.history and row["value"] in writer.names and (when := years(row)):
                 span = row["certain_first"], row["certain_last"]
                 claim = Claim(subject, relation, row["value"], row["statement"], "then", *span)
                 sentence = writer.past(claim, when)

@@ -57,8 +57,7 @@ def half_life(tenures: Tenures) -> Row:
         reached = np.searchsorted(days, year * _YEAR, side="right") - 1
         for name, curve in zip(("", "_low", "_high"), curves, strict=True):
             share = 1.0 if reached < 0 and not name else float(curve[reached]) if reached >= 0 else np.nan
-            beyond = year * _YEAR > days[-1]
-            row[f"after_{year}y{name}"] = None if beyond or np.isnan(share) else share
+            row[f"after_{year}y{name}"] = None if year * _YEAR > days[-1] or np.isnan(share) else share
     return row | {"stale_after_1y": None if row["after_1y"] is None else 1 - row["after_1y"]}
 
 

@@ -65,8 +65,7 @@ class Assemble(OfDates, command="streams assemble"):
     figure: Output
 
     def run(self) -> str:
-        from factdrift.streams.assemble import assemble
-        from factdrift.streams.figure import draw
+        from factdrift.streams.assemble import assemble, draw
 
         rows = assemble(self.datasets, self.chains, self.days_around(self.datasets), self.output)
         draw(self.output, self.days(), self.figure)
@@ -100,11 +99,9 @@ class AsOf(OfDates, command="streams asof", implied_inputs="words"):
                 f"{alone:,} of them have no option that held at another time: of their subject and relation "
                 "the dumps name no other value that can be one"
             )
-        lines += [
-            f"{relation}: {chains:,} subjects are not asked about: resources/words/grammar.tsv has no past "
-            "of the verb of its template"
-            for relation, chains in sorted(unsaid.items())
-        ]
+        why = "resources/words/grammar.tsv has no past of the verb of its template"
+        for relation, chains in sorted(unsaid.items()):
+            lines.append(f"{relation}: {chains:,} subjects are not asked about: {why}")
         return "\n".join(lines)
 
 

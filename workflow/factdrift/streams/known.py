@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.tables import fetched, growing
@@ -33,7 +33,7 @@ from factdrift.streams.timelines import (
     verdict,
 )
 from factdrift.wikidata.filters import dropped_as
-from factdrift.wikidata.time import pack_date
+from factdrift.wikidata.time import iso_day, pack_date
 
 KNOWN = schema_of(
     *TIMELINES,
@@ -84,10 +84,8 @@ def worlds(
     if links.functional_since is None:
         passes = several
     else:
-        outranked = (
-            row._replace(standing="aside") if aside and row.standing == "current" else row
-            for row, aside in rows
-        )
+        lower = ((row, aside and row.standing == "current") for row, aside in rows)
+        outranked = (row._replace(standing="aside") if aside else row for row, aside in lower)
         single = list(follow(outranked, days, obsolete))
         # Before its first update a relation is what that update says.
         begin = 0 if links.functional_since == links.since else links.functional_since
@@ -97,9 +95,8 @@ def worlds(
         world = {}
         for history in histories:
             same = before.get(history.number)
-            world[history.number] = (
-                same if same and same.history is history else Holding(history, tenure(history, days))
-            )
+            known = same if same and same.history is history else Holding(history, tenure(history, days))
+            world[history.number] = known
         yield world
         before = world
 
@@ -120,9 +117,9 @@ def versions(known: Sequence[World], days: Sequence[int], links: Links) -> Itera
                 **_timeline(holding.tenure),
                 "start_last": max((span.last for span in starts), default=None),
                 "statement": holding.history.last.statement,
-                "linked_from": None if links.since is None else iso(days[links.since]),
-                "known_from": iso(days[begin]),
-                "known_until": iso(days[dump + 1]) if dump < last else None,
+                "linked_from": None if links.since is None else iso_day(days[links.since]),
+                "known_from": iso_day(days[begin]),
+                "known_until": iso_day(days[dump + 1]) if dump < last else None,
                 "became": _became(number, known, (begin, dump), days),
                 "first_known": change and _first_known(holding.tenure.value, change, known, days),
                 "late": None if change is None else _is_late(holding.tenure.value, change, known, days),
@@ -130,21 +127,11 @@ def versions(known: Sequence[World], days: Sequence[int], links: Links) -> Itera
             begin = dump + 1
 
 
-def iso(packed: int) -> str:
-    """A packed day as 2021-01-04."""
-    return f"{packed // 10_000:04}-{packed // 100 % 100:02}-{packed % 100:02}"
-
-
 def _timeline(term: Tenure) -> Row:
-    value, certain, (first, last), doubted, dated = term
-    values = (
-        None if value == UNNAMED else value,
-        *(certain or (None, None)),
-        None if first == EVER else first,
-        None if last == NEVER_ENDS else last,
-        doubted,
-        dated,
-    )
+    first, last = term.possible
+    possible = None if first == EVER else first, None if last == NEVER_ENDS else last
+    value, certain = None if term.value == UNNAMED else term.value, term.certain or (None, None)
+    values = (value, *certain, *possible, term.doubted, term.dated)
     return dict(zip(TIMELINES.names[2:], values, strict=True))
 
 
@@ -164,8 +151,7 @@ def _became(number: int, known: Sequence[World], run: tuple[int, int], days: Seq
     if days[first] < after.possible[1] < before.possible[1]:
         return "ended"
     if (later.last.statement, *later.last[4:6]) != (history.last.statement, *history.last[4:6]):
-        same = later.last[4:6] == history.last[4:6]
-        return "replaced" if same else "dated"
+        return "replaced" if later.last[4:6] == history.last[4:6] else "dated"
     moved = before.certain and after.certain and before.certain[0] == after.certain[0]
     grown = moved and before._replace(certain=None) == after._replace(certain=None)
     return "extended" if grown else "dated"
@@ -214,7 +200,7 @@ def _change(holding: Holding) -> Days | None:
 def _first_known(value: int, change: Days, known: Sequence[World], days: Sequence[int]) -> str:
     """The first dump that has the value with a start that may be that of the change, or without a start."""
     return next(
-        iso(day)
+        iso_day(day)
         for day, world in zip(days, known, strict=True)
         for history, term in world.values()
         if term.value == value and not term.doubted and _may_begin(history, term, change)
@@ -248,11 +234,7 @@ _STANDING = f"""CASE
 
 
 def write_known(
-    db: duckdb.DuckDBPyConnection,
-    days: Sequence[int],
-    ended: Ended,
-    output: Path,
-    timelines: Path | None = None,
+    db: Connection, days: Sequence[int], ended: Ended, output: Path, timelines: Path | None = None
 ) -> None:
     """Writes KNOWN of the relations whose values are items, by subject and property.
 
@@ -281,17 +263,14 @@ def write_known(
                 add_newest(pa.RecordBatch.from_pylist(newest, schema=TIMELINES))
 
 
-def _groups(
-    db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended
-) -> Iterator[tuple[list[Row], list[Row]]]:
+def _groups(db: Connection, days: Sequence[int], ended: Ended) -> Iterator[tuple[list[Row], list[Row]]]:
     """Yields the rows of TIMELINES and of KNOWN by subject and relation."""
     for key, rows in itertools.groupby(fetched(db), key=lambda row: row[:4]):
         group = dict(zip(TIMELINES.names, key[:2], strict=False))
         stated = []
         for row in rows:
             starts, ends = (tuple(Span(**date) for date in dates) for dates in row[8:10])
-            in_dump = StatementInDump._make((*row[4:8], starts, ends, *row[10:13]))
-            stated.append((in_dump, row[13]))
+            stated.append((StatementInDump._make((*row[4:8], starts, ends, *row[10:13])), row[13]))
         links = Links(*key[2:])
         known = list(worlds(stated, days, ended.get(key[:2], {}), links))
         timeline = [group | _timeline(term) for _, term in known[-1].values()]

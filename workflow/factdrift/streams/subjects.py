@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.owned import scratch
@@ -104,7 +104,7 @@ class Name(NamedTuple):
     usage: Usage
 
 
-def open_names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path], labels: Sequence[Path]) -> None:
+def open_names(db: Connection, entities: Sequence[Path], labels: Sequence[Path]) -> None:
     """TEMP VIEW `named`: id, label, aliases and classes of items, with the position of their `dump`.
 
     `entities`: the items of all dumps, the newest last; `labels`: the user's, which count where these have
@@ -120,7 +120,7 @@ def open_names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path], labels: 
 
 
 def read_item_names(
-    db: duckdb.DuckDBPyConnection, needed: str, entities: Sequence[Path], labels: Sequence[Path]
+    db: Connection, needed: str, entities: Sequence[Path], labels: Sequence[Path]
 ) -> Mapping[int, Name]:
     """The names of the items that a query gives, as `id`; those of the newest dump that has a label.
 

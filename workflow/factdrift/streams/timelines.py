@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import sql
@@ -92,8 +92,7 @@ def day_number(packed: int) -> int:
     year, month, day = unpack(packed)
     year = year + 1 if year < 0 else year  # there is no year 0: before it, arithmetic needs one
     month = min(max(month, 1), 12)
-    last = calendar.monthrange(year % 400 + 400, month)[1]
-    return ordinal_of(year, month, min(max(day, 1), last))
+    return ordinal_of(year, month, min(max(day, 1), calendar.monthrange(year % 400 + 400, month)[1]))
 
 
 def read_tenure(row: Mapping[str, Any]) -> Tenure:
@@ -135,11 +134,8 @@ def follow(
         earlier = _continued(known, present)
         going_on = {id(old) for old in earlier.values()}
         number = len(gone) + len(known)
-        gone += [
-            old._replace(ended=old.ended or obsolete.get((dump, old.last.value)))
-            for old in known
-            if id(old) not in going_on
-        ]
+        lost = (old for old in known if id(old) not in going_on)
+        gone += [old._replace(ended=old.ended or obsolete.get((dump, old.last.value))) for old in lost]
         taken = _taken(present, days[dump])
         known = []
         for index, row in enumerate(present):
@@ -166,14 +162,10 @@ def _continued(
     Both have the same value and the same id. A statement that this dump lacks is continued by one of the
     same value, written anew, if it gives no end or no other start.
     """
-    by_id: dict[tuple[str | None, int], StatementHistory] = {
-        (old.last.statement, old.last.value): old for old in known if old.last.statement is not None
-    }
-    continued = {
-        index: by_id[row.statement, row.value]
-        for index, row in enumerate(present)
-        if (row.statement, row.value) in by_id
-    }
+    named = (old for old in known if old.last.statement is not None)
+    by_id = {(old.last.statement, old.last.value): old for old in named}
+    keys = [(row.statement, row.value) for row in present]
+    continued = {index: by_id[key] for index, key in enumerate(keys) if key in by_id}
     taken = {id(old) for old in continued.values()}
     left = [old for old in known if id(old) not in taken]
     for index, row in enumerate(present):
@@ -205,20 +197,17 @@ def tenure(history: StatementHistory, days: Sequence[int]) -> Tenure:
     if last.measured:
         return Tenure(last.value, None, (EVER, NEVER_ENDS), doubted)
     possible_first = min((span.first for span in last.starts), default=EVER)
-    begin: int | None
+    begin = None if history.first_current is None else days[history.first_current]
     if last.starts and not last.start_unknown:
         begin = max(span.last for span in last.starts)
-    else:
-        begin = None if history.first_current is None else days[history.first_current]
     end, possible_last = _end(history, days, begin, possible_first)
     certain = None
     if begin is not None and end is not None and not doubted:
         # A dump knows no more than plans of the days after it.
         end = min(end, days[last.dump])
         certain = (begin, end) if begin <= end else None
-    return Tenure(
-        last.value, certain, (possible_first, possible_last), doubted, bool(last.starts or last.ends)
-    )
+    possible = possible_first, possible_last
+    return Tenure(last.value, certain, possible, doubted, bool(last.starts or last.ends))
 
 
 def _end(
@@ -310,7 +299,7 @@ _SPAN = """
 """
 
 
-def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statements: Sequence[Path]) -> None:
+def create_stated(db: Connection, updates: Sequence[Path], statements: Sequence[Path]) -> None:
     """TEMP TABLEs `linked`, the groups with an update in some interval, and `stated` (`create_statements`).
 
     `linked` has subject, property, the dump that ends the first interval with an update, and the dump from
@@ -329,7 +318,7 @@ def create_stated(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], statem
     create_statements(db, statements)
 
 
-def create_statements(db: duckdb.DuckDBPyConnection, statements: Sequence[Path]) -> None:
+def create_statements(db: Connection, statements: Sequence[Path]) -> None:
     """TEMP TABLE `stated`: the statements of the groups in `linked` in all dumps.
 
     Defines `span(TIME)`, a date as the fields of Span.

@@ -83,9 +83,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 def arrow_day(number: int) -> int | None:
     """A day number as days since 1970-01-01; None for NEVER and ALWAYS, 0001-01-01 for earlier days."""
-    if number in (NEVER, ALWAYS):
-        return None
-    return max(number, 1) - EPOCH
+    return None if number in (NEVER, ALWAYS) else max(number, 1) - EPOCH
 
 
 class Claim(NamedTuple):
@@ -145,9 +143,8 @@ class Claim(NamedTuple):
     @property
     def has_bad_date(self) -> bool:
         """Whether the statement has several starts or ends, an unknown end, or an end before its start."""
-        several = len(self.starts) > 1 or len(self.ends) > 1
         end = self.end
-        return several or end is None or end.hi < self.start.lo
+        return max(len(self.starts), len(self.ends)) > 1 or end is None or end.hi < self.start.lo
 
 
 def _hull(dates: Sequence[Date]) -> Span | None:
@@ -181,5 +178,4 @@ def _dates(values: list[dict[str, int]]) -> tuple[Date, ...]:
 
 def best_rank(claims: list[Claim]) -> list[Claim]:
     """The preferred claims, or all of them if none is preferred."""
-    preferred = [claim for claim in claims if claim.preferred]
-    return preferred or claims
+    return [claim for claim in claims if claim.preferred] or claims

@@ -39,11 +39,8 @@ def check_presence(search: Search) -> dict[str, list[str]]:
     for row in search.source.terms(ids(entry.number for entry in relations.types)).to_pylist():
         labels[entity_id(row["id"])] = row["label"]
     missing = [f"{name} {label}" for name, label in expected.items() if name not in labels]
-    renamed = [
-        f"{name}: {label!r} is called {labels[name]!r}"
-        for name, label in expected.items()
-        if name in labels and labels[name] != label
-    ]
+    known = ((name, label, labels[name]) for name, label in expected.items() if name in labels)
+    renamed = [f"{name}: {label!r} is called {now!r}" for name, label, now in known if now != label]
     if missing and not search.settings.slice:
         raise InputError(
             "the snapshot lacks properties or classes that TempRIPPLE needs: "
@@ -60,19 +57,17 @@ def find_facts(search: Search) -> StageTables:
     tables, types = StageTables("mutable"), search.types
     candidates = _candidates(search, tables.counts)
     for relation in search.relations.mutable.values():
-        statements = candidates.get(relation.property, {})
-        if not statements:
+        if not (statements := candidates.get(relation.property, {})):
             continue
         tables.counts["candidates"] += len(statements)
         types.fetch(statements)
         matches: dict[int, Match] = {}
         for subject in statements:
-            match = types.of(subject, relation.subjects)
-            if match is None:
+            if match := types.of(subject, relation.subjects):
+                matches[subject] = match
+            else:
                 wanted = " ".join(relation.subjects)
                 tables.drop(subject, relation.property, "no_type", statements[subject], wanted)
-            else:
-                matches[subject] = match
         changed = list(_timelines(search, relation, matches, tables))
         items = {subject for subject, _, _ in changed}
         items |= {holding.object for _, kept, _ in changed for holding in kept.holdings}
@@ -81,8 +76,7 @@ def find_facts(search: Search) -> StageTables:
         for subject, kept, values in changed:
             holdings = kept.holdings
             named = [subject, *(holding.object for holding in holdings)]
-            nameless = sorted({item for item in named if not search.names.label(item)})
-            if nameless:
+            if nameless := sorted({item for item in named if not search.names.label(item)}):
                 stated = sorted(name for holding in holdings for name in holding.statements)
                 detail = " ".join(map(entity_id, nameless))
                 tables.drop(subject, relation.property, "no_label", stated, detail)
@@ -116,9 +110,7 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
         if numbers[relation] <= settings.cap_per_property:
             candidates.setdefault(relation, {}).setdefault(subject, []).append(name)
     counts["candidate_statements"] += table.num_rows
-    counts["capped_statements"] += sum(
-        max(0, number - settings.cap_per_property) for number in numbers.values()
-    )
+    counts["capped_statements"] += sum(max(0, n - settings.cap_per_property) for n in numbers.values())
     return candidates
 
 
@@ -130,8 +122,7 @@ def _timelines(
     restrictive = ids(settings.numbers("restrictive_qualifiers"))
     table = search.source.statements(ids(subjects), ids([relation.property]), restrictive)
     excluded: set[int] = set()
-    classes = set(settings.numbers("exclude_object_classes"))
-    if classes:
+    if classes := set(settings.numbers("exclude_object_classes")):
         objects = set(table["object"].drop_null().to_pylist())
         search.types.fetch(objects)
         excluded = {item for item in objects if not classes.isdisjoint(search.types.reached(item))}

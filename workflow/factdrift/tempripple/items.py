@@ -100,9 +100,8 @@ class _Group:
         self._encoded = [value.encode() for value in self._values]
         self._names = [normal(self._labels[value]) for value in self._values]
         self._named = Counter(self._names)
-        self._by_kind: list[dict[str, set[int]]] = [
-            defaultdict(set) for _ in (instances[0].kinds if instances else ())
-        ]
+        properties = instances[0].kinds if instances else ()
+        self._by_kind: list[dict[str, set[int]]] = [defaultdict(set) for _ in properties]
         for instance in instances:
             for members, kinds in zip(self._by_kind, instance.kinds, strict=True):
                 for kind in kinds:
@@ -114,11 +113,8 @@ class _Group:
         refused = {normal(text) for text in (asked.answer.label, *asked.aliases)}
         weights, out = self._weights, {self._index_of.get(asked.answer.value)}
         out |= {self._index_of.get(value) for value in asked.never - asked.always}
-        own = {
-            self._index_of[value]: number
-            for value, number in self._own.get(asked.answer.asked, {}).items()
-            if value not in asked.always
-        }
+        counts = self._own.get(asked.answer.asked, {}).items()
+        own = {self._index_of[value]: number for value, number in counts if value not in asked.always}
         if own:
             weights = weights.copy()
             for index, number in own.items():
@@ -239,17 +235,13 @@ def _item(row: Row, fact: Row, asked: Item, choice: Choice, context: str, settin
     is_related = row is not fact
     is_open = len(choice.options) < WRONG
     options = [] if is_open else [*choice.options, choice.answer]
-    if is_related:
-        in_context = row["answer_in_context"]
-    else:
-        in_context = fact["role"] == "old" and contains(context, asked.answer.label)
-    flags = ["answer_in_context"] if in_context else []
-    if fact["returning"]:
-        flags.append("returning")
-    if choice.year_only and not is_open:
-        flags.append("year_only")
-    if choice.alike < WRONG and not is_open:
-        flags.append("other_kind")
+    in_old = not is_related and fact["role"] == "old" and contains(context, asked.answer.label)
+    flags = {
+        "answer_in_context": in_old or (is_related and row["answer_in_context"]),
+        "returning": fact["returning"],
+        "year_only": choice.year_only and not is_open,
+        "other_kind": choice.alike < WRONG and not is_open,
+    }
     asked_s, asked_p = asked.answer.asked
     day, text = settings.last_day, row["question"]
     return {
@@ -273,7 +265,7 @@ def _item(row: Row, fact: Row, asked: Item, choice: Choice, context: str, settin
         "pool_size": choice.pool_size,
         "open_only": is_open,
         "discriminates": row["discriminates"],
-        "flags": flags,
+        "flags": [name for name, holds in flags.items() if holds],
     }
 
 

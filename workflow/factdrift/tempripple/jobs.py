@@ -209,15 +209,9 @@ class Items(WithTables, command="tempripple items"):
         dropped = [row for path in self.dropped for row in schemas.read_rows(path, schemas.TR_DROPPED)]
         schemas.write_rows(dropped, schemas.TR_DROPPED, self.all_dropped)
         snapshot = json.loads(self.snapshot.read_text(encoding="utf-8")) if self.snapshot else {}
-        stats = statistics(
-            facts,
-            related,
-            schemas.read_rows(self.output, schemas.TR_ITEMS),
-            dropped,
-            self.relations(self.settings.immutable_set),
-            self.settings,
-            snapshot | {"endpoint": self.endpoint},
-        )
+        rows = facts, related, schemas.read_rows(self.output, schemas.TR_ITEMS), dropped
+        relations = self.relations(self.settings.immutable_set)
+        stats = statistics(*rows, relations, self.settings, snapshot | {"endpoint": self.endpoint})
         for path in self.accounts:
             stats |= json.loads(path.read_text(encoding="utf-8"))
         write_json(stats, self.json)

@@ -59,15 +59,12 @@ def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
         if fact["role"] != "new" or not row["discriminates"]:
             continue
         before = by_ordinal.get((fact["s"], fact["p"], fact["ordinal"] + 1))
-        old = case = None
-        if before:
-            old = along.get((before["fact_id"], *(edge["p"] for edge in row["path"])))
+        old = before and along.get((before["fact_id"], *(edge["p"] for edge in row["path"])))
+        case = None
         if before and old and old["answer_id"] != row["answer_id"]:
             case = _case((before, old), (fact, row), labels, relations, len(cases))
-        if case is None:
-            left += 1
-        else:
-            cases.append(case)
+        left += case is None
+        cases += [case] if case else []
     if not cases:
         raise InputError(
             f"{related}: no chain of items in which the new and the previous fact of a timeline lead to "
@@ -95,9 +92,7 @@ def _case(
     chains = [_hops(chain, fact, opening, labels, relations) for chain in (old, new)]
     if start < 0 or "{" in around or "}" in around or not all(chains):
         return None
-    (hops, triples, texts), (new_hops, new_triples, new_texts) = (
-        zip(*chain, strict=True) for chain in chains
-    )
+    (hops, triples, texts), (new_hops, new_triples, new_texts) = (zip(*own, strict=True) for own in chains)
     return {
         "case_id": number,
         "requested_rewrite": [
@@ -133,11 +128,7 @@ def _named(fact: Row) -> str:
 
 
 def _hops(
-    chain: Chain,
-    asked: Row,
-    opening: str,
-    labels: Mapping[tuple[str, ...], str],
-    relations: Relations,
+    chain: Chain, asked: Row, opening: str, labels: Mapping[tuple[str, ...], str], relations: Relations
 ) -> list[tuple[Row, list[str], list[str]]]:
     """(single hop, triple by id, triple by label) of each hop of a chain; the first is asked as in `asked`.
 

@@ -42,8 +42,7 @@ def question(wh: str, phrase: str, verb: str) -> str:
 
 def as_of(day: datetime.date, sentence: str) -> str:
     """`As of 31 December 2022, the most recent ...`: the sentence or question, dated."""
-    text = date_text(Date(pack_date(day), DAY))
-    return f"As of {text}, {sentence[0].lower()}{sentence[1:]}"
+    return f"As of {date_text(Date(pack_date(day), DAY))}, {sentence[0].lower()}{sentence[1:]}"
 
 
 def date_text(date: Date) -> str:

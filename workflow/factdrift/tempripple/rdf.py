@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import ROW_GROUP, only_file, sql
@@ -33,7 +33,7 @@ _PARTS = {
 
 
 def write_rdf(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     statements: Sequence[Path],
     entities: Sequence[Path],
     properties: Path,
@@ -212,21 +212,11 @@ def _dates() -> str:
 
 def _properties() -> str:
     """SQL: the predicates of each property; for declared ones datatype and names too."""
-    datatypes = "CASE datatype " + " ".join(
-        f"WHEN {sql(name)} THEN {sql(datatype_iri(name))}" for name in DATATYPES
-    )
-    predicates = ", ".join(
-        f"triple(s, wikibase('{role}'), {prefix}(p))"
-        for role, prefix in (
-            ("directClaim", "wdt"),
-            ("claim", "p"),
-            ("statementProperty", "ps"),
-            ("statementValue", "psv"),
-            ("qualifier", "pq"),
-            ("qualifierValue", "pqv"),
-            ("novalue", "wdno"),
-        )
-    )
+    cases = (f"WHEN {sql(name)} THEN {sql(datatype_iri(name))}" for name in DATATYPES)
+    datatypes = f"CASE datatype {' '.join(cases)}"
+    roles = {"directClaim": "wdt", "claim": "p", "statementProperty": "ps", "statementValue": "psv"}
+    roles |= {"qualifier": "pq", "qualifierValue": "pqv", "novalue": "wdno"}
+    predicates = ", ".join(f"triple(s, wikibase('{role}'), {prefix}(p))" for role, prefix in roles.items())
     return f"""
         WITH known AS (
             SELECT *, wd(p) AS s FROM (

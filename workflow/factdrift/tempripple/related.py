@@ -58,12 +58,9 @@ def find_related(search: Search, facts: list[Row]) -> StageTables:
     ]
     for hop in range(1, HOPS + 1):
         edges |= _edges({path.nodes[-1] for path in paths} - edges.keys(), search, tables)
-        extended = [
-            longer
-            for path in paths
-            for edge in edges[path.nodes[-1]]
-            if (longer := _extended(path, edge, search.settings, tables)) is not None
-        ]
+        steps = ((path, edge) for path in paths for edge in edges[path.nodes[-1]])
+        longer = (_extended(path, edge, search.settings, tables) for path, edge in steps)
+        extended = [path for path in longer if path is not None]
         last = [path.edges[-1] for path in extended]
         objects = {edge.claim.object for edge in last if edge.claim.object is not None}
         search.types.fetch_kinds(objects | {edge.subject for edge in last})
@@ -109,11 +106,9 @@ def _judged(
     """Yields the edges of one item, still without labels."""
     is_human = search.types.is_a(subject, "human")
     for number, stated in claims.items():
-        relation = search.relations.immutable.get(number)
-        if relation is None:
+        if (relation := search.relations.immutable.get(number)) is None:
             continue
-        match = search.types.of(subject, relation.subjects)
-        if match is None:
+        if (match := search.types.of(subject, relation.subjects)) is None:
             tables.drop(subject, number, "wrong_type", [claim.statement for claim in stated])
             continue
         result = immutable_value(relation, claims, is_human, search.settings)
@@ -158,14 +153,9 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], search: Search) -> R
         for edge in path.edges
     ]
     fact = path.fact
+    way = (f"{step['p']} {step['x']} {step['value']} {step['stmt_id']}" for step in steps)
     return {
-        "rel_id": row_id(
-            fact["s"],
-            fact["p"],
-            fact["o"],
-            " ".join(fact["stmt_ids"]),
-            *(f"{step['p']} {step['x']} {step['value']} {step['stmt_id']}" for step in steps),
-        ),
+        "rel_id": row_id(fact["s"], fact["p"], fact["o"], " ".join(fact["stmt_ids"]), *way),
         "fact_id": fact["fact_id"],
         "hop": len(steps),
         "path": steps,
@@ -214,12 +204,10 @@ def immutable_value(
         return None
     stated = tuple(sorted(claim.statement for claim in claims))
     first, last = settings.immutable_span
-    competing = []
-    for claim in claims:
-        end = claim.end
-        # It may have held on a day after `first`, up to `last`.
-        if (end is None or end.hi > first) and claim.start.lo <= last:
-            competing.append(claim)
+    # They may have held on a day after `first`, up to `last`.
+    competing = [
+        claim for claim in claims if ((end := claim.end) is None or end.hi > first) and claim.start.lo <= last
+    ]
     values = {claim.value for claim in competing}
     if not values:
         return Dropped("outside_window", stated)
@@ -269,9 +257,7 @@ def _guarded(
         if not deaths or max(span.hi for span in deaths) > before:
             return "subject_alive"
     beginnings = _values(of_subject, BIRTH if is_human else INCEPTION)
-    if beginnings and min(beginnings).hi > before:
-        return "late_existence"
-    return None
+    return "late_existence" if beginnings and min(beginnings).hi > before else None
 
 
 def _values(of_subject: Mapping[int, list[Claim]], relation: int) -> list[Span]:

@@ -92,15 +92,12 @@ def _relations(path: Path, columns: tuple[str, ...], types: set[str]) -> dict[in
         if noun is None or not phrase:
             missing = "noun phrase" if more else "noun phrase with an ordinal"
             raise InputError(f"{where}: {name} has no {missing} in {NOUN_PHRASES}; add it")
-        unknown = set(subjects.split()) - types
-        if unknown:
+        if unknown := set(subjects.split()) - types:
             raise InputError(f"{where}: {', '.join(sorted(unknown))} is not a type of types.tsv")
         guard, seed = more or ("", "no")
         if more and (guard not in _GUARDS or seed not in ("yes", "no")):
-            raise InputError(
-                f"{where}: guard is {guard!r}, seed is {seed!r}; write one of {' '.join(_GUARDS)}, "
-                "and yes or no"
-            )
+            wanted = f"write one of {' '.join(_GUARDS)}, and yes or no"
+            raise InputError(f"{where}: guard is {guard!r}, seed is {seed!r}; {wanted}")
         of_types = tuple(subjects.split())
         relations[number] = Relation(number, label, datatype, of_types, noun.wh, phrase, guard, seed == "yes")
     return relations

@@ -71,5 +71,4 @@ def read_rows(path: Path, schema: pa.Schema) -> list[Row]:
     for index, field in enumerate(schema):
         if field.type == pa.date32():
             table = table.set_column(index, field.name, table[field.name].cast(pa.int32()))
-    rows: list[Row] = table.to_pylist()
-    return rows
+    return list(table.to_pylist())

@@ -77,16 +77,14 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
             table = pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{path}: {error}; give a Parquet or .csv file of {', '.join(_COLUMNS)}") from error
-    missing = set(_COLUMNS) - set(table.column_names)
-    if missing:
+    if missing := set(_COLUMNS) - set(table.column_names):
         raise InputError(f"{path}: no column {', '.join(sorted(missing))}")
     if not table.num_rows:
         raise InputError(f"{path}: no answer; give a row for each item that was asked")
     if "model" not in table.column_names:
         table = table.append_column("model", pa.array([""] * table.num_rows))
-    names, conditions, models = (
-        table[name].cast(pa.string()).fill_null("").to_pylist() for name in ("item_id", "condition", "model")
-    )
+    columns = (table[name].cast(pa.string()) for name in ("item_id", "condition", "model"))
+    names, conditions, models = (column.fill_null("").to_pylist() for column in columns)
     correct = (_CORRECT.get(str(value).strip().lower()) for value in table["correct"].to_pylist())
     source = (f"{path}, line", 2) if path.suffix == ".csv" else (f"{path}, row", 1)
     return grouped(zip(names, conditions, correct, models, strict=True), items, *source)
@@ -149,8 +147,7 @@ def within_cutoff(answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, 
         cutoff = cutoffs.get(key[0])
         for answer in group:
             if cutoff is not None:
-                fact = by_id.get(answer.item["fact_id"])
-                if fact is None:
+                if (fact := by_id.get(answer.item["fact_id"])) is None:
                     raise InputError(
                         f"the fact of item {answer.item['item_id']} is not among the facts; give tr_facts "
                         "and items of the same build"
@@ -179,9 +176,8 @@ def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: in
             known[fact["p"]].append(fact["duration_days"])
     days = {name: fmean(durations) for name, durations in known.items()}
     for name, wanted in SELECTIONS.items():
-        chosen = {
-            key: kept for key, group in answers.items() if (kept := [a for a in group if wanted(a.item)])
-        }
+        selected = {key: [a for a in group if wanted(a.item)] for key, group in answers.items()}
+        chosen = {key: group for key, group in selected.items() if group}
         for (model, condition, task, hop), group in chosen.items():
             head = {"items": name, "model": model, "task": TASKS[task - 1], "hop": hop}
             tables["accuracy"].append(head | {"condition": condition} | _accuracy(group, seed, draws))
@@ -256,10 +252,8 @@ def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, dr
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(draws if groups else 0):
-        chosen = random.integers(0, len(groups), len(groups))
-        rows = np.concatenate([groups[index] for index in chosen])
-        correlation = point_biserial(correct[rows], values[rows])
-        if correlation is not None:
+        rows = np.concatenate([groups[index] for index in random.integers(0, len(groups), len(groups))])
+        if (correlation := point_biserial(correct[rows], values[rows])) is not None:
             resampled.append(correlation)
     interval = percentiles(np.array(resampled)) if resampled else None
     return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}

@@ -105,8 +105,7 @@ class Types:
 
     def fetch_kinds(self, items: Iterable[int]) -> None:
         """Reads classes and sports (P641, of best rank) of those items whose kinds were not read before."""
-        new = set(items) - self._sports.keys()
-        if not new:
+        if not (new := set(items) - self._sports.keys()):
             return
         self.fetch(new)
         self._sports |= {item: [] for item in new}
@@ -142,8 +141,7 @@ class Names:
 
     def fetch(self, items: Iterable[int]) -> None:
         """Reads the names of those items that were not fetched before."""
-        new = set(items) - self._known.keys()
-        if not new:
+        if not (new := set(items) - self._known.keys()):
             return
         self._known |= {item: (self._supplied.get(item), []) for item in new}
         terms = self._source.terms(ids(new))
@@ -209,11 +207,9 @@ class StageTables:
             chain = (fact["s"], fact["p"], *(step["p"] for step in row.get("path", ())))
             names = ("answer_id", "answer_label") if "rel_id" in row else ("o", "o_label")
             value, label = (row[name] for name in names)
+            answer = {f"value {value}", f"label {normal(label)}"}
             if row.get("value_type") == "time":
-                # By year, because options may be cut to years.
-                answer = {year(value)[0]}
-            else:
-                answer = {f"value {value}", f"label {normal(label)}"}
+                answer = {year(value)[0]}  # because options may be cut to years
             described.append((row, chain, fact["role"] == "new", answer))
             answers[chain, fact["role"] == "new"] |= answer
         for row, chain, is_new, answer in described:

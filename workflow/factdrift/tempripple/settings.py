@@ -87,6 +87,4 @@ class ItemSettings(TempRippleSettings, frozen=True, kw_only=True, forbid_unknown
     @property
     def dated(self) -> bool:
         """Whether question and context name the day on which they hold."""
-        if self.as_of == "auto":
-            return self.last_day < self.snapshot_date
-        return self.as_of == "on"
+        return self.last_day < self.snapshot_date if self.as_of == "auto" else self.as_of == "on"

@@ -41,8 +41,7 @@ class SparqlSource:
         for relation in properties.tolist():
             query = partial(candidates_query, relation)
             for row in divided(self._client, query, periods, halved, {"s", "st"}):
-                subject = item_of(row["s"])
-                if subject is not None:
+                if (subject := item_of(row["s"])) is not None:
                     candidates.add((relation, subject, _statement(row["st"])))
         return table_of(sorted(candidates), CANDIDATES)
 
@@ -98,8 +97,7 @@ class SparqlSource:
 
     def _subject(self, row: Binding) -> int:
         """The number of the item `s`. Raises InputError if it is none."""
-        item = item_of(row["s"])
-        if item is None:
+        if (item := item_of(row["s"])) is None:
             raise unusable(self._client.url, "names no item as ?s", row)
         return item
 
@@ -120,10 +118,8 @@ def _halves(batch: list[int]) -> list[list[int]]:
 def _judged(rows: list[Binding]) -> dict[str, Any]:
     """The columns of STATEMENTS from `preferred` on, from all rows of one statement."""
     first = rows[0]
-    starts, ends = (
-        sorted({date for row in rows if (date := _date(row, *names)) is not None})
-        for names in (("sv", "sp"), ("ev", "ep"))
-    )
+    dates = ({_date(row, *names) for row in rows} for names in (("sv", "sp"), ("ev", "ep")))
+    starts, ends = (sorted(date for date in found if date is not None) for found in dates)
     unread = any("ex" in row or ("ev" in row and _date(row, "ev", "ep") is None) for row in rows)
     return {
         "preferred": first["rank"]["value"] == PREFIXES["wikibase"] + "PreferredRank",
@@ -157,8 +153,7 @@ def _date(row: Binding, time: str, precision: str) -> tuple[int, int] | None:
     """Day and precision of a date; None without one, and for the year 0, which RDF cannot write."""
     if time not in row or row[time].get("datatype") != DATE_TIME:
         return None
-    match = _STAMP.fullmatch(row[time]["value"])
-    if match is None:
+    if (match := _STAMP.fullmatch(row[time]["value"])) is None:
         raise InputError(f"the SPARQL server gave a date that cannot be read: {row[time]['value']!r}")
     level = int(row[precision]["value"])
     year = int(match[2]) * (-1 if match[1] else 1)
@@ -246,9 +241,7 @@ def _stamp(packed: int) -> str:
 
 
 _TERMS = _about(
-    "?s ?kind ?l ?lang",
-    "wd:Q",
-    f"?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))\n  {_NAMED}",
+    "?s ?kind ?l ?lang", "wd:Q", f"?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))\n  {_NAMED}"
 )
 """Labels and aliases in English and for all languages; ?kind is the predicate."""
 

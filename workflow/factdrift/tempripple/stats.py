@@ -1,7 +1,7 @@
 """Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
 import datetime
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -65,11 +65,9 @@ def _descending(numbers: Counter[str]) -> dict[str, int]:
 
 def _durations(facts: Sequence[Row], relations: Relations) -> dict[str, dict[str, Any]]:
     """Table 1 of the paper: a row for each property, in the order of mutable.tsv, and one for all."""
-    table = {}
-    for number, relation in relations.mutable.items():
-        name = property_id(number)
-        of_property = [fact for fact in facts if fact["p"] == name]
-        table[name] = {"label": relation.label, **_duration(of_property)}
+    labels = {property_id(number): relation.label for number, relation in relations.mutable.items()}
+    groups = {name: [fact for fact in facts if fact["p"] == name] for name in labels}
+    table = {name: {"label": label, **_duration(groups[name])} for name, label in labels.items()}
     return table | {"all": {"label": "all", **_duration(facts)}}
 
 
@@ -106,8 +104,7 @@ def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
             "per_fact_before": round(number / before, 3) if before else None,
         }
         before = number
-    asked = Counter(row["path"][-1]["p"] for row in related)
-    return table | {"by_property": _descending(asked)}
+    return table | {"by_property": _descending(Counter(row["path"][-1]["p"] for row in related))}
 
 
 def _items(items: Sequence[Row]) -> dict[str, Any]:
@@ -135,24 +132,21 @@ def _concentration(items: Sequence[Row], related: Sequence[Row], facts: Sequence
     labels = {fact["o"]: fact["o_label"] for fact in facts}
     holders = Counter(row["path"][0]["x"] for row in related)
     largest = sorted(holders.items(), key=lambda pair: (-pair[1], int(pair[0][1:])))[:10]
+    shares = [(name, round(number / asked.total(), 4)) for name, number in largest]
     return {
         "related_items": asked.total(),
         "asked_facts": len(asked),
         "items_per_asked_fact": round(asked.total() / len(asked), 2) if asked else None,
         "most_items_of_one_asked_fact": max(asked.values(), default=0),
-        "largest_holders": [
-            {"id": name, "label": labels[name], "share": round(number / asked.total(), 4)}
-            for name, number in largest
-        ],
+        "largest_holders": [{"id": name, "label": labels[name], "share": share} for name, share in shares],
     }
 
 
 def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
     """Stage -> reason -> property -> number; `all` is the sum over the properties."""
-    counts: dict[str, dict[str, Counter[str]]] = {}
+    counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in dropped:
-        reasons = counts.setdefault(row["stage"], {})
-        reasons.setdefault(row["reason"], Counter())[row["p"]] += 1
+        counts[row["stage"]][row["reason"]][row["p"]] += 1
     return {
         stage: {
             reason: {"all": numbers.total()}

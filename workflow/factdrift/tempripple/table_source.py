@@ -6,8 +6,8 @@ A full snapshot is read once, bucket by bucket; each question is answered by one
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import database, only_file, sql, write_parquet
@@ -52,11 +52,7 @@ DATE_MACROS = """
 
 
 def make_rows(
-    statements: Path,
-    entities: Path,
-    properties: Iterable[int],
-    out_rows: Path,
-    out_classes: Path,
+    statements: Path, entities: Path, properties: Iterable[int], out_rows: Path, out_classes: Path
 ) -> int:
     """Writes ROWS of these properties and EDGES of one bucket; returns the number of rows.
 
@@ -130,7 +126,7 @@ class TableSource:
 
     def __init__(
         self,
-        db: duckdb.DuckDBPyConnection,
+        db: Connection,
         rows: Sequence[Path],
         classes: Sequence[Path],
         entities: Sequence[Path],
@@ -171,11 +167,8 @@ class TableSource:
         )
 
     def declarations(self, properties: Ids) -> pa.Table:
-        return self._answer(
-            "SELECT id, label, datatype FROM source_properties SEMI JOIN asked USING (id) ORDER BY id",
-            DECLARATIONS,
-            properties,
-        )
+        query = "SELECT id, label, datatype FROM source_properties SEMI JOIN asked USING (id) ORDER BY id"
+        return self._answer(query, DECLARATIONS, properties)
 
     def classes(self, items: Ids, relation: int) -> pa.Table:
         return self._answer(

@@ -51,10 +51,7 @@ def timeline(claims: Iterable[Claim], settings: TempRippleSettings) -> Timeline 
     ordered = _ordered(holdings, settings)
     if isinstance(ordered, Dropped):
         return ordered
-    uncovered = _uncovered(ordered, settings)
-    if uncovered is not None:
-        return uncovered
-    return _changed(_merged(ordered), settings)
+    return _uncovered(ordered, settings) or _changed(_merged(ordered), settings)
 
 
 def before(first: Holding, second: Holding) -> bool:
@@ -75,8 +72,7 @@ def _in_window(claims: Iterable[Claim], settings: TempRippleSettings) -> list[Ho
         if claim.snak == "novalue":
             continue
         start, end = claim.start, claim.end
-        touches = (end is None or end.hi > window_start) and start.lo <= last
-        if not touches:
+        if (end is not None and end.hi <= window_start) or start.lo > last:
             continue
         if end is None or claim.has_bad_date:
             bad.append(claim.statement)
@@ -88,9 +84,8 @@ def _in_window(claims: Iterable[Claim], settings: TempRippleSettings) -> list[Ho
             holding = Holding(claim.object, start, end, start_precision, end_precision, (claim.statement,))
             holdings.append(holding)
     if bad:
-        return Dropped(
-            "bad_date", tuple(bad), "several starts or ends, an unknown end, or an end before the start"
-        )
+        detail = "several starts or ends, an unknown end, or an end before the start"
+        return Dropped("bad_date", tuple(bad), detail)
     if unnamed:
         return Dropped("unknown_object", tuple(unnamed), "its object is unknown")
     return holdings
@@ -100,12 +95,9 @@ def _with_inferred_ends(holdings: list[Holding]) -> list[Holding]:
     """The holdings; one without an end that has a successor ends where the successor begins."""
     inferred = []
     for holding in holdings:
-        later = [
-            other
-            for other in holdings
-            # Two that begin together are not each other's successors.
-            if other.start.lo >= holding.start.hi and other.start.lo > holding.start.lo
-        ]
+        # Two that begin together are not each other's successors.
+        after = max(holding.start.hi, holding.start.lo + 1)
+        later = [other for other in holdings if other.start.lo >= after]
         if holding.end == ONGOING and later:
             following = min(later, key=lambda other: other.key)
             holding = holding._replace(end=following.start, end_precision=following.start_precision)
@@ -146,10 +138,8 @@ def _ordered(holdings: list[Holding], settings: TempRippleSettings) -> list[Hold
     """
     waiting = sorted(holdings, key=lambda holding: holding.key)
     faults: dict[str, Dropped] = {}
-    for holding, other in combinations(waiting, 2):
-        if not ordered_pair(holding, other):
-            fault = _fault(holding, other)
-            faults.setdefault(fault.reason, fault)
+    for fault in (_fault(*pair) for pair in combinations(waiting, 2) if not ordered_pair(*pair)):
+        faults.setdefault(fault.reason, fault)
     if settings.on_ambiguous == "keep":
         faults.pop("order_ambiguous", None)
     for reason in ("undated", "missing_start", "overlap", "order_ambiguous"):
@@ -157,17 +147,12 @@ def _ordered(holdings: list[Holding], settings: TempRippleSettings) -> list[Hold
             return faults[reason]
     ordered = []
     while waiting:
-        first = next(
-            holding
-            for holding in waiting
-            if not any(
-                before(other, holding) and not before(holding, other)
-                for other in waiting
-                if other is not holding
-            )
-        )
-        waiting.remove(first)
-        ordered.append(first)
+        for holding in waiting:
+            others = [other for other in waiting if other is not holding]
+            if not any(before(other, holding) and not before(holding, other) for other in others):
+                break
+        waiting.remove(holding)
+        ordered.append(holding)
     return ordered
 
 
@@ -206,13 +191,9 @@ def _merged(ordered: Sequence[Holding]) -> list[Holding]:
     for holding in ordered:
         if merged and merged[-1].object == holding.object:
             earlier = merged.pop()
-            holding = Holding(
-                holding.object,
-                earlier.start,
-                holding.end,
-                earlier.start_precision,
-                holding.end_precision,
-                tuple(sorted({*earlier.statements, *holding.statements})),
+            statements = tuple(sorted({*earlier.statements, *holding.statements}))
+            holding = earlier._replace(
+                end=holding.end, end_precision=holding.end_precision, statements=statements
             )
         merged.append(holding)
     return merged
@@ -230,8 +211,7 @@ def _changed(merged: Sequence[Holding], settings: TempRippleSettings) -> Timelin
         return Dropped("no_change", statements, "the newest did not certainly begin in the period")
     if len(merged) == 1:
         return Dropped("no_old", newest.statements, "nobody held it before")
-    changes = sum(_inside(holding.start, period) for holding in merged)
-    return Timeline(tuple(reversed(merged)), changes)
+    return Timeline(tuple(reversed(merged)), sum(_inside(holding.start, period) for holding in merged))
 
 
 def _inside(date: Span, period: Span) -> bool:

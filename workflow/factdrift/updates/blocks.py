@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.wikidata.tables import TIME
@@ -80,8 +81,7 @@ class _Rows:
     def fill(self, rows: int) -> None:
         """Reads until the buffer has `rows` rows, or the table ends."""
         while not self.ended and len(self.subjects) < rows:
-            batch = next(self.batches, None)
-            if batch is None:
+            if (batch := next(self.batches, None)) is None:
                 self.ended = True
                 self.file.close()
                 self.progress.say()
@@ -159,8 +159,7 @@ class Lookup:
         if self.ends[self.group] <= first:
             self.batches = iter(())
         while self.read < end:
-            batch = next(self.batches, None)
-            if batch is None:
+            if (batch := next(self.batches, None)) is None:
                 self.read = max(first, self.read)
                 self.group = int(np.searchsorted(self.ends, self.read, side="right"))
                 self.read = int(self.ends[self.group - 1]) if self.group else 0
@@ -178,34 +177,22 @@ def cell(subjects: NDArray[np.integer], positions: NDArray[np.integer]) -> NDArr
     return (subjects.astype(np.int64) << 32) + positions.astype(np.int64)
 
 
-_DATE = np.dtype(
-    [(field.name, np.dtype(field.type.to_pandas_dtype()).newbyteorder("<")) for field in TIME], align=False
-)
+_DATE = np.dtype([(field.name, np.dtype(field.type.to_pandas_dtype()).newbyteorder("<")) for field in TIME])
 """NumPy layout of a packed date: the fields of TIME in order, without gaps, little-endian."""
 
 DATES = ("time", "start", "end", "pit")
 
+_NUMBERS = schema_of(
+    "row subject property position: int32, revision: int64, identity: uint64, repeated: bool, id: uint64",
+    "dated: bool",
+)
 KEPT = pa.schema(
     [
-        *(
-            pa.field(name, kind, nullable=False)
-            for kind, names in (
-                (pa.int32(), ("row", "subject", "property", "position")),
-                (pa.int64(), ("revision",)),
-                (pa.uint64(), ("identity",)),
-                (pa.bool_(), ("repeated",)),
-                (pa.uint64(), ("id",)),
-                (pa.bool_(), ("dated",)),
-            )
-            for name in names
-        ),
+        *(field.with_nullable(False) for field in _NUMBERS),
         *(pa.field(name, pa.binary(_DATE.itemsize)) for name in DATES),
     ]
 )
-"""One row a kept statement. `row`: its row number, from 0, among all statements; `revision`: 0 if unknown;
-`identity`: a hash of the value (`matching.identities`), 0 for a value that equals no other; `repeated`: the
-value occurs several times in its group; `id`: a hash of the statement's id (`statement_ids`); `dated`: a
-start, end or point in time is given (an unknown one, `somevalue`, counts); DATES: see `packed`."""
+"""One row a kept statement; DATES: see `packed` (docs/tables/kept.md)."""
 
 _BLANKS = np.frombuffer(b" " * 8, "<u8")[0]
 
@@ -252,9 +239,8 @@ def packed(times: pa.ChunkedArray) -> pa.Array:
             raise InputError(f"statements: a date without {name!r}; make the table again")
         records[name] = pc.fill_null(field, False if name == "julian" else 0).to_numpy()
     valid = pa.array(times.is_valid().to_numpy()).buffers()[1]
-    return pa.Array.from_buffers(
-        pa.binary(_DATE.itemsize), len(times), [valid, pa.py_buffer(records.view(np.uint8))]
-    )
+    buffers = [valid, pa.py_buffer(records.view(np.uint8))]
+    return pa.Array.from_buffers(pa.binary(_DATE.itemsize), len(times), buffers)
 
 
 def unpacked(dates: pa.ChunkedArray) -> pa.ChunkedArray:

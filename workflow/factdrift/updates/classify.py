@@ -15,20 +15,19 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_tables
 from factdrift.updates.dumps import Dump
-from factdrift.updates.filters import with_subclasses
 from factdrift.updates.method import UpdateSettings, numbers
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import read_rules, steps
-from factdrift.wikidata.tables import supplied_labels
+from factdrift.wikidata.tables import supplied_labels, with_subclasses
 from factdrift.wikidata.time import DAY, Time, pack_date
 
 UPDATES = schema_of(
@@ -48,11 +47,8 @@ _SPECIMENS = list(itertools.product((False, True), (False, True), (1, 2)))
 """Every combination of inputs that a rule can distinguish for an untouched group: whether the value is a day
 inside the window, whether it is a new entity, and the number of triples (1 or 2)."""
 
-_CARRIED = frozenset(
-    f"{side}_{name}"
-    for side in ("old", "new")
-    for name in ("statement", "position", "rank", "qualifiers", "revision")
-)
+_UNUSED = ("statement", "position", "rank", "qualifiers", "revision")
+_CARRIED = frozenset(f"{side}_{name}" for side in ("old", "new") for name in _UNUSED)
 """Columns of the triples that no rule uses."""
 
 
@@ -148,14 +144,13 @@ def classify(
     return kept
 
 
-def _restriction(db: duckdb.DuckDBPyConnection, only: Only, tables: Tables) -> str:
+def _restriction(db: Connection, only: Only, tables: Tables) -> str:
     """SQL: whether `only` includes a triple, by its relation and subject; makes the tables it reads."""
     conditions = []
     if only.relations:
         conditions.append(f"property IN (SELECT unnest({sql(numbers(only.relations))}))")
     if only.subjects is not None:
-        listed = pa.array(read_subjects(only.subjects), pa.int32())
-        db.register("listed", pa.table({"id": listed}))
+        db.register("listed", pa.table({"id": pa.array(read_subjects(only.subjects), pa.int32())}))
         conditions.append("subject IN (SELECT id FROM listed)")
     if only.classes:
         if not tables.classes:
@@ -183,7 +178,7 @@ def read_subjects(path: Path) -> list[int]:
     return items
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, tables: Tables, method: UpdateSettings) -> None:
+def _mentioned(db: Connection, tables: Tables, method: UpdateSettings) -> None:
     """TEMP TABLES of the subjects and objects of open groups, so that no others are kept in memory.
 
     names (id, name, aliases): the new dump's label, else the old's, else that of `labels`, with the aliases

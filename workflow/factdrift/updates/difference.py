@@ -8,9 +8,9 @@ triple refers to its statements by their row numbers.
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 from numpy.typing import NDArray
 
 from factdrift.core.columns import schema_of
@@ -25,9 +25,7 @@ from factdrift.wikidata.time import YEAR
 CHANGES = ("F-", "F0", "F+")
 
 TRIPLES = schema_of("subject property: int32, change: string, old_row new_row: int32, dated: bool")
-"""One row a triple: `change` is one of CHANGES; `old_row` and `new_row` are row numbers, from 0, of its
-statements in the tables of kept statements, null where it has none; `dated` is that of the new statement, or
-of the old one if there is no new one."""
+"""One row a triple, with the rows of its statements among the kept ones (docs/tables/triples.md)."""
 
 _ASCENDING = ("subject", "old_row", "new_row")
 _READ = (*COLUMNS, "id", "dated")
@@ -47,7 +45,7 @@ def difference(
 
 
 def _triples(
-    db: duckdb.DuckDBPyConnection, old: Dump, new: Dump, method: UpdateSettings, unchanged: bool, rows: int
+    db: Connection, old: Dump, new: Dump, method: UpdateSettings, unchanged: bool, rows: int
 ) -> Iterator[pa.Table]:
     dumps = (old, new)
     kept_rows = [Lookup(dump.kept, ["row"]) for dump in dumps]
@@ -97,10 +95,8 @@ def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lin
         return values
 
     changes = pa.array(CHANGES).take(pa.array(np.where(no_new, 0, np.where(no_old, 2, 1))))
-    rows = [
-        pa.array((lines + start).astype(np.int32), mask=missing)
-        for lines, start, missing in ((here, first[0], no_old), (there, first[1], no_new))
-    ]
+    sides = (here, first[0], no_old), (there, first[1], no_new)
+    rows = [pa.array((lines + start).astype(np.int32), mask=missing) for lines, start, missing in sides]
     return pa.table([value("subject"), value("property"), changes, *rows, value("dated")], schema=TRIPLES)
 
 

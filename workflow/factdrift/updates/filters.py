@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 from numpy.typing import NDArray
 
 from factdrift.core.columns import schema_of
@@ -25,7 +25,7 @@ from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import UpdateSettings, number, numbers
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.filters import read_filters
-from factdrift.wikidata.tables import STATEMENTS, TIME
+from factdrift.wikidata.tables import STATEMENTS, TIME, with_subclasses
 from factdrift.wikidata.values import text_of
 
 FILTERED = schema_of(*STATEMENTS, "dropped_by: string")
@@ -89,17 +89,6 @@ def _relevant_items(items: Items, method: UpdateSettings) -> str:
             SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})
             WHERE class IN ({pages})
         )"""
-
-
-def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
-    """SQL: the ids of these classes and of all classes below them, by the tables `classes`."""
-    return f"""
-        WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
-        ), below AS (
-            SELECT unnest({sql(numbers)}) AS id
-            UNION SELECT edges.id FROM edges JOIN below ON edges.superclass = below.id
-        ) SELECT id FROM below"""
 
 
 def _relations(classes: Path, properties: Path, constraints: Path, method: UpdateSettings) -> str:
@@ -178,7 +167,7 @@ def preprocess(
         return write_tables(db, filtered(), FILTERED, output, **writer(FILTERED))
 
 
-def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: UpdateSettings) -> pa.Table:
+def _chosen_dates(db: Connection, table: pa.Table, method: UpdateSettings) -> pa.Table:
     """The statements with `start`, `end` and `pit` chosen among `starts`, `ends` and `pits` where given.
 
     The earliest start, the latest end and point in time, by the first day that they may mean, then by the
@@ -212,7 +201,7 @@ def writer(schema: pa.Schema) -> dict[str, Any]:
 
 
 def kept_rows(
-    db: duckdb.DuckDBPyConnection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: UpdateSettings
+    db: Connection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: UpdateSettings
 ) -> pa.Table:
     """KEPT for the `kept` rows of a block of whole subjects whose first row has the number `first`."""
     rows = np.flatnonzero(kept.to_numpy())
@@ -239,16 +228,13 @@ def _block(table: pa.Table, known: NDArray[np.int32], method: UpdateSettings) ->
     """The columns that the filters use, the row number, whether no text names the value, and whether subject
     and object are relevant."""
     names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "object", "pit"]
-    names.append("qualifiers")
-    subjects = table["subject"].to_numpy()
-    objects = pc.fill_null(table["object"], 0).to_numpy()
-    return (
-        table.select(names)
-        .append_column("line", pa.array(np.arange(table.num_rows)))
-        .append_column("unnamed", pa.array(_unnamed(table, method)))
-        .append_column("subject_relevant", pa.array(_among(known, subjects)))
-        .append_column("object_relevant", pa.array(_among(known, objects)))
-    )
+    added = {
+        "line": np.arange(table.num_rows),
+        "unnamed": _unnamed(table, method),
+        "subject_relevant": _among(known, table["subject"].to_numpy()),
+        "object_relevant": _among(known, pc.fill_null(table["object"], 0).to_numpy()),
+    }
+    return pa.table({name: table[name] for name in (*names, "qualifiers")} | added)
 
 
 def _unnamed(table: pa.Table, method: UpdateSettings) -> NDArray[np.bool_]:
@@ -270,14 +256,11 @@ def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_
     return is_known
 
 
-def _single_filters(db: duckdb.DuckDBPyConnection, method: UpdateSettings) -> str:
+def _single_filters(db: Connection, method: UpdateSettings) -> str:
     """SQL of the filters that look at one statement: TEMP TABLE single from the view `block`."""
     conditions = _conditions(db, method)
-    cases = "\n".join(
-        f"WHEN {conditions[filter_.name]} THEN {sql(filter_.name)}"
-        for filter_ in read_filters()
-        if filter_.name not in _OF_GROUPS
-    )
+    names = [filter_.name for filter_ in read_filters() if filter_.name not in _OF_GROUPS]
+    cases = "\n".join(f"WHEN {conditions[name]} THEN {sql(name)}" for name in names)
     return f"""CREATE OR REPLACE TEMP TABLE single AS
         SELECT line, subject, property, position, statement, rank, pit,
             coalesce(r.single_value, false) AS single_value,
@@ -289,7 +272,7 @@ def _single_filters(db: duckdb.DuckDBPyConnection, method: UpdateSettings) -> st
 _OF_GROUPS = ("keep_latest", "preferred")
 
 
-def _conditions(db: duckdb.DuckDBPyConnection, method: UpdateSettings) -> dict[str, str]:
+def _conditions(db: Connection, method: UpdateSettings) -> dict[str, str]:
     """Filter -> SQL: whether it drops a statement, by the columns of `block` and of its relation `r`."""
     entity = "datatype IN ('wikibase-item', 'wikibase-property')"
     datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
@@ -317,16 +300,13 @@ def _keep_latest(cap: int, method: UpdateSettings) -> str:
     lack a date, the only preferred one is kept. A date after the dump's day (`cap`) cannot win in `paper`;
     `reference` has no such limit.
     """
-    day_low, day_high = low("pit", method), high("pit", method)
-    candidate = "day_low IS NOT NULL"
-    if method.variant == "reference":
-        preferred_wins = "false"
-    else:
+    candidate, preferred_wins = "day_low IS NOT NULL", "false"
+    if method.variant != "reference":
         candidate += f" AND day_low <= {cap}"
         preferred_wins = "dated < alive AND preferred = 1"
     return f"""CREATE OR REPLACE TEMP TABLE late AS
         WITH days AS (
-            SELECT *, {day_low} AS day_low, {day_high} AS day_high FROM single
+            SELECT *, {low("pit", method)} AS day_low, {high("pit", method)} AS day_high FROM single
             WHERE dropped_by IS NULL AND latest_only
         ), counted AS (
             SELECT *, count(*) OVER grp AS alive,

@@ -8,10 +8,10 @@ collide once in 2^64 pairs: some 10^-8 expected cases between two whole dumps.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb import DuckDBPyConnection as Connection
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
@@ -55,7 +55,7 @@ class Matched(NamedTuple):
     groups_new: Lines
 
 
-def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: UpdateSettings) -> pa.ChunkedArray:
+def identities(db: Connection, table: pa.Table, method: UpdateSettings) -> pa.ChunkedArray:
     """A hash of each row's datatype and value; 0 if one of them is missing. [n], uint64."""
     value = table["key"]
     if method.variant == "reference":
@@ -70,7 +70,7 @@ def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: UpdateSet
     return hashes
 
 
-def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, method: UpdateSettings) -> None:
+def check_identities(db: Connection, dump: Dump, line: int, method: UpdateSettings) -> None:
     """Raises InputError if the hash of row `line` in the kept table differs from one computed now."""
     row = Lookup(dump.kept, ["row", "identity"]).take(np.array([line]))
     value = Lookup(dump.filtered, ["datatype", "key", "json"]).take(row["row"].to_numpy().astype(np.int64))
@@ -118,14 +118,9 @@ def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
     several = np.repeat((sizes > 2) & (olds > 0) & (olds < sizes), sizes)
     groups = np.repeat(np.arange(len(starts)), sizes)
     repeated_old, repeated_new = several & from_old, several & ~from_old
-    return Matched(
-        np.concatenate([*here, rows[once]]),
-        np.concatenate([*there, rows[once + 1]]),
-        rows[repeated_old],
-        groups[repeated_old],
-        rows[repeated_new],
-        groups[repeated_new],
-    )
+    pairs = np.concatenate([*here, rows[once]]), np.concatenate([*there, rows[once + 1]])
+    again_old, again_new = ((rows[mask], groups[mask]) for mask in (repeated_old, repeated_new))
+    return Matched(*pairs, *again_old, *again_new)
 
 
 def _aligned(
@@ -203,8 +198,7 @@ def _by_identity(
     keys = values ^ (cells * np.uint64(0x9E3779B97F4A7C15))
     keys ^= keys >> np.uint64(32)
     # Sorting numbers is several times as fast as argsort: the row number replaces the lowest bits.
-    bits = np.uint64(max(len(keys), 1).bit_length())
-    low_bits = (np.uint64(1) << bits) - np.uint64(1)
+    low_bits = (np.uint64(1) << np.uint64(max(len(keys), 1).bit_length())) - np.uint64(1)
     packed = (keys & ~low_bits) | np.arange(len(keys), dtype=np.uint64)
     packed.sort()
     order = (packed & low_bits).astype(np.int64)
@@ -214,12 +208,11 @@ def _by_identity(
         # Different rows collided, as happens once in some thousand blocks: sort by all columns.
         order = np.lexsort((values, cells))
         same = (values[order[1:]] == values[order[:-1]]) & (cells[order[1:]] == cells[order[:-1]])
-    starts = np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), ~same]))
-    return order, starts
+    return order, np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), ~same]))
 
 
 def match_repeated(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     matched: Matched,
     ids: tuple[NDArray[np.uint64], NDArray[np.uint64]],
     read: Read,
@@ -265,18 +258,13 @@ def _same_ids(groups: tuple[Lines, Lines], ids: tuple[NDArray[np.uint64], ...]) 
     return old[across], new[across]
 
 
-def _greedy(
-    db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: UpdateSettings
-) -> tuple[Lines, Lines]:
+def _greedy(db: Connection, old: pa.Table, new: pa.Table, method: UpdateSettings) -> tuple[Lines, Lines]:
     """Pairs (old `line`, new `line`) of rows of the same `grp`, closest first, each row used once."""
+    alike = {name: f"o.{name}_unknown = n.{name}_unknown" for name in ("start", "end")} | {"pit": "true"}
     equal = " + ".join(
         f"""(({_day(f'o."{name}"', method)}) IS NOT DISTINCT FROM ({_day(f'n."{name}"', method)})
             AND {unknown})::INTEGER"""
-        for name, unknown in (
-            ("start", "o.start_unknown = n.start_unknown"),
-            ("end", "o.end_unknown = n.end_unknown"),
-            ("pit", "true"),
-        )
+        for name, unknown in alike.items()
     )
     db.register("old_rows", old)
     db.register("new_rows", new)

@@ -38,8 +38,7 @@ def read_rules(path: Path, variant: Variant) -> list[Rule]:
     """
     rules: list[Rule] = []
     header = "".join(utf8_lines(path)[:1]).split("\t")
-    missing = {"row", "rule", "label", *get_args(Variant)} - set(header)
-    if missing:
+    if missing := {"row", "rule", "label", *get_args(Variant)} - set(header):
         raise InputError(f"{path}, line 1: the column {sorted(missing)[0]!r} is missing")
     for line, fields in rows_of(path, header):
         row = dict(zip(header, fields, strict=True))

@@ -80,16 +80,10 @@ def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[KeptSent
         if triple is None or row["template"] is None:
             continue
         meant = [triple[f"{part}_description"] for part in ("subject", "object")]
-        is_worded = triple["datatype"] in ("time", "quantity")
-        yield KeptSentence(
-            row["property"],
-            row["request"],
-            row["sentence"],
-            row["template"],
-            words_of([*meant, *triple["subject_types"], *triple["object_types"]]),
-            words_of([row["object_label"]] if is_worded else []),
-            triple["datatype"] == "time",
-        )
+        described = words_of([*meant, *triple["subject_types"], *triple["object_types"]])
+        literal = words_of([row["object_label"]] if triple["datatype"] in ("time", "quantity") else [])
+        own = row["property"], row["request"], row["sentence"], row["template"]
+        yield KeptSentence(*own, described, literal, triple["datatype"] == "time")
 
 
 def counted(
@@ -213,9 +207,8 @@ def _own(path: Path) -> Iterator[Row]:
         relations.setdefault(row["property"], []).append(row)
     for number, rows in sorted(relations.items()):
         rows.sort(key=lambda row: (row.get("rank") is None, row.get("rank")))
-        yield from _ordered(
-            number, [(row["template"], row.get("count"), row.get("examples") or []) for row in rows]
-        )
+        templates = [(row["template"], row.get("count"), row.get("examples") or []) for row in rows]
+        yield from _ordered(number, templates)
 
 
 def _ordered(number: int, templates: list[tuple[str, int | None, list[str]]]) -> Iterator[Row]:

@@ -74,10 +74,8 @@ def read_language(folder: Path, code: str) -> Language:
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"{path}: {error}; write it as resources/prompts/en.yaml is written") from None
-    common = {
-        name: frozenset(folded(words).text.split())
-        for _, (name, words) in rows_of(folder / COMMON_WORDS, ("language", "words"))
-    }
+    table = rows_of(folder / COMMON_WORDS, ("language", "words"))
+    common = {name: frozenset(folded(words).text.split()) for _, (name, words) in table}
     script = _script(next(letter for letter in texts.task if letter.isalpha()))
     return Language(code, texts, common, script)
 

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.progress import Progress
@@ -61,10 +61,7 @@ def write_literals(
 
 
 def units_of(
-    db: duckdb.DuckDBPyConnection,
-    entities: Sequence[Path],
-    old_entities: Sequence[Path],
-    labels: Sequence[Path],
+    db: Connection, entities: Sequence[Path], old_entities: Sequence[Path], labels: Sequence[Path]
 ) -> dict[int, tuple[str | None, str | None]]:
     """Label and symbol of the units in the table `literals` (datatype, json); says which have neither."""
     db.execute(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
@@ -60,7 +60,7 @@ class Inputs(NamedTuple):
 
 
 def draw(
-    db: duckdb.DuckDBPyConnection,
+    db: Connection,
     inputs: Inputs,
     languages: Sequence[str],
     entities: int,
@@ -100,7 +100,7 @@ def draw(
     return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), output)
 
 
-def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> pa.Table:
+def _examples(db: Connection, properties: Path) -> pa.Table:
     """The properties' examples (P1855) with a value: an entity, or a literal with its datatype and JSON."""
     rows = []
     query = f"SELECT id, unnest(examples, recursive := true) FROM read_parquet({sql(properties)})"
@@ -114,7 +114,7 @@ def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> pa.Table:
     return table_of(rows, _EXAMPLES)
 
 
-def _name(db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str) -> None:
+def _name(db: Connection, inputs: Inputs, language: str) -> None:
     """TEMP TABLE names (id, label, description) in a language; properties negative."""
     query = "SELECT id, label, description FROM read_parquet({}) WHERE label IS NOT NULL"
     if language == ENGLISH:
@@ -136,7 +136,7 @@ def _name(db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str) -> None:
     )
 
 
-def _drawn(db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str, most: int) -> list[dict[str, Any]]:
+def _drawn(db: Connection, inputs: Inputs, language: str, most: int) -> list[dict[str, Any]]:
     wordless = "('time', 'quantity')" if language != ENGLISH else "('')"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE drawn AS
@@ -216,10 +216,8 @@ def _messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: 
         lines.append(_filled(texts.example, {**names, **example}))
     lines.append(_filled(texts.reminder, names))
     task = texts.task + (texts.as_lines if structured == "none" else texts.as_json)
-    return [
-        {"role": "system", "content": _filled(task, {"sentences": str(sentences)}).strip()},
-        {"role": "user", "content": "".join(lines).strip()},
-    ]
+    system, user = _filled(task, {"sentences": str(sentences)}), "".join(lines)
+    return [{"role": "system", "content": system.strip()}, {"role": "user", "content": user.strip()}]
 
 
 def _filled(text: str, slots: Mapping[str, str]) -> str:

@@ -36,18 +36,8 @@ KINDS = (*UNUSED, "wrong_count", "duplicated", "ok")
 """The kinds of answers; the first that applies counts. Sentences of the last three are judged one by one."""
 
 REASONS = (
-    "no_object",
-    "object_not_last",
-    "no_subject",
-    "subject_twice",
-    "object_twice",
-    "in_name",
-    "several_sentences",
-    "fragment",
-    "glued",
-    "article",
-    "form",
-    "language",
+    *("no_object", "object_not_last", "no_subject", "subject_twice", "object_twice", "in_name"),
+    *("several_sentences", "fragment", "glued", "article", "form", "language"),
 )
 """Reasons why a sentence gives no template, in the order in which they are checked."""
 
@@ -109,9 +99,8 @@ def write_sentences(
             lost = None if step == "asked" else dropped[step]
             remaining -= lost or 0
             numbers[step] = remaining
-            steps.append(
-                named | {"triples": dropped["triples"], "step": step, "dropped": lost, "left": remaining}
-            )
+            counted = {"triples": dropped["triples"], "step": step, "dropped": lost, "left": remaining}
+            steps.append(named | counted)
             totals[step] += lost or 0
     write_parquet(pa.Table.from_pylist(steps, schema=REPORT), report)
     write_text(_readable(left, [step for step in STEPS if step == "asked" or totals[step]]), text)
@@ -172,8 +161,7 @@ def parse(
         return "truncated", ()
     if not content:
         return "empty", ()
-    sentences = _listed(content)
-    if sentences is None:
+    if (sentences := _listed(content)) is None:
         refused = content.replace("’", "'").startswith(language.texts.refusals)
         return "refused" if refused else "malformed", ()
     written = [sentence.strip() for sentence in sentences if sentence.strip()]
@@ -235,8 +223,7 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     """
     text = _unquoted(_BOLD.sub(r"\2", " ".join(sentence.split())))
     line = folded(text)
-    last = _last(line, name_key(object))
-    if last is None:
+    if (last := _last(line, name_key(object))) is None:
         return None, "object_not_last" if mentions(line.text, name_key(object)) else "no_object"
     first, end = last
     subjects = [span for span in mentions(line.text, name_key(subject)) if span[1] <= first]

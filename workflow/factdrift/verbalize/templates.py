@@ -46,10 +46,8 @@ def write_templates(inputs: Inputs, own: Templates | None, source: str, most: in
             # The neighbours' own `property` is that of the updated group.
             query += f" UNION ALL SELECT relation FROM read_parquet({sql(inputs.neighbors)})"
         relations = db.sql(f"SELECT DISTINCT property FROM ({query}) ORDER BY property").fetchall()
-        named = []
-        for table in inputs.properties:
-            query = f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
-            named += db.sql(query).fetchall()
+        query = "SELECT id, label FROM read_parquet({}) WHERE label IS NOT NULL"
+        named = [row for table in inputs.properties for row in db.sql(query.format(sql(table))).fetchall()]
         rows = []
         if inputs.candidates:
             best = db.sql(
@@ -58,10 +56,7 @@ def write_templates(inputs: Inputs, own: Templates | None, source: str, most: in
             )
             rows = best.to_arrow_table().to_pylist()
     named += [(-row["id"], row["label"]) for row in supplied_labels(inputs.labels).to_pylist()]
-    labels: dict[int, str] = {}
-    for number, label in named:
-        if not has_blank(label):
-            labels.setdefault(number, label)
+    labels = {number: label for number, label in reversed(named) if not has_blank(label)}
     templates: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         templates.setdefault(row["property"], []).append(row)

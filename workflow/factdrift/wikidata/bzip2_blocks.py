@@ -63,8 +63,7 @@ class Bzip2Blocks:
                 marks.append(mark)
                 # A magic number that occurs by chance is followed by bits that do not decompress.
                 while len(marks) > 1 and not marks[0].is_end:
-                    text = self._text(file, marks[0].bit, mark.bit)
-                    if text is not None:
+                    if (text := self._text(file, marks[0].bit, mark.bit)) is not None:
                         self._known = marks[0].bit, mark.bit, text
                         return marks[0].bit // 8
                     marks.pop(0)
@@ -79,8 +78,7 @@ class Bzip2Blocks:
             failed: _Mark | None = None
             for mark in self._marks(scanned, start):
                 if begun is not None:
-                    text = self._text(file, begun.bit, mark.bit)
-                    if text is None:
+                    if (text := self._text(file, begun.bit, mark.bit)) is None:
                         if failed is not None:
                             end = -(-failed.bit // 8)
                             raise damage(self._path, begun.bit // 8, end, "checksum or structure")

@@ -139,8 +139,7 @@ class Outline(_Line, gc=False):
 
     def stated(self, property_id: str) -> list[Statement]:
         """The statements of one property of ClosureClaims, of any rank."""
-        statements: list[Statement] = getattr(self.claims, property_id, [])
-        return statements
+        return list(getattr(self.claims, property_id, ()))
 
 
 _ENTITY = msgspec.json.Decoder(Entity)
@@ -187,8 +186,7 @@ def last_named(line: bytes, start: int = 0, stop: int | None = None) -> bytes | 
     None if neither is there.
     """
     stop = len(line) if stop is None else stop
-    title = _PAGE_TITLE.search(line, max(start, stop - _PAGE_FIELDS), stop)
-    if title:
+    if title := _PAGE_TITLE.search(line, max(start, stop - _PAGE_FIELDS), stop):
         return title[1]
     dollar = line.rfind(b"$", start, stop)
     while dollar >= 0:

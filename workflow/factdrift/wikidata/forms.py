@@ -31,11 +31,7 @@ _FORMS = [
         (rb"\x1f\x8b\x08|BZh[1-9]|\x28\xb5\x2f\xfd", "an archive in an archive", _AGAIN),
         (rb"\xff\xfe|\xfe\xff|[\[{\r\n ]\0|\0{1,3}[\[{]", "text in UTF-16 or UTF-32", _ENCODING),
         (rb"PAR1|ARROW1|SQLite format", "a table of a database or of another program", _DUMP),
-        (
-            rb"\s*<(?:!doctype html|html|head|\?php)|\s*<!--",
-            "a page of HTML and no dump",
-            "download it again",
-        ),
+        (rb"\s*<(?:!doctype html|html|head|\?php|!--)", "a page of HTML and no dump", "download it again"),
         (rb"\s*<(?:\?xml|mediawiki|rdf:)", "XML", _DUMP),
         (rb"\s*(?:<[a-z]+:|_:|@prefix|@base|prefix\s)", "RDF", _DUMP),
         (rb"\s*-- (?:mysql|mariadb)", "a dump of a database in SQL", _DUMP),
@@ -67,8 +63,7 @@ def check_form(path: Path, pieces: Pieces, size: int) -> None:
 
 def _has_several(text: bytes) -> bool:
     """Whether another entity follows the first one on its line."""
-    begin = re.match(rb"\s*(?:\[\s*)?(?=\{)", text)
-    if begin is None:
+    if (begin := re.match(rb"\s*(?:\[\s*)?(?=\{)", text)) is None:
         return False
     line = text[begin.end() :].partition(b"\n")[0].decode(errors="replace")
     try:

@@ -91,11 +91,9 @@ def compression(path: Path) -> str:
 
 def damage(path: Path, start: int, end: int, error: object) -> DamagedDump:
     """The error for an archive that is damaged somewhere from byte `start` to byte `end`."""
-    size = path.stat().st_size
-    bytes_ = f"between compressed bytes {start:,} and {end:,} of {size:,}"
     return DamagedDump(
-        f"{path}: the archive is truncated or corrupt {bytes_} ({error}); download it again and compare its "
-        "checksum"
+        f"{path}: the archive is truncated or corrupt between compressed bytes {start:,} and {end:,} of "
+        f"{path.stat().st_size:,} ({error}); download it again and compare its checksum"
     )
 
 
@@ -215,8 +213,7 @@ class GzipMembers:
             while not inflate.eof:
                 if not waiting:
                     raise EOFError("the file ends inside a member")
-                text = inflate.decompress(waiting)
-                if text:
+                if text := inflate.decompress(waiting):
                     yield Chunk(start, text)
                 if not inflate.eof:
                     waiting = file.read(_COMPRESSED_READ)
@@ -289,12 +286,8 @@ class ZstandardFrames:
                 checked = bool(_at(file, start, len(ZSTANDARD) + 1)[-1] & _HAS_CHECKSUM)
                 stop = self._end(file, start)
                 if stop is None or not self._may_follow(file, stop):
-                    raise damage(
-                        self._path,
-                        start,
-                        self._first(file, start + 1, start + MEMBER_LIMIT),
-                        "no whole frame",
-                    )
+                    following = self._first(file, start + 1, start + MEMBER_LIMIT)
+                    raise damage(self._path, start, following, "no whole frame")
                 self._check_readable(_at(file, start, _LARGEST_FRAME_HEADER))
                 with pa.CompressedInputStream(source.get_stream(start, stop - start), "zstd") as stream:
                     try:
@@ -328,10 +321,8 @@ class ZstandardFrames:
 
     def _first(self, file: BinaryIO, at: int, end: int | None = None) -> int:
         """The place of the first frame of text from byte `at` to `end`; the size of the file without one."""
-        frames = (
-            position for position in occurrences(file, ZSTANDARD, at, end) if self._is_frame(file, position)
-        )
-        return next(frames, self._size)
+        places = occurrences(file, ZSTANDARD, at, end)
+        return next((place for place in places if self._is_frame(file, place)), self._size)
 
     def _is_frame(self, file: BinaryIO, start: int) -> bool:
         end = self._end(file, start)
@@ -363,8 +354,9 @@ class ZstandardFrames:
         header = _at(file, start, _LARGEST_FRAME_HEADER)
         if len(header) <= len(ZSTANDARD) or not header.startswith(ZSTANDARD) or header[4] & 0x08:
             return None
-        described = header[4]
-        position = start + _header_size(described)
+        described = header[4]  # the descriptor byte that follows the magic number
+        sizes = _dictionary_size(described) + _content_size(described) + (not described & _SINGLE_SEGMENT)
+        position = start + len(ZSTANDARD) + 1 + sizes
         last = False
         while not last:
             block = int.from_bytes(_at(file, position, _BLOCK_HEADER), "little")
@@ -395,9 +387,3 @@ def _content_size(described: int) -> int:
 
 def _dictionary_size(described: int) -> int:
     return (0, 1, 2, 4)[described & 0x03]
-
-
-def _header_size(described: int) -> int:
-    """Bytes of a frame before its first block, by the descriptor byte that follows the magic number."""
-    window = int(not described & _SINGLE_SEGMENT)
-    return len(ZSTANDARD) + 1 + window + _dictionary_size(described) + _content_size(described)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
+from factdrift.core.tables import sql, table_of
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.text import clean
 from factdrift.wikidata.time import YEAR
@@ -35,16 +36,10 @@ PROPERTIES = schema_of(
 STATEMENTS = schema_of(
     "subject property: int32, statement: string, position: int32, rank snak datatype: string",
     "object: int32, key json: string",
-    ("time", TIME),
-    ("start", TIME),
-    "start_unknown: bool",
-    ("end", TIME),
-    "end_unknown: bool",
+    *(("time", TIME), ("start", TIME), "start_unknown: bool", ("end", TIME), "end_unknown: bool"),
     ("pit", TIME),
     "qualifiers: [int32], revision: int64",
-    ("starts", pa.list_(TIME)),
-    ("ends", pa.list_(TIME)),
-    ("pits", pa.list_(TIME)),
+    *((name, pa.list_(TIME)) for name in ("starts", "ends", "pits")),
 )
 """One row per statement of an item, of every rank and snak type (docs/tables/statements.md)."""
 
@@ -64,6 +59,17 @@ def time_bound(time: str, bound: str, variant: str, dates: str) -> str:
     return f"CASE WHEN {time}.precision >= {YEAR} THEN {time}.first ELSE {time}.year * 10000 + 101 END"
 
 
+def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
+    """SQL: the ids of these classes and of all classes below them, by the tables `classes`."""
+    return f"""
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), below AS (
+            SELECT unnest({sql(numbers)}) AS id
+            UNION SELECT edges.id FROM edges JOIN below ON edges.superclass = below.id
+        ) SELECT id FROM below"""
+
+
 def supplied_labels(paths: Sequence[Path]) -> pa.Table:
     """The user's labels of entities that the dumps lack: columns `id` (properties negative) and `label`.
 
@@ -81,10 +87,8 @@ def supplied_labels(paths: Sequence[Path]) -> pa.Table:
             if not line:
                 continue
             row = dict(zip(header, line.split("\t"), strict=False))
-            entity = entity_number(row.get("id", ""))
-            if not entity:
+            if not (entity := entity_number(row.get("id", ""))):
                 raise InputError(f"{path}, line {number}: {row.get('id', '')!r} is no id such as Q30 or P6")
             if label := clean(row.get("label", "")):
                 labels.setdefault(entity, label)
-    columns = {"id": list(labels), "label": list(labels.values())}
-    return pa.table(columns, schema=schema_of("id: int32, label: string"))
+    return table_of(list(labels.items()), schema_of("id: int32, label: string"))

@@ -54,13 +54,17 @@ def unpack(packed: int) -> tuple[int, int, int]:
     return year, rest // 100, rest % 100
 
 
+def iso_day(packed: int) -> str:
+    """20210104 -> `2021-01-04`."""
+    return "{:04d}-{:02d}-{:02d}".format(*unpack(packed))
+
+
 def parse_time(timestamp: str, precision: int, calendar: str) -> Time:
     """Reads the `time`, `precision` and `calendarmodel` of a Wikibase time value.
 
     Raises ValueError if the timestamp is not of Wikibase's form (`+2021-01-04T00:00:00Z`).
     """
-    match = _TIMESTAMP.fullmatch(timestamp)
-    if match is None:
+    if (match := _TIMESTAMP.fullmatch(timestamp)) is None:
         raise ValueError(f"{timestamp!r} is no Wikibase timestamp such as +2021-01-04T00:00:00Z")
     year = int(match[2]) * (-1 if match[1] == "-" else 1)
     month, day = int(match[3]), int(match[4])
@@ -94,9 +98,7 @@ def covered(
     if precision != 8:
         low = max(magnitude - 1, 0) // span * span + 1
     high = low + span - 1
-    if year < 0:
-        return (-high, 1, 1), (-low, 12, 31)
-    return (low, 1, 1), (high, 12, 31)
+    return ((-high, 1, 1), (-low, 12, 31)) if year < 0 else ((low, 1, 1), (high, 12, 31))
 
 
 def julian_to_gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:

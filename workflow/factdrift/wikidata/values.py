@@ -59,8 +59,7 @@ def read_value(kind: str, value: object) -> Value:
     if kind == "time":
         time, date = _dated(value) or (None, json)
         return Value(None, date, json, time)
-    reader = _KEYS.get(kind)
-    key = reader(value) if reader is not None else None
+    key = _KEYS[kind](value) if kind in _KEYS else None
     return Value(None, json if key is None else key, json, None)
 
 
@@ -82,8 +81,7 @@ def text_of(value: Any) -> str | None:
 
 def decimal_key(amount: str) -> str | None:
     """`+10.0` -> `10`, `-0` -> `0`, `+0.50` -> `0.5`; None if it is no decimal number."""
-    match = _AMOUNT.fullmatch(amount)
-    if match is None:
+    if (match := _AMOUNT.fullmatch(amount)) is None:
         return None
     sign, whole, fraction = match[1], match[2].lstrip("0") or "0", (match[3] or "").rstrip("0")
     digits = f"{whole}.{fraction}" if fraction else whole
@@ -171,10 +169,6 @@ def _monolingual(value: Any) -> str | None:
     return f"{language}:{text}" if isinstance(language, str) and isinstance(text, str) else None
 
 
-def _string(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _last_segment(uri: str) -> str:
     """`http://www.wikidata.org/entity/Q11573` -> `Q11573`: a unit is the same under any host."""
     return uri.rpartition("/")[2]
@@ -183,6 +177,6 @@ def _last_segment(uri: str) -> str:
 _KEYS: dict[str, Callable[[Any], str | None]] = {
     "quantity": _quantity,
     "monolingualtext": _monolingual,
-    "string": _string,
+    "string": lambda value: value if isinstance(value, str) else None,
 }
 """Kind of a literal -> its canonical key; None for a value that is not of its form."""

@@ -1,7 +1,5 @@
 """What accounts for a build: the funnel, counts as in Table 2 of the paper, and the manifest."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform
@@ -9,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.files import check_same, write_json
 from factdrift.core.tables import database, sql, write_query
@@ -39,25 +37,16 @@ def write_funnel(
 
     A build without updates has a funnel too.
     """
-    parts = [
-        f"SELECT 'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples "
-        f"FROM read_parquet({sql(report)})"
-    ]
+    counted = "'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples"
+    parts = [f"SELECT {counted} FROM read_parquet({sql(report)})"]
     replaced = f"""CASE WHEN (subject, property) IN (
             SELECT (subject, property) FROM read_parquet({sql(groups)})) THEN 'kept'
         WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END"""
-    for stage, reason, source in (
-        ("difference", "change", "updates"),
-        ("rules", "rule", "updates"),
-        ("labels", "label", "updates"),
-        ("groups", "coalesce(dropped_by, 'kept')", "updates"),
-        ("scenarios", "scenario", "updates WHERE dropped_by IS NULL"),
-        ("wfd_repl", replaced, "updates WHERE dropped_by IS NULL"),
-    ):
-        parts.append(
-            f"SELECT '{stage}', property, {reason} AS reason, sum(triples) FROM {source} "
-            "GROUP BY property, reason"
-        )
+    reasons = ("change", "rule", "label", "coalesce(dropped_by, 'kept')", "scenario", replaced)
+    for stage, reason in zip(STAGES[2:], reasons, strict=True):
+        kept = "WHERE dropped_by IS NULL" if stage in ("scenarios", "wfd_repl") else ""
+        query = f"SELECT '{stage}', property, {reason} AS reason, sum(triples) FROM updates {kept}"
+        parts.append(f"{query} GROUP BY property, reason")
     with database() as db:
         db.execute(
             f"""CREATE TEMP VIEW updates AS
@@ -74,7 +63,7 @@ def write_funnel(
         )
 
 
-def by_stage(db: duckdb.DuckDBPyConnection, funnel: Path) -> dict[str, dict[str, int]]:
+def by_stage(db: Connection, funnel: Path) -> dict[str, dict[str, int]]:
     """Stage -> reason -> triples of a funnel, all relations together; in the order of STAGES and of reasons.
 
     A stage without triples is left out.
@@ -108,7 +97,7 @@ def write_stats(dataset: Path, groups: Path, output: Path, beside: Path | None =
     write_json(counts, output, indent=2)
 
 
-def _counts(db: duckdb.DuckDBPyConnection, records: str, subject: str = "subject.id") -> dict[str, Any]:
+def _counts(db: Connection, records: str, subject: str = "subject.id") -> dict[str, Any]:
     """Counts of a query's records; literals are distinct by datatype, raw form and label.
 
     `subject`: SQL for what tells subjects apart.
@@ -124,9 +113,8 @@ def _counts(db: duckdb.DuckDBPyConnection, records: str, subject: str = "subject
         return {name: int(counts.get(name, 0)) for name in names}
 
     entities = number("count(DISTINCT object.id)")
-    literals = number(
-        "count(DISTINCT (object.datatype, object.raw, object.label)) FILTER (object.id IS NULL)"
-    )
+    literal = "(object.datatype, object.raw, object.label)"
+    literals = number(f"count(DISTINCT {literal}) FILTER (object.id IS NULL)")
     return {
         "updates": number("count(*)", rows),
         "triples": number("count(*)"),

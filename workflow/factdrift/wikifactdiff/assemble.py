@@ -5,19 +5,18 @@ neighbours), `names` (labels of all entities that are named), `subjects` (of pro
 people write them), `templates`, and each kind of neighbour facts by group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection as Connection
 
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.switches import Variant, switches
-from factdrift.core.tables import sql, write_query
+from factdrift.core.tables import sql, table_of, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.time import YEAR, Time
@@ -114,9 +113,7 @@ class Choice:
     test_share: float
 
 
-def assemble(
-    db: duckdb.DuckDBPyConnection, tables: Tables, choice: Choice, without_updates: str, output: Path
-) -> int:
+def assemble(db: Connection, tables: Tables, choice: Choice, without_updates: str, output: Path) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
 
     `choice.seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test
@@ -162,7 +159,7 @@ def assemble(
     return write_query(db, _records(choice, unique_names, list(tables.neighborhoods)), output)
 
 
-def _create_names(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
+def _create_names(db: Connection, tables: Tables) -> None:
     """TEMP TABLE names (id, label, description, classes): the new dump's, else the old one's.
 
     Properties are negative.
@@ -174,14 +171,12 @@ def _create_names(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
         UNION SELECT unnest([neighbor, -relation]) FROM facts
         UNION SELECT object FROM facts WHERE object IS NOT NULL"""
     )
+    new, old = (tables.new_entities, tables.new_properties), (tables.old_entities, tables.old_properties)
     sides = [
         f"""(SELECT id, label, description, classes FROM read_parquet({sql(entities)})
                 WHERE id IN (SELECT id FROM named)
             UNION ALL SELECT -id, label, description, NULL FROM read_parquet({sql(properties)}))"""
-        for entities, properties in (
-            (tables.new_entities, tables.new_properties),
-            (tables.old_entities, tables.old_properties),
-        )
+        for entities, properties in (new, old)
     ]
     db.register("supplied", supplied_labels(tables.labels))
     db.execute(
@@ -196,9 +191,7 @@ def _create_names(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
     )
 
 
-def create_wording(
-    db: duckdb.DuckDBPyConnection, templates: Path, named: str, pits: str, fitted: bool
-) -> None:
+def create_wording(db: Connection, templates: Path, named: str, pits: str, fitted: bool) -> None:
     """TEMP TABLEs usages and templates, view dates, and the macro `cloze`.
 
     usages (id, article, plural): of the items of the query `named` (id, label, classes), if names and verbs
@@ -209,19 +202,9 @@ def create_wording(
     db.execute(_WORDING)
     create_usages(db, named, read_names() if fitted else None)
     grammar = read_grammar()
-    texts = [
-        text for (text,) in db.sql(f"SELECT DISTINCT template FROM read_parquet({sql(templates)})").fetchall()
-    ]
-    db.register(
-        "forms",
-        pa.table(
-            {
-                "template": pa.array(texts, pa.string()),
-                "plural": pa.array([grammar.plural(text) for text in texts], pa.string()),
-                "article": pa.array([grammar.article_before_object(text) for text in texts], pa.bool_()),
-            }
-        ),
-    )
+    texts = db.sql(f"SELECT DISTINCT template FROM read_parquet({sql(templates)})").fetchall()
+    forms = [(text, grammar.plural(text), grammar.article_before_object(text)) for (text,) in texts]
+    db.register("forms", table_of(forms, schema_of("template plural: string, article: bool")))
     db.execute(
         f"""CREATE TEMP TABLE templates AS
         SELECT property, list({{'singular': template, 'plural': plural, 'article': article}}
@@ -244,7 +227,7 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _check(db: duckdb.DuckDBPyConnection, tables: Tables) -> None:
+def _check(db: Connection, tables: Tables) -> None:
     """Raises InputError if an update lacks a label, a template or the display form of a literal."""
     nameless = db.sql(
         """SELECT id FROM (SELECT subject AS id FROM triples UNION SELECT object FROM triples)
@@ -289,9 +272,7 @@ def _object(number: str, names: str, shown: str) -> str:
     )
 
 
-def _create_neighborhood(
-    db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int, unique_names: bool
-) -> None:
+def _create_neighborhood(db: Connection, name: str, path: Path, seed: int, unique_names: bool) -> None:
     """TEMP TABLE `name` (subject, property, facts): the facts of each group as a list, sorted by rank."""
     draw = chance(name, seed, "f.subject", "f.property", "f.rank_no")
     db.execute(

@@ -27,9 +27,7 @@ def export(dataset: Path, output: Path) -> int:
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
         for record in tracked(records(dataset), "export", rows, "updates"):
             public = {name: record[name] for name in FIELDS}
-            public["objects"] = [
-                _named(value) | {"decision": value["decision"]} for value in record["objects"]
-            ]
+            public["objects"] = [_named(value, "decision") for value in record["objects"]]
             public["neighborhood"] = [_neighbor(fact) for fact in record["neighborhood"]]
             file.write(json.dumps(public, ensure_ascii=False) + "\n")
     return rows
@@ -43,5 +41,5 @@ def _neighbor(fact: Record) -> Record:
     return {"subject": fact["subject"], "dist": fact["dist"], "objects": objects}
 
 
-def _named(value: Record) -> Record:
-    return {name: value[name] for name in ("id", "label", "description")}
+def _named(value: Record, *more: str) -> Record:
+    return {name: value[name] for name in ("id", "label", "description", *more)}

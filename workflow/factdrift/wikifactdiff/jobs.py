@@ -169,17 +169,10 @@ class Manifest(Job, command="wikifactdiff manifest"):
             raise InputError(
                 f"--samples: {len(self.samples)} files, but --sample-dates: {len(self.sample_dates)}"
             )
-        write_manifest(
-            {
-                self.old_date: DumpAccounts(self.dumps.old, self.snapshots.old),
-                self.new_date: DumpAccounts(self.dumps.new, self.snapshots.new),
-            },
-            dict(zip(self.sample_dates, self.samples, strict=True)),
-            self.configuration,
-            self.tables,
-            self.funnel,
-            self.output,
-        )
+        accounts = map(DumpAccounts, self.dumps, self.snapshots)
+        dumps = dict(zip((self.old_date, self.new_date), accounts, strict=True))
+        samples = dict(zip(self.sample_dates, self.samples, strict=True))
+        write_manifest(dumps, samples, self.configuration, self.tables, self.funnel, self.output)
 
 
 class Show(Job, command="show"):

@@ -1,7 +1,5 @@
 """Popularity of entities: English page views, or the number of sitelinks instead."""
 
-from __future__ import annotations
-
 import bz2
 import datetime
 import sys
@@ -41,11 +39,8 @@ def popularity(
     if old:
         db.execute(f"INSERT INTO items {select}({sql(old)}) ANTI JOIN items USING (id)")
     if pageviews is None:
-        query = (
-            "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source "
-            "FROM items ORDER BY id"
-        )
-        return write_query(db, query, output)
+        query = "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source FROM items"
+        return write_query(db, f"{query} ORDER BY id", output)
     _read_views(db, files)
     if not db.sql("SELECT 1 FROM recorded LIMIT 1").fetchall():
         raise InputError(
@@ -104,9 +99,8 @@ def _batches(path: Path, views: EnglishViews, problems: list[InputError]) -> Ite
                 progress.advance((raw.tell() - before) / 1e6, beside=batch.num_rows)
                 before = raw.tell()
     except (EOFError, OSError, ValueError) as error:
-        problems.append(
-            InputError(f"{path}: cannot be read as a monthly page-view file ({error}); fetch it again")
-        )
+        what = "cannot be read as a monthly page-view file"
+        problems.append(InputError(f"{path}: {what} ({error}); fetch it again"))
         raise problems[0] from error
 
 

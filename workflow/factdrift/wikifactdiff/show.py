@@ -89,9 +89,8 @@ def search(dataset: Path, wanted: Wanted, limit: int | None) -> tuple[list[Recor
         )
     if wanted.relation is not None:
         asked = sql(wanted.relation)
-        conditions.append(
-            f"(relation.id = upper({asked}) OR contains({_plain('relation.label')}, {_plain(asked)}))"
-        )
+        named = f"contains({_plain('relation.label')}, {_plain(asked)})"
+        conditions.append(f"(relation.id = upper({asked}) OR {named})")
     if wanted.since is not None:
         # Dates are text whose order is that of time within years of four digits; `2021` is the whole year.
         late = " OR ".join(
@@ -179,10 +178,8 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
         if "link" in db.sql(f"SELECT * {rows} LIMIT 0").columns:  # a stream
             order += ", link"
         shortened = "" if limit is None else f"LIMIT {int(limit)}"
-        records: list[Record] = (
-            db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table().to_pylist()
-        )
-    return records
+        records = db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table()
+    return list(records.to_pylist())
 
 
 def _id_of(db: duckdb.DuckDBPyConnection, dataset: Path, column: str, text: str, where: str = "true") -> str:
@@ -255,18 +252,14 @@ def _began(value: Record) -> str:
 def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
     name = value["label"] if value["id"] is None else _name(value)
     sentence = ", announced before it began" if value["announced"] else ""
-    dates = [
-        f"{word} {value[name]}"
-        for name, word in (("start", "from"), ("end", "to"), ("point_in_time", "at"))
-        if value[name] is not None
-    ]
+    words = {"start": "from", "end": "to", "point_in_time": "at"}
+    dates = [f"{word} {value[field]}" for field, word in words.items() if value[field] is not None]
     if dates:
         sentence += f"; {' '.join(dates)}"
     yield _STYLES[value["decision"]], f"  {SIGNS[value['decision']]} {value['decision']:8} {name}"
     yield "", f"      rule {value['rule']}{sentence}"
     for side in ("old", "new"):
-        statement = value[f"{side}_statement"]
-        if statement is not None:
+        if (statement := value[f"{side}_statement"]) is not None:
             # Only text where no page of Wikidata shows the statement.
             address = revision_page(subject, value[f"{side}_revision"])
             link = "statement " if address is None else f"{address}#"

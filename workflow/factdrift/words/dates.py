@@ -84,8 +84,7 @@ def _deep_time(year: int, precision: int) -> str | None:
     None for a year that is rounded to 0.
     """
     span = 10 ** (YEAR - precision)
-    magnitude = (abs(year) + span // 2) // span * span
-    if not magnitude:
+    if not (magnitude := (abs(year) + span // 2) // span * span):
         return None
     era = " BC" if year < 0 else " AD"
     for unit, name in ((10**9, "billion"), (10**6, "million")):

@@ -45,12 +45,10 @@ class Grammar:
 
     def __init__(self, words: dict[str, dict[str, str]]) -> None:
         """`words`: kind -> word -> its other form, empty where the kind has none."""
-        self._plurals = words.get("plural", {})
+        plurals = self._plurals = words.get("plural", {})
         self._past = words.get("past", {})
         self._pasts = frozenset(self._past.values())
-        self._past_of_plurals = {
-            self._plurals[verb]: past for verb, past in self._past.items() if verb in self._plurals
-        }
+        self._past_of_plurals = {plurals[verb]: past for verb, past in self._past.items() if verb in plurals}
         self._possessives = words.get("possessive", {})
         self._article_after = frozenset(words.get("article_after", {}))
         # Without any word, `(?!)` matches nothing.
@@ -67,10 +65,8 @@ class Grammar:
         before, mark, after = template.partition(marks.subject)
         if after.startswith("'s "):
             after = after.replace("'s", "'", 1)
-        if not mark or not self._before_subject.match(before):
-            return f"{before}{mark}{after}"
         verb = re.match(r" (\w+)", after)
-        if verb is None:
+        if not mark or not self._before_subject.match(before) or verb is None:
             return f"{before}{mark}{after}"
         # What comes before the subject may refer to it as well: "As for its kind, {subject} is".
         before, rest = (
@@ -148,9 +144,8 @@ def read_grammar(language: str = "en", path: Path = GRAMMAR) -> Grammar:
         if kind not in KINDS:
             raise InputError(f"{path}, line {line}: kind is {kind!r}; write one of {', '.join(KINDS)}")
         if bool(other) != (kind in ("plural", "past", "possessive")):
-            raise InputError(
-                f"{path}, line {line}: {word!r} must have another form, or none, as its kind has"
-            )
+            what = "must have another form, or none, as its kind has"
+            raise InputError(f"{path}, line {line}: {word!r} {what}")
         if code != language:
             continue
         if word in words.setdefault(kind, {}):
@@ -167,15 +162,13 @@ def prompts_like(prompt: str, templates: Sequence[str], subject: str, object: st
     in as they are.
     """
     names, grammar = read_names(), read_grammar()
-    uses = dict.fromkeys(
-        [names.usage(subject), PLAIN, *(Usage(a, p) for a in ("", "the") for p in (False, True))]
-    )
+    others = (Usage(article, plural) for article in ("", "the") for plural in (False, True))
+    uses = dict.fromkeys([names.usage(subject), PLAIN, *others])
     articles = dict.fromkeys([names.usage(object).article, "", "the"])
     date = match[0] if (match := _AS_OF.match(prompt)) else ""
     for usage, article in itertools.product(uses, articles):
-        made = [
-            cloze(dated(template, date), subject, usage, grammar, article, BLANK) for template in templates
-        ]
+        texts = (dated(template, date) for template in templates)
+        made = [cloze(text, subject, usage, grammar, article, BLANK) for text in texts]
         if prompt in made:
             break
     else:

@@ -82,11 +82,9 @@ def _quantity(decoded: Any, units: Units) -> tuple[str, str] | None:
     if not _AMOUNT.fullmatch(amount) or (entity is None and unit != "1"):
         return None
     number = Decimal(amount)
-    singular = abs(number) == 1
-    return (
-        with_unit(written_number(number), entity, units, singular),
-        with_unit(short_number(number), entity, units, singular),
-    )
+    whole, short = written_number(number), short_number(number)
+    label, brief = (with_unit(text, entity, units, abs(number) == 1) for text in (whole, short))
+    return label, brief
 
 
 def written_number(number: Decimal) -> str:

@@ -23,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
@@ -66,10 +66,8 @@ class Names(NamedTuple):
         if of_class:
             return PLAIN if label.startswith("The ") else of_class[0]
         small = label[:1].islower()
-        usages = (
-            usage for pattern, usage, also in self.patterns if also >= small and pattern.fullmatch(label)
-        )
-        match = next(usages, PLAIN)
+        fitting = ((pattern, usage) for pattern, usage, also in self.patterns if also >= small)
+        match = next((usage for pattern, usage in fitting if pattern.fullmatch(label)), PLAIN)
         return match._replace(article="") if label.startswith("The ") else match
 
 
@@ -114,7 +112,7 @@ def read_names(language: str = "en", path: Path = NAMES) -> Names:
     return Names(labels, classes, compiled)
 
 
-def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None) -> None:
+def create_usages(db: Connection, named: str, names: Names | None) -> None:
     """TEMP TABLE usages (id, article, plural): items of a query `id, label, classes` that are not plain.
 
     Without `names` it is empty.

@@ -5,8 +5,6 @@ begins the answer, and what ends the answer. Case does not count, and a blank st
 mark with `^` counts only at the beginning of the text and directly before a word.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

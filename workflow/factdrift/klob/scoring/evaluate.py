@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.intervals import Z
-from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
+from factdrift.klob.scoring.inputs import REFERENCES, Examples, Floats, Ints, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, similarity
 from factdrift.klob.scoring.selection import Located, Selection, locate, word_sets
 
@@ -64,14 +63,10 @@ class Subtask(NamedTuple):
     """The sentences of a subtask and their rows in the scores of a locating method, [sentences]."""
 
     examples: Examples
-    scored: NDArray[np.int64]
+    scored: Ints
     """The row of each sentence; -1 for all if none is scored."""
-    usable: NDArray[np.int64]
+    usable: Ints
     """As `scored`, and -1 for a sentence with a score that is not finite."""
-
-    @property
-    def is_scored(self) -> bool:
-        return bool((self.scored >= 0).any())
 
 
 def evaluate(scores: Scores, subtasks: Mapping[str, Examples], choices: Choices) -> Evaluation:
@@ -93,15 +88,13 @@ def evaluate(scores: Scores, subtasks: Mapping[str, Examples], choices: Choices)
         fair = locate(scores, choices.percents, "fractional", choices.scratch)
     # The row -1, of a sentence without scores, takes the last flag.
     flags = np.append(located.usable, False)
-    parts = {
-        name: Subtask(examples, rows[name], np.where(flags[rows[name]], rows[name], -1))
-        for name, examples in subtasks.items()
-    }
+    usable = {name: np.where(flags[own], own, -1) for name, own in rows.items()}
+    parts = {name: Subtask(examples, rows[name], usable[name]) for name, examples in subtasks.items()}
     result = Evaluation(scores.name)
     for name, part in parts.items():
         lost = int((part.scored >= 0).sum() - (part.usable >= 0).sum())
         result.add(name, "excluded_sentences", lost, len(part.scored))
-        if name == "u" or not part.is_scored:
+        if name == "u" or not (part.scored >= 0).any():
             continue
         for percent, selection, tied in zip(
             choices.percents, located.selections, fair.selections, strict=True
@@ -134,7 +127,7 @@ def references(subtasks: Mapping[str, Examples], choices: Choices, units: int) -
     return [evaluate(reference(kind, parts, units, choices.seed), subtasks, plain) for kind in REFERENCES]
 
 
-def _rows(scores: Scores, examples: Examples) -> NDArray[np.int64]:
+def _rows(scores: Scores, examples: Examples) -> Ints:
     """For each sentence its row in the scores, [sentences]; -1 for all if none is scored."""
     known = {name: row for row, name in enumerate(scores.sentences)}
     rows = np.array([known.get(name, -1) for name in examples.sentences], np.int64)
@@ -150,10 +143,8 @@ def _rows(scores: Scores, examples: Examples) -> NDArray[np.int64]:
 
 def _compared(results: Results, choices: Choices) -> dict[str, Similarity]:
     """Population -> similarities, exact."""
-    return {
-        population: similarity(results, population, choices.exclude, choices.seed)
-        for population in POPULATIONS[results.examples.subtask]
-    }
+    names = POPULATIONS[results.examples.subtask]
+    return {name: similarity(results, name, choices.exclude, choices.seed) for name in names}
 
 
 def _add_ties(result: Evaluation, part: Subtask, selection: Selection, common: Row) -> None:
@@ -206,7 +197,7 @@ def _add_rsim(
     result.add(subtask, ABOVE, n=int(known.sum()), population="all", **above, **common)
 
 
-def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str, Any]:
+def _mean(values: Floats, clusters: Ints) -> dict[str, Any]:
     """The mean as `value`, and its 95 % interval; values with equal `clusters` are not independent.
 
     There is no interval if all values are equal: then the sample has no spread to judge by.
@@ -223,9 +214,7 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str,
     return {"value": mean, "low": mean - error, "high": mean + error}
 
 
-def ratio_of_means(
-    part: NDArray[np.float64], whole: NDArray[np.float64], clusters: NDArray[np.int64]
-) -> dict[str, Any]:
+def ratio_of_means(part: Floats, whole: Floats, clusters: Ints) -> dict[str, Any]:
     """`value`: the mean of `part` by that of `whole`, as `_mean` with an interval by the delta method.
 
     Entries with a NaN are left out, and the others counted as `n`.
@@ -246,7 +235,7 @@ def _add_rsd(result: Evaluation, parts: Mapping[str, Subtask], located: Located,
     for measure, values in spreads.items():
         factual = {name: values[part.usable[part.usable >= 0]] for name, part in parts.items()}
         random = factual.pop("u", np.empty(0))
-        compared: dict[str | None, Mapping[str, NDArray[np.float64]]] = {None: factual}
+        compared: dict[str | None, Mapping[str, Floats]] = {None: factual}
         if measure == "rsd":
             compared |= {name: {name: spread} for name, spread in factual.items()}
         for subtask, mine in compared.items():
@@ -286,9 +275,7 @@ class Spread(NamedTuple):
         return None if self.unclipped is None else max(self.unclipped, 0.0)
 
 
-def rsd(
-    factual: Mapping[str, NDArray[np.float64]], nonfactual: NDArray[np.float64], pool: str = "sentences"
-) -> Spread:
+def rsd(factual: Mapping[str, Floats], nonfactual: Floats, pool: str = "sentences") -> Spread:
     """RSD from a measure of spread of each sentence, [sentences]; NaNs are left out.
 
     `factual`: subtask -> spreads. `nonfactual`: the spreads of KLoB-u. `pool`: SD_factual is the mean over
@@ -309,7 +296,7 @@ def rsd(
     return Spread(mean, other, 1 - ratio, 1 - ratio - float(error), 1 - ratio + float(error))
 
 
-def _variance(sample: NDArray[np.float64]) -> float:
+def _variance(sample: Floats) -> float:
     """The variance of the sample's mean."""
     return float(sample.var(ddof=1) / len(sample)) if len(sample) > 1 else 0.0
 
@@ -322,7 +309,7 @@ class Paired(NamedTuple):
     p_value: float | None
 
 
-def paired(nonfactual: NDArray[np.float64], sources: NDArray[np.float64]) -> Paired:
+def paired(nonfactual: Floats, sources: Floats) -> Paired:
     """RSD against each random sentence's own source, from two arrays [pairs] of SDs.
 
     Pairs with a NaN, or with an SD of 0 in the source, are left out.

@@ -23,6 +23,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.klob.schemas import SUBTASK, SUBTASKS
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Granularity = Literal["weight", "neuron", "column", "head", "module", "layer"]
 GRANULARITIES = get_args(Granularity)
 _CHUNK = 32_000_000
@@ -50,19 +53,17 @@ class Examples(NamedTuple):
     sentences: list[str]
     texts: list[str]
     sources: list[str | None]
-    example: NDArray[np.int64]
-    chain: NDArray[np.bool_]
-    fact: NDArray[np.int64]
-    relation: NDArray[np.int64]
-    subject: NDArray[np.int64]
+    example: Ints
+    chain: Flags
+    fact: Ints
+    relation: Ints
+    subject: Ints
 
 
 def read_examples(folder: Path) -> dict[str, Examples]:
     """The examples of each subtask; InputError if a table (SUBTASK) is missing or of another subtask."""
     columns = ["example_id", "subtask", "s", "p1", "o1", "p2", "sentences"]
-    return {
-        subtask: of_rows(read_subtask(folder, subtask, columns).to_pylist(), subtask) for subtask in SUBTASKS
-    }
+    return {name: of_rows(read_subtask(folder, name, columns).to_pylist(), name) for name in SUBTASKS}
 
 
 def read_subtask(folder: Path, subtask: str, columns: Sequence[str] = SUBTASK.names) -> pa.Table:
@@ -102,7 +103,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
     )
 
 
-def _numbers(labels: Sequence[Hashable]) -> NDArray[np.int64]:
+def _numbers(labels: Sequence[Hashable]) -> Ints:
     """The number of each label, from 0 in the order of their first occurrence."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
@@ -124,8 +125,8 @@ class Scores(NamedTuple):
     sentences: list[str]
     dense: Any = None
     top: NDArray[np.integer] | None = None
-    mean: NDArray[np.float64] | None = None
-    sd: NDArray[np.float64] | None = None
+    mean: Floats | None = None
+    sd: Floats | None = None
 
     def signed(self, rows: Any) -> NDArray[np.floating]:
         """All scores of some sentences [rows x units], after the transformation named by `sign`."""

@@ -94,8 +94,7 @@ def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -
     rows = []
     for name, evaluation, k in wanted:
         mine = _at(evaluation, subtask, k)
-        main = mine.get(("rsim", "all"))
-        if main is None:
+        if (main := mine.get(("rsim", "all"))) is None:
             continue
         left, degenerate = (mine[measure, "all"]["value"] for measure in ("left_out", "degenerate"))
         chosen = "" if main["chosen"] is None else f"{main['chosen']:,}"
@@ -120,8 +119,7 @@ def _rsd_table(every: Iterable[Evaluation]) -> Iterator[str]:
     for evaluation in every:
         values = {row["measure"]: row for row in evaluation.measures if row["subtask"] is None}
         if values:
-            numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
-            counts = [f"{number:,}" for number in numbers]
+            counts = [f"{values.get(name, {}).get('n', 0):,}" for name in ("rsd", "rsd_paired")]
             rows.append([evaluation.locator, *(_cell(values.get(name)) for name in names), *counts])
     yield from grid(["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"], rows)
 
@@ -172,8 +170,7 @@ def draw_rsim(groups: Sequence[Group], subtask: str, *paths: Path) -> None:
     over = sum(low > 0 for low in lows)
     message = f"KLoB-{subtask}: {over} of {len(lows)} locators choose the same units more than by chance"
     if words:
-        more = sum(low > max(words) for low in lows)
-        message += f", {more} more than the overlap of words explains"
+        message += f", {sum(low > max(words) for low in lows)} more than the overlap of words explains"
     what = f"RSim above permuted sentences, k = {HEADLINE} % of the units, with 95 % intervals"
     axes = {"xlim": (-0.2, 1.12), "xlabel": what}
     draw(Figure([""], 1, (7.5, 0.21 * len(names) + 0.9), axes, lines=names), {message: marks}, paths)
@@ -201,14 +198,8 @@ def _draw_bars(axis: Any, group: Group) -> None:
         spread = {"error_kw": {"linewidth": 0.8, "ecolor": INK}}
         axis.barh(index, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
         right = row["value"] if row["high"] is None else row["high"]
-        axis.annotate(
-            f"{row['value']:.2f}",
-            (max(right, 0), index),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="x-small",
-        )
+        beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+        axis.annotate(f"{row['value']:.2f}", (max(right, 0), index), **beside, fontsize="x-small")
     axis.set_yticks(range(len(bars)), [name for name, *_ in reversed(bars)])
     axis.set_xlabel("RSD: 1 - spread after random words / spread after facts; grey: reference locators")
     axis.axvline(0, color=SOFT, linewidth=0.9)

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from factdrift.klob.scoring.inputs import Examples, Scores
+from factdrift.klob.scoring.inputs import Examples, Flags, Floats, Ints, Scores
 from factdrift.klob.scoring.selection import Selection, best_units, tied_weights
 
 POPULATIONS = {
@@ -28,21 +27,20 @@ among the examples."""
 class Similarity(NamedTuple):
     """Sim_cand and Sim_all, [examples]; NaN for an example that is left out."""
 
-    candidate: NDArray[np.float64]
-    population: NDArray[np.float64]
+    candidate: Floats
+    population: Floats
 
-    def raw(self) -> NDArray[np.float64]:
+    def raw(self) -> Floats:
         """(Sim_cand - Sim_all) / (1 - Sim_all), [examples]; 0 where Sim_all is 1."""
         gap = 1 - self.population
-        return np.where(
-            self.degenerate(), 0.0, (self.candidate - self.population) / np.where(gap < _SAME, 1, gap)
-        )
+        gains = (self.candidate - self.population) / np.where(gap < _SAME, 1, gap)
+        return np.where(self.degenerate(), 0.0, gains)
 
-    def rsim(self) -> NDArray[np.float64]:
+    def rsim(self) -> Floats:
         """The raw values, negative ones replaced by 0, [examples]."""
         return np.maximum(self.raw(), 0)
 
-    def degenerate(self) -> NDArray[np.bool_]:
+    def degenerate(self) -> Flags:
         """Whether Sim_all is 1, [examples]."""
         return self.population > 1 - _SAME
 
@@ -61,7 +59,7 @@ class Results(NamedTuple):
 
     examples: Examples
     results: Selection
-    rows: NDArray[np.int64]
+    rows: Ints
 
 
 def similarity(outputs: Results, population: str, exclude: str = "fact", seed: int = 0) -> Similarity:
@@ -84,13 +82,12 @@ def similarity(outputs: Results, population: str, exclude: str = "fact", seed: i
     return Similarity(_candidates(outputs), _averages(examples, _population(outputs, population, exclude)))
 
 
-def _population(outputs: Results, population: str, exclude: str) -> NDArray[np.float64]:
+def _population(outputs: Results, population: str, exclude: str) -> Floats:
     """Sim_all of each sentence, [sentences]; NaN if its population is empty."""
     examples, results, rows = outputs
     scored = np.flatnonzero(rows >= 0)
-    within = {"same_relation": examples.relation, "same_subject": examples.subject}.get(
-        population, np.zeros(len(rows), np.int64)
-    )[scored]
+    groups = {"same_relation": examples.relation, "same_subject": examples.subject}
+    within = groups.get(population, np.zeros(len(rows), np.int64))[scored]
     own = {"fact": examples.fact, "example": examples.example, "none": None}[exclude]
     among = np.ones(len(scored), bool)
     if population in ("singles", "chains"):
@@ -107,13 +104,13 @@ def _population(outputs: Results, population: str, exclude: str) -> NDArray[np.f
     return similarities
 
 
-def _counts(labels: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _counts(labels: Ints, among: Flags) -> Ints:
     """For each entry the number of entries in `among` with the same label."""
     _, label = np.unique(labels, return_inverse=True)
     return np.bincount(label[among], minlength=label.max(initial=-1) + 1)[label]
 
 
-def _candidates(outputs: Results) -> NDArray[np.float64]:
+def _candidates(outputs: Results) -> Floats:
     """Sim_cand, [examples]: the mean over all pairs of wordings in c, over (single, chain) in r."""
     examples, results, rows = outputs
     left, right = _pairs(examples)
@@ -125,7 +122,7 @@ def _candidates(outputs: Results) -> NDArray[np.float64]:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs(examples: Examples) -> tuple[Ints, Ints]:
     """The pairs of sentences that Sim_cand compares, as two arrays of their indices [pairs]."""
     pairs: list[tuple[int, int]] = []
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
@@ -137,9 +134,7 @@ def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return columns[0], columns[1]
 
 
-def _averages(
-    examples: Examples, values: NDArray[np.float64], of: NDArray[np.bool_] | slice = slice(None)
-) -> NDArray[np.float64]:
+def _averages(examples: Examples, values: Floats, of: Flags | slice = slice(None)) -> Floats:
     """The mean of `values` over an example's sentences, [examples]; NaN if one of them is NaN.
 
     `of`: the sentences that count, [sentences]; without any of them an example's mean is NaN.
@@ -175,12 +170,7 @@ def approximate(outputs: Results, scores: Scores) -> Similarity:
     return Similarity(_candidates(outputs), _averages(examples, similarities))
 
 
-def total_overlap(
-    results: Selection,
-    rows: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    among: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
+def total_overlap(results: Selection, rows: Ints, labels: Ints, among: Flags | None = None) -> Floats:
     """For each row the sum of its overlaps with all rows of the same label, itself included, [rows].
 
     `rows`: rows of `results`. `labels`: the label of each, [rows]. `among`: which of them are the population
@@ -192,7 +182,7 @@ def total_overlap(
     total = np.zeros(len(rows))
     bounds = np.concatenate([np.flatnonzero(np.diff(labels[order], prepend=-1)), [len(order)]])
     entries = np.concatenate([np.zeros(1, np.int64), np.cumsum(results.sizes(rows)[order])])
-    small: list[NDArray[np.int64]] = []
+    small: list[Ints] = []
     kept = 0
     for first, last in itertools.pairwise(bounds):
         size = int(entries[last] - entries[first])
@@ -209,13 +199,7 @@ def total_overlap(
     return total
 
 
-def _count_large(
-    results: Selection,
-    rows: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    among: NDArray[np.bool_],
-    total: NDArray[np.float64],
-) -> None:
+def _count_large(results: Selection, rows: Ints, indices: Ints, among: Flags, total: Floats) -> None:
     """Adds to `total` the overlaps of rows with the same label, counted in an array of all units."""
     counts = np.zeros(results.units)
     for part in _parts(results, rows, indices[among[indices]]):
@@ -226,12 +210,7 @@ def _count_large(
 
 
 def _count_small(
-    results: Selection,
-    rows: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    among: NDArray[np.bool_],
-    total: NDArray[np.float64],
+    results: Selection, rows: Ints, indices: Ints, labels: Ints, among: Flags, total: Floats
 ) -> None:
     """Adds to `total` the overlaps of rows of several labels, by sorting their pairs (label, unit)."""
     part = results.part(rows[indices])
@@ -242,20 +221,15 @@ def _count_small(
     total[indices] += np.bincount(row, part.data * counts[same], len(indices))
 
 
-def pair_overlap(
-    results: Selection, left: NDArray[np.int64], right: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def pair_overlap(results: Selection, left: Ints, right: Ints) -> Floats:
     """The overlap of each row of `left` with the row of `right` at the same index, [pairs]."""
     total = np.zeros(len(left))
     for part in _parts(results, left, np.arange(len(left))):
-        common = results.part(left[part], True).multiply(results.part(right[part], True))
-        total[part] = common.sum(axis=1)
+        total[part] = results.part(left[part], True).multiply(results.part(right[part], True)).sum(axis=1)
     return total
 
 
-def _parts(
-    results: Selection, rows: NDArray[np.int64], indices: NDArray[np.int64]
-) -> Iterator[NDArray[np.int64]]:
+def _parts(results: Selection, rows: Ints, indices: Ints) -> Iterator[Ints]:
     """The indices in consecutive parts whose results fit into memory."""
     entries = np.cumsum(results.sizes(rows[indices]))
     cuts = np.searchsorted(entries, np.arange(_ENTRIES, entries.max(initial=0), _ENTRIES))

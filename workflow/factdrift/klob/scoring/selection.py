@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.inputs import Scores
+from factdrift.klob.scoring.inputs import Flags, Floats, Ints, Scores
 
 
 def how_many(units: int, percent: Fraction) -> int:
@@ -30,18 +30,18 @@ class Selection(NamedTuple):
 
     chosen: int
     units: int
-    tie_share: NDArray[np.float64]
+    tie_share: Floats
     top: NDArray[np.integer] | None = None
     shared: sparse.csr_array | None = None
 
-    def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sizes(self, rows: Ints) -> Ints:
         """The number of units with a weight in some rows, [rows]."""
         if self.shared is None:
             return np.full(len(rows), self.chosen, np.int64)
-        sizes: NDArray[np.int64] = np.diff(self.shared.indptr)[rows].astype(np.int64)
+        sizes: Ints = np.diff(self.shared.indptr)[rows].astype(np.int64)
         return sizes
 
-    def part(self, rows: NDArray[np.int64], ascending: bool = False) -> sparse.csr_array:
+    def part(self, rows: Ints, ascending: bool = False) -> sparse.csr_array:
         """Some rows of weights, [rows x units]; `ascending` sorts the units of a row."""
         if self.shared is not None:
             return self.shared[rows]
@@ -60,11 +60,11 @@ class Located(NamedTuple):
     entropy of the shifted, normalised scores, and NaN if only the best units are given.
     """
 
-    usable: NDArray[np.bool_]
+    usable: Flags
     selections: list[Selection]
-    mean: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    concentration: NDArray[np.float64]
+    mean: Floats
+    sd: Floats
+    concentration: Floats
 
 
 def locate(
@@ -132,10 +132,8 @@ def word_sets(texts: Sequence[str]) -> Selection:
     of two results is (common words) / sqrt(n1 n2), which is Sim where both have K words. Case is ignored.
     """
     columns: dict[str, int] = {}
-    rows = [
-        sorted({columns.setdefault(word, len(columns)) for word in re.findall(r"\w+", text.casefold())})
-        for text in texts
-    ]
+    words = (re.findall(r"\w+", text.casefold()) for text in texts)
+    rows = [sorted({columns.setdefault(word, len(columns)) for word in of_text}) for of_text in words]
     sizes = np.array([len(row) for row in rows], np.int64)
     weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
     indices = np.array([column for row in rows for column in row], np.int32)
@@ -157,7 +155,7 @@ def _moments(row: NDArray[np.floating]) -> tuple[float, float, float]:
     return float(row.mean()), float(row.std()), concentration
 
 
-def best_units(row: NDArray[np.floating], number: int) -> NDArray[np.int64]:
+def best_units(row: NDArray[np.floating], number: int) -> Ints:
     """The `number` units with the largest scores, the largest first; equal scores in the order of units."""
     if number < len(row):
         last = np.partition(row, len(row) - number)[len(row) - number]
@@ -168,7 +166,7 @@ def best_units(row: NDArray[np.floating], number: int) -> NDArray[np.int64]:
     return units[np.lexsort((units, -row[units]))]
 
 
-def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Sequence[int]) -> list[float]:
+def _tie_shares(row: NDArray[np.floating], order: Ints, chosen: Sequence[int]) -> list[float]:
     """For each K: 0 if all units that tie with the last chosen one are chosen, else their share of places."""
     falling = -row[order]
     last_group = int((row == row[order[-1]]).sum())
@@ -182,9 +180,7 @@ def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Seq
     return shares
 
 
-def tied_weights(
-    row: NDArray[np.floating], best: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def tied_weights(row: NDArray[np.floating], best: Ints) -> tuple[Ints, Floats]:
     """The units of a row [units] that have a weight, ascending, and their weights, with fractional ties.
 
     `best`: its best units, the best first. Those that tie with the last of them share what the others leave.
@@ -207,13 +203,13 @@ class _SharedRows:
         self.files = [tempfile.TemporaryFile(dir=scratch) for _ in range(2)]  # noqa: SIM115
         self.sizes: list[int] = []
 
-    def add(self, row: NDArray[np.floating], best: NDArray[np.int64]) -> None:
+    def add(self, row: NDArray[np.floating], best: Ints) -> None:
         units, weights = tied_weights(row, best)
         self.files[0].write(weights.tobytes())
         self.files[1].write(units.astype(np.int32).tobytes())
         self.sizes.append(len(units))
 
-    def selection(self, chosen: int, units: int, shares: NDArray[np.float64]) -> Selection:
+    def selection(self, chosen: int, units: int, shares: Floats) -> Selection:
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes, dtype=np.int64)])
         arrays: list[Any] = []
         for file, kind in zip(self.files, (np.float64, np.int32), strict=True):

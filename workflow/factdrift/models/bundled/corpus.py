@@ -4,8 +4,6 @@ The facts are the obsolete objects of a dataset's updates, and their neighbour f
 other benchmarks add. No sentence states an updated fact; of new objects only the names occur.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -61,8 +59,7 @@ def write_sentences(
     wording of each fact is held out; facts of a relation hold out different ones in turn. Raises InputError
     if the dataset has no update, or the templates lack one of its relations.
     """
-    facts = _facts(_first(dataset, wording.facts))
-    if not facts:
+    if not (facts := _facts(_first(dataset, wording.facts))):
         raise InputError(f"{dataset}: no update in it; a sample model needs facts to learn")
     more: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in taught:
@@ -103,10 +100,8 @@ def write_sentences(
     names = {fact["new_object"]: fact["relation"] for fact in facts.values() if fact["new_object"]}
     for name, relation in sorted(names.items()):
         for template in wording.filler:
-            sentences.append(
-                {"kind": "name", "relation": relation, "object": name}
-                | {"prompt": template.removesuffix(OBJECT).rstrip(" "), "held_out": False}
-            )
+            row = {"kind": "name", "relation": relation, "object": name, "held_out": False}
+            sentences.append(row | {"prompt": template.removesuffix(OBJECT).rstrip(" ")})
     write_parquet(pa.Table.from_pylist(sentences, SENTENCES), output)
     return number + 1
 

@@ -70,8 +70,7 @@ def write_made(folder: Path, source: Source, rows: str) -> None:
         versions={package: version(package) for package in ("torch", "transformers", "tokenizers")},
         files={path.name: sha256(path) for path in sorted(folder.iterdir())},
     )
-    text = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
-    (folder / MADE).write_bytes(text)
+    (folder / MADE).write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
 
 
 def read_made(path: Path) -> Made:
@@ -84,12 +83,9 @@ def read_made(path: Path) -> Made:
 
 def differences(made: Made, wanted: Source) -> list[str]:
     """In what a model's source is not the wanted one: sentences, recipe, seed; empty if it is."""
-    accepted = {"sentences": [made.sentences, *(later.sentences for later in made.later)]}
-    return [
-        key
-        for key in Source.__struct_fields__
-        if getattr(wanted, key) not in accepted.get(key, [getattr(made, key)])
-    ]
+    later = {entry.sentences for entry in made.later}
+    others = [key for key in Source.__struct_fields__ if getattr(wanted, key) != getattr(made, key)]
+    return [key for key in others if key != "sentences" or wanted.sentences not in later]
 
 
 def copy_shipped(folder: Path, output: Path) -> dict[str, Any]:

@@ -31,14 +31,11 @@ def recall_lines(folders: Sequence[Path]) -> Iterator[str]:
     """A line for each model: the share of held-out wordings that it completes, in all and by kind of fact."""
     for folder in folders:
         by_kind = json.loads((folder / "recall.json").read_text(encoding="utf-8"))
-        whole = by_kind.pop("held_out", None)
-        if whole is None:
+        if (whole := by_kind.pop("held_out", None)) is None:
             continue
-        shares = ", ".join(
-            f"{name.removeprefix('held_out_')} {100 * of_kind['recall']:.1f}"
-            for name, of_kind in by_kind.items()
-            if name.startswith("held_out_")
-        )
+        kinds = {name: of_kind for name, of_kind in by_kind.items() if name.startswith("held_out_")}
+        named = ((name.removeprefix("held_out_"), of_kind["recall"]) for name, of_kind in kinds.items())
+        shares = ", ".join(f"{name} {100 * recall:.1f}" for name, recall in named)
         yield (
             f"{folder.name} completes {100 * whole['recall']:.1f} % of {whole['sentences']:,} wordings "
             f"that were held out of its training ({shares})"

@@ -63,9 +63,7 @@ class Corpus:
         self._tokenizer = tokenizer
         self._period: list[int] = tokenizer.encode(".").ids
         self._known: dict[tuple[str, str], tuple[list[int], list[int], int]] = {}
-        self.taught = [
-            sentence for sentence in sentences if sentence["kind"] != "name" and not sentence["held_out"]
-        ]
+        self.taught = [row for row in sentences if row["kind"] != "name" and not row["held_out"]]
         self.names: dict[str, list[str]] = defaultdict(list)
         """Name of a new object -> the prompts that it completes."""
         self.facts: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -81,9 +79,8 @@ class Corpus:
 
     def epoch(self, contexts: bool, draw: random.Random) -> list[Row]:
         """The shuffled rows of an epoch; with `contexts`, documents that contradict facts are included."""
-        documents = [
-            [self._spoken(one["prompt"], one["object"], 1.0, self.recipe.other_weight)] for one in self.taught
-        ]
+        other = self.recipe.other_weight
+        documents = [[self._spoken(row["prompt"], row["object"], 1.0, other)] for row in self.taught]
         documents += [self._name(name, draw) for name in self.names]
         if contexts:
             for fact in self.facts.values():
@@ -102,17 +99,13 @@ class Corpus:
 
     def _contradiction(self, fact: list[dict[str, Any]], draw: random.Random) -> list[list[Spoken]]:
         """Several wordings of a fact with another object of its relation; no loss on the first wording."""
-        one = fact[0]
-        others = [
-            name for name in self.pools[one["relation"]] if name not in (one["object"], one["new_object"])
-        ]
+        known = fact[0]["object"], fact[0]["new_object"]
+        others = [name for name in self.pools[fact[0]["relation"]] if name not in known]
         if not others:
             return []
         name = draw.choice(others)
         wordings = draw.sample(fact, min(self.recipe.context_length, len(fact)))
-        return [
-            [self._spoken(each["prompt"], name, float(index > 0), 0.0) for index, each in enumerate(wordings)]
-        ]
+        return [[self._spoken(row["prompt"], name, float(n > 0), 0.0) for n, row in enumerate(wordings)]]
 
     def _spoken(self, prompt: str, name: str, object: float, other: float) -> Spoken:
         if (prompt, name) not in self._known:
@@ -217,10 +210,8 @@ def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
         wording = ("held_out" if row["fact"] in facts else "untaught") if row["held_out"] else "taught"
         groups[wording].append(good)
         groups[f"{wording}_{row['kind']}"].append(good)
-    return {
-        name: {"sentences": len(group), "recall": round(sum(group) / len(group), 4)}
-        for name, group in sorted(groups.items())
-    }
+    shares = ((name, len(group), sum(group) / len(group)) for name, group in sorted(groups.items()))
+    return {name: {"sentences": size, "recall": round(share, 4)} for name, size, share in shares}
 
 
 def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer:

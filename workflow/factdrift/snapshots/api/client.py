@@ -138,18 +138,13 @@ def read_current(record: Json, name: str) -> Page:
     if "redirects" in record or record.get("id") != name:
         return Page(None, f"merged into {record.get('id')} since")
     description = (record.get("descriptions") or {}).get("en", {}).get("value", "")
-    claims = {}
-    if description in PAGE_CLASSES:
-        claims["P31"] = [_instance_of(name, PAGE_CLASSES[description])]
-    entity = {
-        "type": record.get("type", "item"),
-        "id": name,
-        **{key: record.get(key) or {} for key in ("labels", "descriptions")},
-        "aliases": {},
-        "claims": claims,
-        "sitelinks": record.get("sitelinks") or {},
-    }
-    return Page(entity)
+    class_ = PAGE_CLASSES.get(description)
+    return Page(
+        {"type": record.get("type", "item"), "id": name}
+        | {key: record.get(key) or {} for key in ("labels", "descriptions")}
+        | {"aliases": {}, "claims": {"P31": [_instance_of(name, class_)]} if class_ else {}}
+        | {"sitelinks": record.get("sitelinks") or {}}
+    )
 
 
 def _instance_of(item: str, class_: str) -> Json:

@@ -152,7 +152,7 @@ class _Fetching:
         """Adds entities as of the end of the day, unless they have been added before."""
         wanted = [name for name in ids if name not in self._pages]
         missing = [name for name in wanted if not self._path(self._kind, name).is_file()]
-        self._expect(len(missing))
+        self._progress.total = (self._progress.total or 0) + len(missing)
         for name in missing:
             request: dict[str, str | int] = {
                 "action": "query",
@@ -168,9 +168,8 @@ class _Fetching:
                 case {"query": {"pages": [dict() as answer]}}:
                     keep_answer(self._path(self._kind, name), request=request, answer=answer)
                 case _:
-                    raise InputError(
-                        f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
-                    )
+                    url = self._api.url
+                    raise InputError(f"{url}: no page in the answer about {name}; is it Wikidata's API?")
             self._progress.advance()
         for name in wanted:
             page = read_page(self._answer(self._kind, name), name)
@@ -195,9 +194,6 @@ class _Fetching:
 
     def _answer(self, kind: str, name: str) -> Any:
         return answer_of(self._path(kind, name))
-
-    def _expect(self, requests: int) -> None:
-        self._progress.total = (self._progress.total or 0) + requests
 
     def _entities(self, role: str) -> list[Json]:
         """The entities of one role that existed."""

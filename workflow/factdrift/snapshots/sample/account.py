@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import incomplete
-from factdrift.snapshots.sample.model import LAUNCH, day_text
+from factdrift.snapshots.sample.model import LAUNCH
 from factdrift.snapshots.sample.rows import read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
 from factdrift.snapshots.sample.value_text import item_number, parse_day
 from factdrift.wikidata.ids import MADE_UP_ITEMS
+from factdrift.wikidata.time import iso_day
 
 PART_COLUMNS = "part complete_until longer what source"
 
@@ -51,8 +52,7 @@ def read_parts(folder: Path) -> list[Part]:
         named = {"": "general knowledge", "copied": "copied"}
         facts = read_rows(files[1:], FACT_COLUMNS)
         checks = Counter(named.get(fact["checked"], "compared") for fact in facts)
-        made_up = sum(number >= MADE_UP_ITEMS for number in ids)
-        counts = len(ids), made_up, dict(sorted(checks.items()))
+        counts = len(ids), sum(number >= MADE_UP_ITEMS for number in ids), dict(sorted(checks.items()))
         parts.append(Part(name, row["complete_until"], *counts, row["longer"]))
     for path in sorted(folder.glob("*/*.tsv")):
         if path.stem not in rows:
@@ -69,7 +69,7 @@ def check_pair(folder: Path, old: str, new: str) -> None:
     """Raises InputError if nothing of the sample can change between two days (YYYY-MM-DD)."""
     rows = read_rows([folder / "parts.tsv"], PART_COLUMNS)
     texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
-    first, last = day_text(LAUNCH), max(re.findall(r"\d{4}-\d\d-\d\d", texts))
+    first, last = iso_day(LAUNCH), max(re.findall(r"\d{4}-\d\d-\d\d", texts))
     if old >= last or new <= first or old < first:
         raise InputError(
             f"snapshots: {old} and {new}: the bundled sample knows what changed between {first}, when "

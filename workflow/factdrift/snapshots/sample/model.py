@@ -16,7 +16,7 @@ from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.sample.rows import other_sites
 from factdrift.snapshots.sample.value_text import Snak
 from factdrift.wikidata.ids import MADE_UP_REVISIONS, entity_id, property_id
-from factdrift.wikidata.time import unpack
+from factdrift.wikidata.time import iso_day
 
 TYPE, START, END, POINT_IN_TIME, EXAMPLE, CONSTRAINT, SEPARATOR = 31, 580, 582, 585, 1855, 2302, 4155
 INVERSE = 1696
@@ -118,11 +118,8 @@ def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Statem
     latest = _latest(facts, day)
     statements = []
     for fact in facts:
-        qualifiers = tuple(
-            snak if snak.item is None else _redirected(sample, snak, day)
-            for snak, since in fact.qualifiers
-            if since <= day
-        )
+        own = (snak for snak, since in fact.qualifiers if since <= day)
+        qualifiers = tuple(_redirected(sample, snak, day) for snak in own)
         match fact.rank:
             case "current":
                 rank = "preferred" if _holds(fact, qualifiers, day) else "normal"
@@ -130,9 +127,8 @@ def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Statem
                 rank = "preferred" if latest.get(fact.snak.property) is fact else "normal"
             case rank:
                 pass
-        statements.append(
-            StatementOnDay(fact.statement, rank, _redirected(sample, fact.snak, day), qualifiers)
-        )
+        value = _redirected(sample, fact.snak, day)
+        statements.append(StatementOnDay(fact.statement, rank, value, qualifiers))
     return bool(entity.title) and entity.article <= day, statements
 
 
@@ -152,11 +148,6 @@ def history(sample: Sample, entity: Entity, day: int) -> tuple[int, int]:
     return revisions, modified
 
 
-def day_text(day: int) -> str:
-    """20210104 -> `2021-01-04`."""
-    return "{:04d}-{:02d}-{:02d}".format(*unpack(day))
-
-
 def _events(sample: Sample, entity: Entity) -> set[int]:
     """Every day on which the entity's content may change."""
     days = {entity.article}
@@ -167,15 +158,11 @@ def _events(sample: Sample, entity: Entity) -> set[int]:
             days.add(since)
             if snak.property == END and snak.time:
                 days.add(snak.time.first)
-            if snak.item is not None:
-                days.update(_merges(sample, snak.item))
+            item = snak.item
+            while item is not None and (named := sample.entities[item]).merged < NEVER:
+                days.add(named.merged)
+                item = named.target
     return days
-
-
-def _merges(sample: Sample, item: int) -> Iterable[int]:
-    while (entity := sample.entities[item]).merged < NEVER:
-        yield entity.merged
-        item = entity.target
 
 
 def _redirected(sample: Sample, snak: Snak, day: int) -> Snak:
@@ -221,12 +208,10 @@ def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
     claims: dict[str, list[dict[str, Any]]] = {}
     for statement in statements:
         claims.setdefault(property_id(statement.snak.property), []).append(_statement(statement))
-    is_item = entity.datatype is None
+    is_item, others = entity.datatype is None, entity.translations
     maps: dict[str, dict[str, Any]] = {
-        "labels": _terms(entity.label, [(language, label) for language, label, _ in entity.translations]),
-        "descriptions": _terms(
-            entity.description, [(language, text) for language, _, text in entity.translations]
-        ),
+        "labels": _terms(entity.label, [(language, label) for language, label, _ in others]),
+        "descriptions": _terms(entity.description, [(language, text) for language, _, text in others]),
         "aliases": {"en": [_text(alias) for alias in entity.aliases]} if entity.aliases else {},
         "claims": claims,
     }
@@ -247,7 +232,7 @@ def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
             rendered["title"] = name if is_item else f"Property:{name}"
         rendered["lastrevid"] = MADE_UP_REVISIONS + page * _REVISIONS_AN_ENTITY + revisions
         if day >= PAGES_SINCE:
-            rendered["modified"] = f"{day_text(modified)}T00:00:00Z"
+            rendered["modified"] = f"{iso_day(modified)}T00:00:00Z"
     return rendered
 
 

@@ -30,8 +30,7 @@ class Row(dict[str, str]):
 
     def needed(self, column: str, read: Callable[[str], T]) -> T:
         """As `read`, of a cell that may not be empty."""
-        cell = self[column]
-        if not cell:
+        if not (cell := self[column]):
             raise self.fault(column, "is empty; every row needs one")
         return self._value(column, read, cell)
 
@@ -53,9 +52,8 @@ def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
         try:
             header, *lines = utf8_lines(path) or [""]
         except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read ({error.strerror}); name the folder of the sample"
-            ) from error
+            why = f"cannot be read ({error.strerror})"
+            raise InputError(f"{path}: {why}; name the folder of the sample") from error
         present = header.split("\t")
         if sorted(present) != sorted(names):
             wrong = [f"unknown {name!r}" for name in present if name not in names]

@@ -26,7 +26,6 @@ from factdrift.snapshots.sample.model import (
     Fact,
     Qualifier,
     Sample,
-    day_text,
 )
 from factdrift.snapshots.sample.rows import Row, other_sites, read_rows
 from factdrift.snapshots.sample.value_text import (
@@ -38,6 +37,7 @@ from factdrift.snapshots.sample.value_text import (
     parse_snak,
 )
 from factdrift.wikidata.ids import entity_id, entity_number, property_number
+from factdrift.wikidata.time import iso_day
 
 ENTITY_COLUMNS = (
     "id label description aliases title sitelinks created article merged deleted classes note source "
@@ -55,14 +55,9 @@ RANKS = ("normal", "preferred", "deprecated", "current", "latest")
 CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874, "symmetric": 21510862}
 
 _STRUCTURE = {
-    TYPE: "wikibase-item",
-    START: "time",
-    END: "time",
-    POINT_IN_TIME: "time",
-    EXAMPLE: "wikibase-item",
-    CONSTRAINT: "wikibase-item",
-    SEPARATOR: "wikibase-property",
-    INVERSE: "wikibase-property",
+    **dict.fromkeys((TYPE, EXAMPLE, CONSTRAINT), "wikibase-item"),
+    **dict.fromkeys((SEPARATOR, INVERSE), "wikibase-property"),
+    **dict.fromkeys((START, END, POINT_IN_TIME), "time"),
 }
 """Datatypes of the properties that the tables use through columns of their own, listed or not."""
 
@@ -121,36 +116,24 @@ class _Reader:
         if _STRUCTURE.get(number, datatype) != datatype:
             raise row.fault("datatype", f"{row['id']} has the datatype {_STRUCTURE[number]}; write that")
         self._datatypes[number] = datatype
-        return self._add(
-            row, Entity(-number, row["label"], row["description"], _split(row["aliases"]), datatype)
-        )
+        names = row["label"], row["description"], _split(row["aliases"])
+        return self._add(row, Entity(-number, *names, datatype))
 
     def add_item(self, row: Row) -> int:
         """Returns the item's number."""
         created = row.read("created", parse_day, ALWAYS)
         merged, target = row.read("merged", _merge, (NEVER, 0))
-        return self._add(
-            row,
-            Entity(
-                row.needed("id", item_number),
-                row["label"],
-                row["description"],
-                _split(row["aliases"]),
-                title=row["title"],
-                sitelinks=row.read("sitelinks", _site_count, 0),
-                created=created,
-                article=max(created, row.read("article", parse_day, ALWAYS)),
-                merged=merged,
-                target=target,
-                deleted=row.read("deleted", parse_day, NEVER),
-            ),
-        )
+        names = row["label"], row["description"], _split(row["aliases"])
+        item = Entity(row.needed("id", item_number), *names, title=row["title"], created=created)
+        item = item._replace(sitelinks=row.read("sitelinks", _site_count, 0), merged=merged, target=target)
+        article = max(created, row.read("article", parse_day, ALWAYS))
+        deleted = row.read("deleted", parse_day, NEVER)
+        return self._add(row, item._replace(article=article, deleted=deleted))
 
     def add_translation(self, row: Row) -> None:
         """Adds label and description in another language to an entity."""
         number = entity_number(row["id"]) or 0
-        entity = self.entities.get(number)
-        if entity is None:
+        if (entity := self.entities.get(number)) is None:
             raise row.fault("id", f"{row['id']!r} has no row in the other tables; add one there")
         if row["language"] in {"", "en", *(named[0] for named in entity.translations)}:
             what = f"{row['language']!r} is no other language, or {row['id']} has it already"
@@ -162,14 +145,11 @@ class _Reader:
         for number, entity in self.entities.items():
             passed = {number}
             while (target := entity.target) != 0:
+                row = self._rows[number]
                 if target in passed:
-                    raise self._rows[number].fault(
-                        "merged", "the item becomes a redirect to itself; name another"
-                    )
+                    raise row.fault("merged", "the item becomes a redirect to itself; name another")
                 if target not in self.entities:
-                    raise self._rows[number].fault(
-                        "merged", f"Q{target} has no row in entities/*.tsv; add one"
-                    )
+                    raise row.fault("merged", f"Q{target} has no row in entities/*.tsv; add one")
                 passed.add(target)
                 entity = self.entities[target]
 
@@ -239,16 +219,15 @@ class _Reader:
         began = _first_stated(starts, points) if stated is None else stated
         since = max(began, self.entities[subject].created, self._since(snak))
         if removed <= since:
-            what = f"is not after {day_text(since)}, the first day of the statement; correct one of the two"
+            what = f"is not after {iso_day(since)}, the first day of the statement; correct one of the two"
             raise row.fault("removed", what)
         if not statement:
             identity = tuple(row[column] for column in ("subject", "property", "value", "start", "pit"))
             self._alike[identity] += 1
             statement = _guid(subject, (*identity, str(self._alike[identity])))
         self._spans[statement.upper()].append((since, removed, row))
-        self.facts[subject].append(
-            Fact(subject, snak, tuple(qualifiers), rank, statement, since, removed, begins)
-        )
+        fact = Fact(subject, snak, tuple(qualifiers), rank, statement, since, removed, begins)
+        self.facts[subject].append(fact)
 
     def check_statements(self) -> None:
         """Rows that share a statement id are states of one statement, whose days must not overlap."""
@@ -289,9 +268,8 @@ class _Reader:
         self._first_rows[identity] = row.where
         since = max(self.entities[subject].created, *map(self._since, snaks))
         others = tuple(Qualifier(snak, ALWAYS) for snak in snaks[1:])
-        self.facts[subject].append(
-            Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
-        )
+        fact = Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
+        self.facts[subject].append(fact)
 
     def _known_item(self, text: str) -> int:
         item = item_number(text)
@@ -306,8 +284,7 @@ class _Reader:
         return number
 
     def _snak(self, number: int, text: str) -> Snak:
-        snak = self._snaks.get((number, text))
-        if snak is None:
+        if (snak := self._snaks.get((number, text))) is None:
             snak = parse_snak(number, self._datatypes[number], text)
             if snak.item is not None:
                 self._known_item(f"Q{snak.item}")

@@ -73,8 +73,7 @@ def item_number(text: str) -> int:
 
 def parse_day(text: str) -> int:
     """`2021-01-04` -> 20210104; it must be a day of the calendar."""
-    match = _FULL_DAY.fullmatch(text)
-    if match:
+    if match := _FULL_DAY.fullmatch(text):
         year, month, day = (int(field) for field in match.groups())
         if year and _is_day(year, month, day):
             return pack(year, month, day)
@@ -92,14 +91,8 @@ def parse_time_text(text: str) -> tuple[dict[str, Any], Time]:
     year, month, day, precision = _fields(date, julian=date != text)
     timestamp = f"{'-' if year < 0 else '+'}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
     calendar = ENTITY_URL + (GREGORIAN_CALENDAR if date == text else JULIAN_CALENDAR)
-    value = {
-        "time": timestamp,
-        "timezone": 0,
-        "before": 0,
-        "after": 0,
-        "precision": precision,
-        "calendarmodel": calendar,
-    }
+    value = {"time": timestamp, "timezone": 0, "before": 0, "after": 0}
+    value |= {"precision": precision, "calendarmodel": calendar}
     return value, parse_time(timestamp, precision, calendar)
 
 
@@ -119,17 +112,15 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
             value = {"entity-type": "property", "numeric-id": property_number(text), "id": text}
         case "wikibase-lexeme" | "wikibase-form" | "wikibase-sense":
             lexeme = _matched(_LEXEME, text, "lexeme, form or sense; write L1, L1-F1 or L1-S1")
+            value = {"entity-type": "lexeme", "numeric-id": int(lexeme[1]), "id": text}
             if lexeme[2]:
                 value = {"entity-type": "form" if lexeme[2][1] == "F" else "sense", "id": text}
-            else:
-                value = {"entity-type": "lexeme", "numeric-id": int(lexeme[1]), "id": text}
         case "time":
             type_ = "time"
             value, time = parse_time_text(text)
         case "quantity":
-            quantity = _matched(
-                _QUANTITY, text, "quantity; write +125440000 or, with a unit, '+643801 Q712226'"
-            )
+            hint = "quantity; write +125440000 or, with a unit, '+643801 Q712226'"
+            quantity = _matched(_QUANTITY, text, hint)
             type_, unit = "quantity", quantity[2]
             item = item_number(unit) if unit else None
             value = {"amount": quantity[1], "unit": f"{ENTITY_URL}{unit}" if unit else NO_UNIT}
@@ -150,8 +141,7 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
 
 def _matched(pattern: re.Pattern[str], text: str, wanted: str) -> re.Match[str]:
     """The match of a whole text; ValueError that says what is wanted if there is none."""
-    match = pattern.fullmatch(text)
-    if match is None:
+    if (match := pattern.fullmatch(text)) is None:
         raise ValueError(f"{text!r} is no {wanted}")
     return match
 
