@@ -88,8 +88,7 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
         from factdrift.evaluation.questions.cutoff import read_chains
         from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables, write_table
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
-        from factdrift.evaluation.scores.cutoff_figure import draw
-        from factdrift.evaluation.scores.cutoff_text import lines
+        from factdrift.evaluation.scores.cutoff_report import draw, lines
 
         chains, settings = read_chains(self.chains), CutoffSettings(span_of(self.dates), self.seed)
         dates: list[Row] = []
@@ -207,7 +206,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         """Raises InputError for what would end the command only after the model has answered."""
         super().check()
         from factdrift.core.figures import check_format
-        from factdrift.evaluation.scores.cutoff_figure import day_of
+        from factdrift.evaluation.scores.cutoff_report import day_of
 
         if self.output.suffix != ".json":
             check_format(self.output)
@@ -223,7 +222,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
-        from factdrift.evaluation.scores.cutoff_text import about_chains, lines
+        from factdrift.evaluation.scores.cutoff_report import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
         path, chains, dates, only = self.questioned()
@@ -256,7 +255,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         from factdrift.core.files import sha256, write_json
         from factdrift.evaluation.scores.cutoff import TABLE
         from factdrift.evaluation.scores.cutoff_board import Result
-        from factdrift.evaluation.scores.cutoff_figure import draw
+        from factdrift.evaluation.scores.cutoff_report import draw
 
         maker, source = self._declared()
         model, way = rows[0]["model"], rows[0]["way"]

@@ -238,7 +238,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
         from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.questions.ripples import CONDITION
-        from factdrift.evaluation.scores import ripple_tests, ripples
+        from factdrift.evaluation.scores import ripples
         from factdrift.evaluation.scores.figures import draw_ripples
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
@@ -249,7 +249,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
             [
                 *written_lines(row for row in written if row["role"] != CONDITION),
                 *ripples.lines(table.to_pylist()),
-                *ripple_tests.lines(ripple_tests.judged(self.questions, self.answers)),
+                *ripples.lines_of_tests(ripples.judged_tests(self.questions, self.answers)),
             ]
         )
         if self.output:

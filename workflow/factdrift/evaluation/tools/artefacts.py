@@ -32,7 +32,7 @@ class TriesMethod(RunsMethod):
     results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
 
     def prepared(self, model: Loaded, method: str) -> Prepared:
-        """A method with what it needs besides the model, from the files that are named or found.
+        """A method with what it needs besides the model: named files, or those of builds.
 
         Raises InputError that says what is missing, or if the method cannot edit the model.
         """

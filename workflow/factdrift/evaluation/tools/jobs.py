@@ -25,7 +25,7 @@ from factdrift.models.running import RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tools.written_questions import WrittenQuestions
+    from factdrift.evaluation.tools.harness import WrittenQuestions
 
 DATASET = Path("results/wfd_repl.parquet")
 LIMIT = 20
@@ -267,7 +267,7 @@ class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
     def _written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
-        from factdrift.evaluation.tools.written_questions import written_items, written_updates
+        from factdrift.evaluation.tools.harness import written_items, written_updates
 
         try:
             check_prompt("loglik", self.prompt)

@@ -19,9 +19,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
 from factdrift.core.progress import Progress
-from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
+    block_of_share,
     check_values,
     default_values,
     needs,
@@ -169,7 +169,7 @@ def search(
     setting is tried twice.
     """
     key = "layer" if "layer" in start else "layers"
-    candidates = set(layers) or {block_at(share, blocks) for share in search["shares"]}
+    candidates = set(layers) or {block_of_share(share, blocks) for share in search["shares"]}
     if not layers and candidates:
         candidates.add(start.layers[-1])
     tried: list[dict[str, Any]] = [{}]
