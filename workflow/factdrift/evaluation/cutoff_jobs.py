@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -20,13 +20,10 @@ from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.core.settings import contact_of
-from factdrift.evaluation.questions.question import WAYS, Way
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark
 
 WAY: dict[str, Way] = {"likelihood": "loglik", "letter": "letter", "written": "written"}
 """How people say it -> way of a question."""
@@ -85,9 +82,10 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
     figure: Annotated[Output, Flag("SVG|PDF")]
 
     def run(self) -> str:
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables, write_table
-        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
+        from factdrift.evaluation.scores.cutoff import TABLE, CutoffSettings, declared, span_of, tables
+        from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
         from factdrift.evaluation.scores.cutoff_report import draw, lines
 
         chains, settings = read_chains(self.chains), CutoffSettings(span_of(self.dates), self.seed)
@@ -100,8 +98,8 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
             dates, quarters = dates + rows, quarters + periods
             silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
             text += [*(lines(rows, own, declared(rows[0]["model"])[0]) if rows else silent), ""]
-        write_table(dates, self.output)
-        write_answers([row for _, own in answers for row in own], self.out_answers)
+        write_rows(dates, TABLE, self.output)
+        write_rows((row for _, own in answers for row in own), ANSWERS, self.out_answers)
         draw(dates, quarters, [self.figure], {row["model"]: declared(row["model"])[0] for row in dates})
         return "\n".join(text)
 
@@ -219,9 +217,10 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     def run(self) -> str:
         from factdrift.core.owned import scratch
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
-        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
+        from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
         from factdrift.evaluation.scores.cutoff_report import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
@@ -235,7 +234,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
             by_way = read_answers(replies, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
-            write_answers(answers, self.answers)
+            write_rows(answers, ANSWERS, self.answers)
         rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
@@ -361,10 +360,8 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
     output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
 
     def run(self) -> str:
-        import pyarrow as pa
-
         from factdrift.core.owned import scratch
-        from factdrift.core.tables import write_parquet
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.scores import stated as scores
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
         from factdrift.evaluation.scores.cutoff_answers import read_answers
@@ -388,8 +385,8 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
         settings = CutoffSettings(span_of(dates), self.seed, permutations=199)
         rows = [*scores.shares(items, len(chains)), *scores.trust(items, settings)]
         rows += scores.shift(stated, answers, own, settings) if of_today and own else ()
-        write_parquet(pa.Table.from_pylist(rows, scores.STATED), self.output)
+        write_rows(rows, scores.STATED, self.output)
         if self.items:
-            write_parquet(pa.Table.from_pylist(items, scores.ITEMS), self.items)
+            write_rows(items, scores.ITEMS, self.items)
         lacking = [] if own else [f"{len(chains):,} chains are left out of all that needs --date"]
         return "\n".join([*scores.lines(rows), *lacking])

@@ -29,12 +29,11 @@ from factdrift.evaluation.probing import (
     Strict,
     read_shard,
 )
-from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.question import Benchmark, Way
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.states.edited import Condition
     from factdrift.evaluation.ways.chat import Form
     from factdrift.models.loaded import Loaded

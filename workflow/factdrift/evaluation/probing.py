@@ -12,12 +12,11 @@ from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import CONTEXT, is_unedited
-from factdrift.evaluation.questions.question import record_of
+from factdrift.evaluation.questions.question import Benchmark, record_of
 from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.interface import Artefacts
-    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
 
@@ -49,10 +48,7 @@ class OfQuestions(Job, implied_inputs="words"):
     """A command that reads the questions of a benchmark."""
 
     benchmark: Annotated[str, "a name (config/benchmarks)"]
-    questions: Annotated[
-        Paths,
-        "edits of `edit dataset`; tr_items; asof; ripples, edits; klob_c, _r",
-    ]
+    questions: Annotated[Paths, "edits of `edit dataset`; tr_items; asof; ripples, edits; klob_c, _r"]
     edits: Annotated[
         Path | None, "edits that the questions of asof and klob, or of tempripple on a stream, are about"
     ] = None

@@ -137,12 +137,8 @@ def probes(record: Record, number: int) -> Iterator[Row]:
             if (joined := test["test_condition"]) not in ("OR", "AND"):
                 raise InputError(f"{name} {index}: test_condition is {joined!r}; write OR or AND")
             conditions = [
-                {
-                    "prompt": closed(condition_query["prompt"]),
-                    "answers": _answers(condition_query),
-                    "step": None,
-                }
-                for condition_query in test["condition_queries"]
+                {"prompt": closed(condition["prompt"]), "answers": _answers(condition), "step": None}
+                for condition in test["condition_queries"]
             ]
             own = hashlib.sha256(f"{update}|{number}|{criterion}|{index}".encode()).hexdigest()[:12]
             for query_number, query in enumerate(test["test_queries"]):
@@ -219,10 +215,8 @@ def _subject(record: Record, prompt: str) -> str:
     ]
     least = min((count for count in shared if count > 1), default=0)
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
-    for pattern in () if name else _SUBJECTS:
-        if match := pattern.fullmatch(prompt):
-            name = match[1]
-            break
+    matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
+    name = name or next((match[1] for match in matches if match), "")
     own = (record.get(OURS) or {}).get("subject") or {}
     if not (own.get("label") or name):
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")

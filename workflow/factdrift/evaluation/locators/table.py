@@ -160,9 +160,7 @@ def _title(units: Units) -> str:
 
 
 def compare(
-    folders: Sequence[Path],
-    subtasks: Mapping[str, Examples],
-    choices: Choices,
+    folders: Sequence[Path], subtasks: Mapping[str, Examples], choices: Choices
 ) -> tuple[list[Group], pa.Table]:
     """Evaluates every folder, and the reference locators with as many units as each group; with SCORES."""
     words = lexical(subtasks, choices)
@@ -187,11 +185,8 @@ def compare(
                 _add_effect(evaluation, table, subtasks)
             group.methods.append(evaluation)
             rows += [own | row for row in evaluation.measures]
-        rows += [
-            common | {"kind": "reference"} | row
-            for evaluation in group.references
-            for row in evaluation.measures
-        ]
+        measures = (row for evaluation in group.references for row in evaluation.measures)
+        rows += [common | {"kind": "reference"} | row for row in measures]
         groups.append(group)
     return groups, pa.Table.from_pylist(rows, schema=SCORES)
 

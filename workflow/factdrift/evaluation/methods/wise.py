@@ -73,9 +73,8 @@ def wise(
         kept = mask(last.change, hyper, number)
         draw = generator(f"{hyper['seed']}/{edit.id}")
         other = others[int(torch.randint(len(others), (1,), generator=draw))]
-        made, losses[index], steps[index] = train(
-            loaded, name, hyper, (sentences[index], other), last.change, kept
-        )
+        texts_of = sentences[index], other
+        made, losses[index], steps[index] = train(loaded, name, hyper, texts_of, last.change, kept)
         if not made.change.isfinite().all():
             failed[index] = "diverged"
             continue

@@ -41,12 +41,10 @@ def read_edits(path: Path) -> Benchmark:
         )
         for row in rows
     ]
-    return Benchmark(
-        "stream" if stream else "updates",
-        [question for row in rows for question in _questions(row, stream)],
-        edits,
-        {row["edit"]: row for row in rows} if stream else {},
-    )
+    questions = [question for row in rows for question in _questions(row, stream)]
+    if stream:
+        return Benchmark("stream", questions, edits, {row["edit"]: row for row in rows})
+    return Benchmark("updates", questions, edits)
 
 
 def read(tables: Tables) -> Benchmark:

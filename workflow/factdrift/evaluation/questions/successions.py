@@ -55,9 +55,8 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
     """
     templates = read_wordings()
     known: set[tuple[str, str]] = set()
-    for (relation, subject), group in itertools.groupby(
-        rows_of(path, COLUMNS), lambda row: tuple(row[1][:2])
-    ):
+    groups = itertools.groupby(rows_of(path, COLUMNS), lambda row: tuple(row[1][:2]))
+    for (relation, subject), group in groups:
         rows = [(f"{path}, line {line}", *fields[2:]) for line, fields in group]
         where = rows[0][0]
         if (relation, subject) in known:
@@ -73,20 +72,13 @@ def read_successions(path: Path, last: int) -> Iterator[Chain]:
             if not source:
                 raise InputError(f"{where}: no source; name one where the fact can be checked")
         label, wordings = templates[relation]
-        values = {
-            name: value for value, name in enumerate(dict.fromkeys(row[1] for row in rows if row[1]), 1)
-        }
-        timeline = [
-            Tenure(
-                values.get(holder, UNNAMED),
-                (start[1], end[0]) if start[1] <= end[0] else None,
-                (start[0], end[1]),
-            )
-            for (_, holder, *_), start, end in zip(
-                rows, starts, [*starts[1:], (last, NEVER_ENDS)], strict=True
-            )
-            if start[0] <= last
-        ]
+        holders = dict.fromkeys(row[1] for row in rows if row[1])
+        values = {name: value for value, name in enumerate(holders, 1)}
+        timeline = []
+        for (_, holder, *_), begin, end in zip(rows, starts, [*starts[1:], (last, NEVER_ENDS)], strict=True):
+            if begin[0] <= last:
+                certain = (begin[1], end[0]) if begin[1] <= end[0] else None
+                timeline.append(Tenure(values.get(holder, UNNAMED), certain, (begin[0], end[1])))
         prompts = prompts_of(wordings, subject)
         names = {value: Name(None, holder) for holder, value in values.items()}
         chain = f"{subject}-{relation}"

@@ -86,14 +86,9 @@ def _spans(timeline: Iterable[StatementTenure]) -> list[_Span]:
     spans: list[_Span] = []
     certain = [(period.certain, period) for period in timeline if period.certain and not period.doubted]
     for days, period in sorted(certain, key=lambda pair: (pair[0], pair[1].value)):
-        earliest, latest = period.possible
-        own = _Span(
-            day_number(days[0]),
-            day_number(days[1]),
-            period.value,
-            EVER if earliest == EVER else day_number(earliest),
-            NEVER_ENDS if latest == NEVER_ENDS else day_number(latest),
-        )
+        first, last = map(day_number, days)
+        ends = (day if day in (EVER, NEVER_ENDS) else day_number(day) for day in period.possible)
+        own = _Span(first, last, period.value, *ends)
         same = spans[-1] if spans and spans[-1].value == own.value else None
         if same and own.first <= same.last + 1:
             spans[-1] = same._replace(last=max(same.last, own.last), latest=max(same.latest, own.latest))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
@@ -22,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.intervals import Z, percentiles
 from factdrift.core.owned import scratch
 from factdrift.core.score_table import HIGHER, Cell, Column, Line, bounded, rules, table
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import write_rows
 from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.scores.groups import by_columns, by_text
@@ -210,7 +209,7 @@ def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> in
             "block, no edited fact could be located, or no method could edit every block"
         )
         raise InputError("\n".join([reason, *notes]))
-    return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
+    return write_rows(rows, VS_EDIT, output)
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import binomtest
@@ -24,7 +23,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.progress import watched
-from factdrift.core.tables import rows_of, write_parquet
+from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff_fit import (
     LEVEL,
@@ -118,22 +117,13 @@ def _undecided(chains: Sequence[Row], span: Span) -> Row:
     return {**row, "verdict": "none", "p": 1.0, **_ends(span)}
 
 
-def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows of TABLE."""
-    write_parquet(pa.Table.from_pylist(rows, TABLE), path)
-
-
 def choices_of(rows: Sequence[Row], subjects: Mapping[str, int], column: str = "choice") -> Choices:
     """The answers of a column as arrays."""
     tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
-    start = tenures.start
+    chosen = tenures.start + np.array([row[column] for row in rows])
     likely = np.array([-1 if row["likely"] is None else row["likely"] for row in rows])
-    return Choices(
-        tenures,
-        start + np.array([row[column] for row in rows]),
-        np.where(likely < 0, -1, start + likely),
-        np.array([subjects[row["subject"]] for row in rows]),
-    )
+    neutral = np.where(likely < 0, -1, tenures.start + likely)
+    return Choices(tenures, chosen, neutral, np.array([subjects[row["subject"]] for row in rows]))
 
 
 def death_choices(rows: Sequence[Row], subjects: Mapping[str, int]) -> Choices:

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation import tables
 from factdrift.evaluation.questions.cutoff import CHAINS, HOLDER, questions_of
 from factdrift.evaluation.questions.question import WAYS, Question
@@ -62,11 +61,6 @@ def read_answers(
             rows = [_answer(model, way, row, of, own) for row, of in questions]
             answers.append([row for row in rows if way != "written" or row["died"] is None])
     return answers
-
-
-def write_answers(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows of ANSWERS."""
-    write_parquet(pa.Table.from_pylist(rows, ANSWERS), path)
 
 
 def _answer(model: str, way: str, row: Row, questions: Sequence[Question], replies: Mapping[str, Row]) -> Row:

@@ -14,10 +14,10 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
+from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.probing import Recall
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.ability.record import Ability
     from factdrift.evaluation.scores.groups import Group
     from factdrift.evaluation.scores.metrics import Runs
 
@@ -245,13 +245,10 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
 
         table = ripples.scores(self.questions, self.answers, self.seed)
         written = written_table(self.answers).to_pylist()
-        text = "\n".join(
-            [
-                *written_lines(row for row in written if row["role"] != CONDITION),
-                *ripples.lines(table.to_pylist()),
-                *ripples.lines_of_tests(ripples.judged_tests(self.questions, self.answers)),
-            ]
-        )
+        lines = [*written_lines(row for row in written if row["role"] != CONDITION)]
+        lines += ripples.lines(table.to_pylist())
+        lines += ripples.lines_of_tests(ripples.judged_tests(self.questions, self.answers))
+        text = "\n".join(lines)
         if self.output:
             write_parquet(table, self.output)
         if self.out_text:
@@ -339,9 +336,7 @@ class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
     output: Output
 
     def run(self) -> str:
-        import pyarrow as pa
-
-        from factdrift.core.tables import write_parquet
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.scores.grid import lines, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
         from factdrift.evaluation.scores.written import written_table
@@ -349,5 +344,5 @@ class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
 
         cells = write_grid(self.answers, self.made, self.output, self.edits)
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
-        write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
+        write_rows(written_scores(written), WRITTEN_SCORES, self.out_written)
         return self.printed(*written_lines(written), *lines(cells, self.runs, self.without_job()))

@@ -85,6 +85,4 @@ def _name(row: Row) -> str:
 
 def _case(question: Question, text: str) -> Case:
     accepted = question.accepted or question.targets
-    return Case(
-        text, tuple(accepted), tuple(question.stale), question=question.asked, several=question.several
-    )
+    return Case(text, accepted, question.stale, question=question.asked, several=question.several)

@@ -121,9 +121,8 @@ class Bench:
         files = sampled_moments(self.model, layers, self.tuning.seed) if layers else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=read_layers(files, self.model))
         tables = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
-        scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         answers, made, states = zip(*(table[1:4] for table in tables), strict=True)
-        edits = self.folder / "edits.parquet"
+        edits, scores, joined = (self.folder / f"{name}.parquet" for name in ("edits", "scores", "joined"))
         runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
