@@ -32,6 +32,7 @@ ASKING = (
     "written_tokens written_instruction written_shots"
 )
 """The settings on which the answers depend."""
+PICTURE = Path("cutoff.svg")
 
 
 def fast(settings: Settings, model: str, revision: str) -> Settings:
@@ -61,10 +62,10 @@ class Chains(Job, command="cutoff chains"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import REASONS, StreamTables, write_chains
+        from factdrift.evaluation.questions.cutoff import REASONS, write_chains
 
-        tables = StreamTables(self.stream, self.timelines, self.entities, self.successions)
-        written, left_out = write_chains(tables, self.dates, self.output)
+        tables = self.stream, self.timelines, self.entities, self.successions
+        written, left_out = write_chains(*tables, self.dates, self.output)
         lines = [f"{written:,} chains"]
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in sorted(left_out.items())]
         return "\n".join(lines)
@@ -196,9 +197,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = Path(
-        "cutoff.svg"
-    )
+    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = PICTURE
 
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""

@@ -62,9 +62,8 @@ class Split:
 
     def digest(self) -> str:
         """SHA-256 over all facts, in hexadecimal."""
-        text = json.dumps(
-            [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
-        )
+        parts = [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
+        text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def write(self, path: Path) -> None:

@@ -215,32 +215,28 @@ def holder_on(row: Row, day: datetime.date) -> int | None:
     return None
 
 
-class StreamTables(NamedTuple):
-    """What chains are made from."""
-
-    stream: Path
-    timelines: Sequence[Path]
-    entities: Sequence[Path]
-    """Of the dumps, the newest last."""
-    successions: Path | None
-
-
 def write_chains(
-    tables: StreamTables, dates: Sequence[datetime.date], output: Path
+    stream: Path,
+    timelines: Sequence[Path],
+    entities: Sequence[Path],
+    successions: Path | None,
+    dates: Sequence[datetime.date],
+    output: Path,
 ) -> tuple[int, Counter[str]]:
     """Writes CHAINS by subject and relation, then those of written successions, dates of death last.
 
-    `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
+    `entities`: of the dumps, the newest last. `dates`: of the dumps, ascending. Returns their number, and how
+    many chains are left out for which reason.
     """
     first, last = pack_date(dates[0]), pack_date(dates[-1])
     with database(_MEMORY) as db:
-        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(tables.stream)})")
-        db.execute(f"CREATE TEMP VIEW periods AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
-        made = [row_of(chain, first, last) for chain in _chains(db, _names(db, tables.entities))]
+        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(stream)})")
+        db.execute(f"CREATE TEMP VIEW periods AS SELECT * FROM read_parquet({sql(list(timelines))})")
+        made = [row_of(chain, first, last) for chain in _chains(db, _names(db, entities))]
         known = {(row["subject_label"], row["relation"]) for row in made if not isinstance(row, Left)}
         made += [
             Left("known") if (chain.subject, chain.relation) in known else row_of(chain, first, last)
-            for chain in (read_successions(tables.successions, last) if tables.successions else ())
+            for chain in (read_successions(successions, last) if successions else ())
         ]
         rows = [row for row in made if not isinstance(row, Left)] + _deaths(db, first, last)
     left_out = Counter(row.reason for row in made if isinstance(row, Left))

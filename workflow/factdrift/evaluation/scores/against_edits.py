@@ -215,9 +215,8 @@ def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> in
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """The comparison as text: for each model and method the rank correlations of all locators."""
     yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
-    for model, method in dict.fromkeys(
-        (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
-    ):
+    ranked = (row for row in rows if row["measure"] == "rank_of_means")
+    for model, method in by_columns(ranked, "model", "method"):
         every = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
         own = [row for row in every if row["metric"] == SHOWN]
         edited = [row for row in own if row["measure"] == "edited" and row["value"] is not None]

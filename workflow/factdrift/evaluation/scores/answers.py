@@ -325,7 +325,6 @@ def write_tables(
             continue
         write_text("".join(f"{line}\n" for line in [*written, *text]), folder / f"{name}.txt")
         own = [row for row in rows if (row["task"], row["hop"]) in columns.values()]
-        write_csv(
-            [scores.column_names if own else [], *(list(row.values()) for row in own)], folder / f"{name}.csv"
-        )
+        header = scores.column_names if own else []
+        write_csv([header, *(row.values() for row in own)], folder / f"{name}.csv")
     return "\n".join(printed)

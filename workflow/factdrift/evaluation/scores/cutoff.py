@@ -254,9 +254,8 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
     months = Counter(change.month for change in compared)
     monthly = {change.quarter for change in compared if months[change.month] >= MONTHLY}
     tested: list[Row] = []
-    for period, group in groupby(
-        compared, lambda change: change.month if change.quarter in monthly else change.quarter
-    ):
+    periods = groupby(compared, lambda own: own.month if own.quarter in monthly else own.quarter)
+    for period, group in periods:
         own = list(group)
         later = sum(change.later for change in own)
         expected, successes, trials = 0.5, later, len(own)
@@ -266,9 +265,8 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
             successes = sum(change.later and not change.neutral for change in own)
             trials = sum(change.later != change.neutral for change in own)
         p = binomtest(successes, trials, alternative="greater").pvalue if trials else 1.0
-        tested.append(
-            {"period": period, "changes": len(own), "later": later, "expected": expected, "p": float(p)}
-        )
+        row = {"period": period, "changes": len(own), "later": later, "expected": expected, "p": float(p)}
+        tested.append(row)
     for row, above in zip(tested, holm([row["p"] for row in tested]), strict=True):
         yield {**row, "above": above}
 

@@ -41,9 +41,9 @@ def draw_stream(groups: Sequence[Group], paths: Sequence[Path]) -> None:
         ticks=(range(len(ends)), ends),
         share={"sharex": True},
     )
-    models = {group.model: [own for own in groups if own.model == group.model] for group in groups} or {
-        "": []
-    }
+    models: dict[str, list[Group]] = {} if groups else {"": []}
+    for group in groups:
+        models.setdefault(group.model, []).append(group)
     draw(figure, {kept_most(model, own): _over_time(own, ends) for model, own in models.items()}, paths)
 
 
@@ -142,9 +142,8 @@ def _stacked(rows: Sequence[Row], states: Sequence[str]) -> Iterator[Mark]:
 
 def _most_right(model: str, rows: Sequence[Row]) -> str:
     """The method that is right most often in the update's own wording, in words."""
-    own = [
-        row for row in rows if row["asked"] == "own wording" and row["answers"] and row["method"] != "none"
-    ]
+    edited = (row for row in rows if row["answers"] and row["method"] != "none")
+    own = [row for row in edited if row["asked"] == "own wording"]
     if not own:
         return f"{model}: what was written"
     best = max(own, key=lambda row: row["correct"] / row["answers"])

@@ -111,9 +111,8 @@ class Scores(Skips, command="edit scores", implied_inputs="models_ tables"):
         from factdrift.evaluation.scores.figures import draw_stream
         from factdrift.evaluation.scores.metrics import write_stream_scores
 
-        number = write_stream_scores(
-            runs, self.probes, self.seed, self.out_scores, intervals, self.out_written
-        )
+        outputs = self.out_scores, intervals, self.out_written
+        number = write_stream_scores(runs, self.probes, self.seed, *outputs)
         text, groups = self._tables((intervals, list(map(read_ability, self.ability))))
         draw_stream(groups, self.out_figures)
         return f"{text}\n\n{self.out_scores}: {number:,} rows"

@@ -225,9 +225,8 @@ def compared(
         left = len(missing) - 1
         if condition.unedited and left:
             seconds = round((time.perf_counter() - start) * left) + 1
-            print(
-                f"questions of {left} methods: about {seconds:,} s, besides the time of the edits", flush=True
-            )
+            about = f"about {seconds:,} s, besides the time of the edits"
+            print(f"questions of {left} methods: {about}", flush=True)
     claim(folder, ["edit_scores.parquet", "probes.parquet"])
     return _scored(model.name, edits, {condition.method: files for condition, files in kept}, folder)
 

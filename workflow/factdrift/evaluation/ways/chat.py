@@ -81,9 +81,8 @@ def asked_of_chat(benchmark: Benchmark, scoring: Sequence[Way] | None = None) ->
 def write_requests(benchmark: Benchmark, form: Form, chat: Chat, output: Path) -> int:
     """Writes REQUESTS, with what stands before the questions in each state; returns their number."""
     asked = _asked(benchmark, form, chat)
-    return write_bodies(
-        (body for question in asked for body in _bodies(question, form, chat).items()), output
-    )
+    bodies = (body for question in asked for body in _bodies(question, form, chat).items())
+    return write_bodies(bodies, output)
 
 
 def _asked(benchmark: Benchmark, form: Form, chat: Chat) -> list[ChatQuestion]:
