@@ -16,11 +16,16 @@ from factdrift.chat.settings import Chat
 from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.figures import check_format
+from factdrift.core.files import sha256, write_json
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
+from factdrift.core.owned import scratch
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.core.settings import contact_of
-from factdrift.evaluation.questions.question import WAYS, Benchmark, Way
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Tables, Way, read
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
@@ -156,8 +161,6 @@ class AsksChains(OfModel):
         """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
         if self.address:
             return self._ask_chat(benchmark, way, folder)
-        from factdrift.evaluation.methods.hyperparameters import Hyper
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.run import Files, Run, evaluate
         from factdrift.evaluation.session import Session
         from factdrift.evaluation.states.edited import Condition
@@ -202,7 +205,6 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
     def check(self) -> None:
         """Raises InputError for what would end the command only after the model has answered."""
         super().check()
-        from factdrift.core.figures import check_format
         from factdrift.evaluation.scores.cutoff_report import day_of
 
         if self.output.suffix != ".json":
@@ -215,9 +217,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
             ) from None
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
         from factdrift.core.tables import write_rows
-        from factdrift.evaluation.questions.question import Tables, read
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
         from factdrift.evaluation.scores.cutoff_report import about_chains, lines
@@ -250,7 +250,6 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     def _keep(self, rows: list[Row], quarters: list[Row], path: Path) -> str:
         """Writes the picture, or the result as JSON; returns a line that says so."""
-        from factdrift.core.files import sha256, write_json
         from factdrift.evaluation.scores.cutoff import TABLE
         from factdrift.evaluation.scores.cutoff_board import Result
         from factdrift.evaluation.scores.cutoff_report import draw
@@ -332,7 +331,6 @@ class Board(Job, command="cutoff board"):
     output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff-board.svg")
 
     def run(self) -> str:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.scores.cutoff_board import draw, lines, read_results
 
         results = read_results(self.folder)
@@ -359,7 +357,6 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
     output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
         from factdrift.core.tables import write_rows
         from factdrift.evaluation.scores import stated as scores
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from factdrift.chat.settings import Chat
 from factdrift.chat.settings import Form as Request
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.files import write_json
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.ability.record import Ability as Measured
-from factdrift.evaluation.ability.record import AbilitySettings, write_ability
+from factdrift.evaluation.ability.record import AbilitySettings, read_ability, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import is_unedited, trained_editors
 from factdrift.evaluation.probing import (
     OfMethodValues,
@@ -70,7 +73,6 @@ class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.methods.shared import write_prefixes
 
         try:
@@ -183,9 +185,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.methods.own import entry
         from factdrift.evaluation.tables import TABLES
 
         name = self.method if is_unedited(self.method) else entry(self.method, self.methods).name
@@ -209,7 +209,6 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         if not self.stream:
             check_regime(self.settings.regime)
         with self.loaded() as model:
-            from factdrift.evaluation.ability.record import read_ability
             from factdrift.evaluation.questions.clozes import read_edits
             from factdrift.evaluation.run import Files, Run, evaluate
             from factdrift.evaluation.session import Session
@@ -230,7 +229,6 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     def _conditions(self, model: Loaded) -> list[Condition]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
         from factdrift.evaluation.methods.editors import subjects_of
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import Condition
 
         regime = "stream" if self.stream else self.settings.regime
@@ -302,7 +300,6 @@ class Read(AsksChat, command="answer read"):
     output: Annotated[Output, "answers", Flag("PARQUET")]
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.ways.chat import read_answers
 
         about = read_answers(*self.asked(), self.settings, self.answers, self.output)

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256_of_all
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import CONTEXT, is_unedited
-from factdrift.evaluation.questions.question import Benchmark, record_of
+from factdrift.evaluation.questions.question import Benchmark, Tables, read, record_of
 from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Artefacts
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
 
@@ -62,7 +63,6 @@ class OfQuestions(Job, implied_inputs="words"):
 
     def read(self, open_: bool = False) -> Benchmark:
         """The questions, with the edits that they are about; `open_`: also items without options."""
-        from factdrift.evaluation.questions.question import Tables, read
 
         tables = Tables(self.questions, self.edits, self.facts, self.limit, self.seed, open_)
         return read(self.benchmark, tables)
@@ -99,7 +99,6 @@ class RunsMethod(RunsModel, OfMethodValues):
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
-        from factdrift.core.files import sha256_of_all
 
         files = {option: self._files(option, hyper, model) for option in ("moments", "prefixes", "editor")}
         return {option: sha256_of_all(paths) if paths else None for option, paths in files.items()}
@@ -111,7 +110,6 @@ class RunsMethod(RunsModel, OfMethodValues):
         missing.
         """
         from factdrift.evaluation.methods.editors import read_editor
-        from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 

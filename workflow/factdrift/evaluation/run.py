@@ -237,9 +237,8 @@ class _Loop:
         ids = {edit.id for edit in few}
         asked = [planned for planned in step.asked if planned.edit in ids]
         again = self._tables(state, step._replace(edits=few, asked=asked), None)
-        first = {
-            name: self.kept.table(name, schema, [self.offset + number]) for name, schema in TABLES.items()
-        }
+        numbers = [self.offset + number]
+        first = {name: self.kept.table(name, schema, numbers) for name, schema in TABLES.items()}
         own.check(loaded, [planned.question for planned in asked], first, again)
         self.run.session.costs.clear()
 

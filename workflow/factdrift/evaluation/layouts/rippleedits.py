@@ -84,10 +84,9 @@ def _test(probe: Row) -> Record:
         }
     conditions = []
     for condition in probe["conditions"]:
-        known = [
-            answer for answer in condition["answers"] if answer["id"] == condition["step"]["object"]
-        ] or condition["answers"]
-        conditions.append(_query(condition["prompt"], condition["step"], known[0]))
+        step, answers = condition["step"], condition["answers"]
+        own = (answer for answer in answers if answer["id"] == step["object"])
+        conditions.append(_query(condition["prompt"], step, next(own, answers[0])))
     return {"test_queries": queries, "test_condition": "OR", "condition_queries": conditions}
 
 

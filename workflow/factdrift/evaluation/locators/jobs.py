@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
+from factdrift.core.owned import scratch
 from factdrift.evaluation.locators.plan import Settings, entry
 from factdrift.evaluation.probing import Recall, read_shard
 from factdrift.models.names import split_name
@@ -119,7 +120,6 @@ class Scores(
     out_reports: Annotated[Place, Flag("FOLDER")] = Path("results/klob_scores")
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.table import compare, skipped, without_effect
         from factdrift.klob.scoring.evaluate import Choices

@@ -77,17 +77,14 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
-    values = [value for batch in results for value in batch]
-    fine = [bool(value.isfinite().all()) for value in values]
-    kept = [context for context, finite in zip(contexts, fine, strict=True) if finite]
-    failed |= {
-        context.index: "diverged" for context, finite in zip(contexts, fine, strict=True) if not finite
-    }
+    values = zip(contexts, (value for batch in results for value in batch), strict=True)
+    kept = [(context, value) for context, value in values if value.isfinite().all()]
+    shared = {context.index: 0 for context, _ in kept}
+    failed |= {context.index: "diverged" for context in contexts if context.index not in shared}
     if not kept:
         return Edited(failed=failed)
-    wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
-    shared = {context.index: 0 for context in kept}
-    deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
+    wanted = torch.stack([value for _, value in kept])
+    deltas, memory = _spread(loaded, [context for context, _ in kept], hyper, artefacts, wanted, shared)
     return Edited({**deltas}, failed=failed, memory=memory)
 
 

@@ -82,14 +82,10 @@ def wise(
         if not alone:
             sides = merged(sides, hyper)
     groups = [[side] for side in sides] if alone else [sides]
-    memories = Memories(
-        torch.stack([torch.stack([side.change for side in group]) for group in groups]),
-        torch.tensor(
-            [[hyper["threshold"] * side.least for side in group] for group in groups],
-            dtype=loaded.change_dtype,
-            device=loaded.device,
-        ),  # that of a memory without edits is infinite
-    )
+    changes = torch.stack([torch.stack([side.change for side in group]) for group in groups])
+    # That of a memory without edits is infinite.
+    bounds = [[hyper["threshold"] * side.least for side in group] for group in groups]
+    memories = Memories(changes, torch.tensor(bounds, dtype=loaded.change_dtype, device=loaded.device))
     memory = None if alone else sides
     return Edited(codebooks={name: memories}, failed=failed, steps=steps, losses=losses, memory=memory)
 

@@ -6,6 +6,7 @@ They are written in the layout of its paper, by task as its Table 2 and by hop w
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
+from operator import indexOf
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,7 @@ def score(
         accuracies.get(by, nothing)
         | dict(zip(_BY, by, strict=True))
         | {name: counts[by][name] for name in LOST}
-        for by in sorted(
-            counts, key=lambda by: [order.index(value) for order, value in zip(orders, by, strict=True)]
-        )
+        for by in sorted(counts, key=lambda by: [*map(indexOf, orders, by)])
     ]
     return pa.Table.from_pylist(scores, schema=SCORES), tests
 
@@ -189,11 +188,8 @@ def described(runs: Sequence[Row], without: Sequence[Skipped] = (), strict: bool
     for run in runs:
         if strict and "skipped" in run:
             raise CannotEdit(f"{run['method']} on {run['model']}: {run['skipped']}")
-    check_same_weights(
-        (run["model"], run["model_digest"], f"the run of {run['method']}")
-        for run in runs
-        if "model_digest" in run
-    )
+    known = (run for run in runs if "model_digest" in run)
+    check_same_weights((run["model"], run["model_digest"], f"the run of {run['method']}") for run in known)
     return [*runs, *(method._asdict() for method in without)]
 
 

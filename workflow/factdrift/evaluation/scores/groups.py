@@ -157,9 +157,8 @@ class Group:
         `probe`: of a stream, the kind of probe that it is about.
         """
         factor = 1 if column in PLAIN else 100
-        rows = [
-            row for row in self.lasting if (not probe or row["probe"] == probe) and row[column] is not None
-        ]
+        asked = (row for row in self.lasting if not probe or row["probe"] == probe)
+        rows = [row for row in asked if row[column] is not None]
         top = 100 if column in SHARES else None
         return interval([factor * row[column] for row in rows], [row.get("state") for row in rows], top)
 

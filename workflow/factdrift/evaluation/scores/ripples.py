@@ -66,10 +66,8 @@ def scores(probes: Path, answers: Sequence[Path], seed: int) -> pa.Table:
         if is_right is None:
             unanswered[model, method, way, _key(probe)] += 1
             continue
-        conditions = [
-            right.get((model, "none", way, condition_id(condition))) for condition in probe["conditions"]
-        ]
-        known = all(condition is True for condition in conditions)
+        premises = map(condition_id, probe["conditions"])
+        known = all(right.get((model, "none", way, premise)) is True for premise in premises)
         before = right.get((model, "none", way, question))
         groups[model, method, way][_key(probe)].append(Judged(probe["update"], is_right, known, before))
     rows = [

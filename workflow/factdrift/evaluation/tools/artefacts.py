@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Key
+from factdrift.core.owned import scratch
 from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs
+from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import is_unedited
 from factdrift.evaluation.probing import RunsMethod
 from factdrift.evaluation.settings import Settings
@@ -19,7 +21,6 @@ from factdrift.models.names import BUNDLED, folder_of
 from factdrift.models.running import Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Prepared
     from factdrift.evaluation.states.edited import Condition
     from factdrift.models.loaded import Loaded
 
@@ -36,8 +37,6 @@ class TriesMethod(RunsMethod):
 
         Raises InputError that says what is missing, or if the method cannot edit the model.
         """
-        from factdrift.core.owned import scratch
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import check_layers
 
         hyper = self.hyper_of(model, method)
@@ -51,7 +50,6 @@ class TriesMethod(RunsMethod):
 
     def condition(self, model: Loaded, state: str) -> Condition:
         """The condition in which questions are asked in a state."""
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import Condition
 
         if is_unedited(state):

@@ -12,8 +12,10 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.owned import claim, scratch
 from factdrift.core.products import former_lines, of_pair, pair_of
 from factdrift.evaluation.methods.hyperparameters import check_values
+from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED, is_unedited
 from factdrift.evaluation.probing import OfMethodValues
@@ -53,7 +55,6 @@ class Try(TriesMethod, command="edit try", leading="subject model method set out
         if self.output and self.output.exists():
             raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
         with self.loaded() as model:
-            from factdrift.evaluation.methods.interface import Edit
             from factdrift.evaluation.tools.attempt import attempt, export
 
             own = self.hyper_of(model, self.method).own
@@ -109,7 +110,6 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
         check_regime(self.settings.regime)
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
 
         with scratch() as folder:
             questions, notes = self.asked(folder)  # before the model, which may be large
@@ -332,7 +332,6 @@ class Compare(TriesMethod, command="compare", leading="model limit scores answer
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
-        from factdrift.core.owned import claim
         from factdrift.evaluation.questions.updates import Choice, write_edits
 
         folder = self.output / "runs"
