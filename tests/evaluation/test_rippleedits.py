@@ -14,9 +14,8 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.files import export, load_probes
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
 from factdrift.evaluation.layouts.rows import SCHEMA, fields_of, row_of, write_counterfact, write_easyedit
+from factdrift.evaluation.questions.clozes import condition_id, read_ripples
 from factdrift.evaluation.questions.question import Tables
-from factdrift.evaluation.questions.ripples import condition_id
-from factdrift.evaluation.questions.ripples import read as read_questions
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.scores.ripples import contains, judged_tests
 from factdrift.evaluation.tables import ANSWERS
@@ -107,7 +106,7 @@ def probes(tmp_path: Path) -> Path:
 
 def answers(probes: Path, states: dict[str, dict[str, str]]) -> Path:
     """Written answers of each state, by the beginning of what is asked."""
-    asked = read_questions(Tables([probes, probes.with_name("edits.parquet")])).questions
+    asked = read_ripples(Tables([probes, probes.with_name("edits.parquet")])).questions
     answered = [
         {"model": "m", "method": state, "question": each.id, "way": "written", "output": text}
         for state, texts in states.items()

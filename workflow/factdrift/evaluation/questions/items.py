@@ -155,7 +155,7 @@ def read_corpus(tables: Tables) -> Benchmark:
         for row in records(path, ["retriever", "question", "text"]):
             if row["question"] in asked:
                 texts[row["question"]][f"{RETRIEVED}{row['retriever']}"] = row["text"]
-    questions = [question_of(row, texts[row["id"]]) for row in rows]
+    questions = [_about_documents(row, texts[row["id"]]) for row in rows]
     chains = [row["chain"] for row in rows]
     return about_last_edits("corpus", questions, chains, tables.edits)
 
@@ -164,7 +164,7 @@ def _has_options(row: Row) -> bool:
     return bool(row["prompt"] and row["stale_answers"])
 
 
-def question_of(row: Row, retrieved: dict[str, str]) -> Question:
+def _about_documents(row: Row, retrieved: dict[str, str]) -> Question:
     """A row of CORPUS_QUESTIONS as a question; `retrieved`: state -> what stands before it.
 
     Of `premise` the new value is right in writing, and the old start stale.

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.evaluation.questions.clozes import condition_id
 from factdrift.models.bundled.taught import RIPPLE, TAUGHT, changed_since
 from factdrift.tempripple.phrases import as_of, ordinal_text
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows

@@ -224,7 +224,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
 
     def _ripples(self) -> str:
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.ripples import CONDITION
+        from factdrift.evaluation.questions.clozes import CONDITION
         from factdrift.evaluation.scores import figures, ripples, written, written_lines
 
         table = ripples.scores(self.questions, self.answers, self.seed)

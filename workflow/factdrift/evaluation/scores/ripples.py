@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import bootstrap
 from factdrift.core.score_table import Cell, explained, share
-from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.evaluation.questions.clozes import condition_id
 from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.ripples import tables
 from factdrift.words.reasoning import answer_of

@@ -21,8 +21,7 @@ from factdrift.evaluation.methods.grace import CodebookEntry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
 from factdrift.evaluation.methods.record import MethodRecord, instead, is_unedited, records, refusal
-from factdrift.evaluation.methods.shared import method_of, named
-from factdrift.evaluation.methods.statistics import Statistics
+from factdrift.evaluation.methods.shared import Statistics, method_of, named
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.plain import EditedModel, InPlace, State
