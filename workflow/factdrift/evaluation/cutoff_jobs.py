@@ -203,7 +203,6 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
     output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = PICTURE
 
     def check(self) -> None:
-        """Raises InputError for what would end the command only after the model has answered."""
         super().check()
         from factdrift.evaluation.scores.cutoff_report import day_of
 
@@ -218,7 +217,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     def run(self) -> str:
         from factdrift.core.tables import write_rows
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables
         from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
         from factdrift.evaluation.scores.cutoff_report import about_chains, lines
 
@@ -237,30 +236,20 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
         rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
-        count = sum(row["died"] is None for row in chains)
-        text = lines(rows, answers, self._declared()[0], count)
-        kept = self._keep(rows, quarters, path)
-        return "\n".join([*text, "", kept])
+        maker = (self.maker, "--maker") if self.maker else declared(self.model)
+        text = lines(rows, answers, maker[0], sum(row["died"] is None for row in chains))
+        return "\n".join([*text, "", self._keep(rows, quarters, path, *maker)])
 
-    def _declared(self) -> tuple[str, str]:
-        """The maker's own date, and where it is stated."""
-        from factdrift.evaluation.scores.cutoff import declared
-
-        return (self.maker, "--maker") if self.maker else declared(self.model)
-
-    def _keep(self, rows: list[Row], quarters: list[Row], path: Path) -> str:
+    def _keep(self, rows: list[Row], quarters: list[Row], path: Path, maker: str, source: str) -> str:
         """Writes the picture, or the result as JSON; returns a line that says so."""
-        from factdrift.evaluation.scores.cutoff import TABLE
-        from factdrift.evaluation.scores.cutoff_board import Result
-        from factdrift.evaluation.scores.cutoff_report import draw
+        from factdrift.evaluation.scores import cutoff, cutoff_board, cutoff_report
 
-        maker, source = self._declared()
         model, way = rows[0]["model"], rows[0]["way"]
         if self.output.suffix != ".json":
-            draw(rows, quarters, [self.output], {model: maker} if maker else {})
+            cutoff_report.draw(rows, quarters, [self.output], {model: maker} if maker else {})
             return f"picture: {self.output}"
-        columns = [{name: row.get(name) for name in TABLE.names} for row in rows]
-        result = Result(model, way, maker, source, path.name, sha256(path), columns)
+        columns = [{name: row.get(name) for name in cutoff.TABLE.names} for row in rows]
+        result = cutoff_board.Result(model, way, maker, source, path.name, sha256(path), columns)
         write_json(msgspec.to_builtins(result), self.output)
         return f"result: {self.output}"
 

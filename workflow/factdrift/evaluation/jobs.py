@@ -328,27 +328,18 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
 
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
-
-        if self.dataset is None or not LAYOUTS[self.layout].write:
-            print(self._chains())
-            return
-        tables = read_beside(self.shared, self.facts, self.related, self.ripples)
-        kept, left, empty = export(self.dataset, self.layout, self.output, tables)
-        print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
-        for (field, reason), count in sorted(empty.items()):
-            print(f"{count:,} without {field}: {reason}")
-
-    def _chains(self) -> str:
-        """Writes chains from TempRIPPLE's new facts; returns the line to print."""
         from factdrift.tempripple.mquake import write_mquake
 
-        assert self.facts is not None
-        assert self.related is not None
-        cases, left = write_mquake(self.facts, self.related, self.output)
-        return (
-            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
-            "before leads to no other one"
-        )
+        if self.dataset and LAYOUTS[self.layout].write:
+            tables = read_beside(self.shared, self.facts, self.related, self.ripples)
+            kept, left, empty = export(self.dataset, self.layout, self.output, tables)
+            print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
+            for (field, reason), count in sorted(empty.items()):
+                print(f"{count:,} without {field}: {reason}")
+        elif self.facts and self.related:
+            cases, left = write_mquake(self.facts, self.related, self.output)
+            why = "a value is no item, or the fact before leads to no other one"
+            print(f"{self.output}: {cases:,} cases; {left:,} chains left out: {why}")
 
 
 class Import(Job, command="edit import"):

@@ -113,9 +113,8 @@ class RunsMethod(RunsModel, OfMethodValues):
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
-        prefixes, editor, moments = (
-            self._files(option, hyper, model) for option in ("prefixes", "editor", "moments")
-        )
+        options = ("prefixes", "editor", "moments")
+        prefixes, editor, moments = (self._files(option, hyper, model) for option in options)
         return Artefacts(
             prefixes=read_prefixes(prefixes[0], model) if prefixes else ("",),
             moments=read_layers(dict(zip(hyper.layers, moments, strict=True)) if moments else {}, model),

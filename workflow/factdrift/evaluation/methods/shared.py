@@ -240,9 +240,8 @@ class Targets:
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows; `self.rows` is unchanged."""
-        self._tokens, self._places, self._counts = (
-            values[rows] for values in (self._tokens, self._places, self._counts)
-        )
+        kept = self._tokens, self._places, self._counts
+        self._tokens, self._places, self._counts = (values[rows] for values in kept)
 
 
 def factors_of(

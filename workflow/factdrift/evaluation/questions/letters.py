@@ -125,9 +125,8 @@ _NEAR = 200
 
 def listed(options: Sequence[str]) -> str:
     """The options with their letters, one a line: `A. Paris`. Raises ValueError for more than 26."""
-    return "\n".join(
-        f"{letter}. {option}" for letter, option in zip(LETTERS[: len(options)], options, strict=True)
-    )
+    pairs = zip(LETTERS[: len(options)], options, strict=True)
+    return "\n".join(f"{letter}. {option}" for letter, option in pairs)
 
 
 def orders(number: int, key: str) -> list[list[int]]:

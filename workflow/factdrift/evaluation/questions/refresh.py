@@ -186,9 +186,8 @@ def _timelines(
         claims = record.get("claims") or {}
         own = {name: claims[name] for name in sorted(relations[record["id"]]) if name in claims}
         lines[record["id"]] = {**record, "claims": own}
-    used = {
-        snak["property"] for line in lines.values() for claim in statements(line) for snak in snaks(claim)
-    }
+    stated = (claim for line in lines.values() for claim in statements(line))
+    used = {snak["property"] for claim in stated for snak in snaks(claim)}
     for _ in range(method.type_steps):  # the properties, their classes, and what these are subclasses of
         types = servers.records("types", sorted(used - lines.keys()))
         lines |= types

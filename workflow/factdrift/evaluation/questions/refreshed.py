@@ -102,9 +102,8 @@ def _values(row: Row, names: Mapping[int, Name]) -> list[int]:
 
     A holder whose id is made up or not known has a number below 0.
     """
-    items = {
-        normal(name): value for value, own in names.items() for name in (own.label, *own.aliases) if name
-    }
+    known = ((name, value) for value, own in names.items() for name in (own.label, *own.aliases))
+    items = {normal(name): value for name, value in known if name}
     values: list[int] = []
     for number, holder in enumerate(row["holders"], 1):
         made_up = holder["id"] is None or is_made_up(holder["id"])

@@ -140,6 +140,5 @@ def changes(row: Row) -> list[Change]:
         for tenure in holder["tenures"]
         if tenure["share"] == 1
     )
-    return [
-        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
-    ]
+    made = (Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun))
+    return [change for change in made if change.before != change.after]

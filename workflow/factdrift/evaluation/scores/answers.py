@@ -89,9 +89,8 @@ def score(
             if row["correct"] is not None
         ]
         groups = within_cutoff(grouped(answered, items, "predictions, row"), facts, cutoffs)
-        counted |= {
-            (scoring, *key[:2], one.item["item_id"]) for key, group in groups.items() for one in group
-        }
+        for key, group in groups.items():
+            counted |= {(scoring, *key[:2], answer.item["item_id"]) for answer in group}
         tests[scoring] = report(groups, facts, seed, draws)
         for row in tests[scoring].pop("accuracy"):
             for name in _INTERVALS:

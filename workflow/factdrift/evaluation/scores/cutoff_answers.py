@@ -109,12 +109,9 @@ def _by_letter(row: Row, replies: Replies) -> Row:
         if reply["reason"] is not None:
             return {"reason": reply["reason"]}
     labels = [holder["label"] for holder in row["holders"]]
-    chosen = {
-        None if reply["parsed"] is None else labels.index(question.targets[reply["parsed"]])
-        for question, reply in replies
-    }
-    if None in chosen:
+    if any(reply["parsed"] is None for _, reply in replies):
         return {"reason": "no_letter"}
+    chosen = {labels.index(question.targets[reply["parsed"]]) for question, reply in replies}
     return {"reason": "order"} if len(chosen) > 1 else {"choice": chosen.pop()}
 
 

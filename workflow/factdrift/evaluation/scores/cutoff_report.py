@@ -62,10 +62,10 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "", chains: 
             f"date; {plain['eps']:.0%} of its answers say nothing about time"
         )
     if "calibrated" in whole:
-        yield f"  calibrated by neutral prompts: {verdict(whole['calibrated'])}" + (
-            f"; latest {whole['calibrated']['latest']}" if whole["calibrated"]["latest"] else ""
-        )
-        if disagree(plain, whole["calibrated"]):
+        other = whole["calibrated"]
+        latest = f"; latest {other['latest']}" if other["latest"] else ""
+        yield f"  calibrated by neutral prompts: {verdict(other)}{latest}"
+        if disagree(plain, other):
             yield "  the two readings disagree: do not use either date"
     deaths = next((row for row in rows if row["subset"] == "deaths"), None)
     if deaths:
@@ -143,12 +143,10 @@ def draw(
 ) -> None:
     """Draws a part for each model and way, of the plain reading; `makers`: model -> the maker's own date."""
     whole = [row for row in rows if row["subset"] == "all" and row["reading"] == "plain"]
-    parts = {
-        f"{message(row)} ({WAYS.get(row['way'], row['way'])})": _marks(
-            row, quarters, makers.get(row["model"])
-        )
-        for row in whole
-    }
+    parts = {}
+    for row in whole:
+        title = f"{message(row)} ({WAYS.get(row['way'], row['way'])})"
+        parts[title] = _marks(row, quarters, makers.get(row["model"]))
     draw_parts(FIGURE, parts or {"no date": iter(())}, paths)
 
 
