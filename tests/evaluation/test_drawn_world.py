@@ -29,8 +29,7 @@ from factdrift.evaluation.scores import cutoff, dated, figures, metrics, ripples
 from factdrift.evaluation.scores.cutoff_answers import read_answers
 from factdrift.evaluation.scores.groups import read_groups
 from factdrift.evaluation.scores.table import EDITS, lines
-from factdrift.evaluation.scores.verdicts import written_scores
-from factdrift.evaluation.scores.written import written_table
+from factdrift.evaluation.scores.written import written_scores, written_table
 from factdrift.evaluation.scores.written_lines import written_lines
 
 DAYS = (datetime.date.fromisoformat(OLD), datetime.date.fromisoformat(NEW))

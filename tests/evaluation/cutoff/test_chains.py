@@ -27,8 +27,7 @@ from factdrift.evaluation.questions.cutoff import (
 )
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Tables
-from factdrift.evaluation.questions.successions import Chain, Name, read_successions
-from factdrift.evaluation.questions.tenures import Several, changes, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, changes, read_successions, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Tenure, day_number
 from factdrift.wikidata.time import pack_date
 

@@ -21,8 +21,7 @@ from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import database, sql, write_rows
 from factdrift.evaluation.questions.letters import LETTERS, orders
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
-from factdrift.evaluation.questions.successions import Chain, Name, read_successions
-from factdrift.evaluation.questions.tenures import Several, names_of, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, names_of, read_successions, tenures
 from factdrift.evaluation.questions.tenures import Tenure as HolderTenure
 from factdrift.streams.timelines import UNNAMED, read_tenure
 from factdrift.tempripple.phrases import contains, normal

@@ -31,8 +31,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_rows
 from factdrift.evaluation.questions.cutoff import CHAINS, DATES_OF_FILE, DEATH, Left, dates_of, read_chains
 from factdrift.evaluation.questions.refreshed import Dates, Timeline, extended, refreshed
-from factdrift.evaluation.questions.successions import Name, prompts_of, read_successions
-from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.questions.tenures import Name, changes, prompts_of, read_successions
 from factdrift.snapshots.api.client import Api, Json, named_entity, snaks, statements
 from factdrift.snapshots.api.current import By, Kept, answer_of, fetch_current
 from factdrift.snapshots.api.entities import store_of

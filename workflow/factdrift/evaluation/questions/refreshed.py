@@ -10,8 +10,7 @@ from typing import NamedTuple
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.cutoff import REASONS, Left, row_of, row_with
-from factdrift.evaluation.questions.successions import Chain, Name
-from factdrift.evaluation.questions.tenures import Several, Tenure, names_of, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, Tenure, names_of, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, day_number, verdict
 from factdrift.streams.timelines import Tenure as StatementTenure
 from factdrift.tempripple.phrases import normal

@@ -13,7 +13,7 @@ from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
 from factdrift.evaluation.scores.groups import Group, by_columns
 from factdrift.evaluation.scores.ripples import CRITERIA
 from factdrift.evaluation.scores.table import IN_STREAM
-from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written import written_scores
 
 _OVER_TIME = {
     "new facts said (S, high is good)": "efficacy_s",

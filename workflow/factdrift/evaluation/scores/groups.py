@@ -17,7 +17,7 @@ from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped, title_of
 from factdrift.evaluation.scores.costs import read_costs
-from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written import written_scores
 from factdrift.models.alignment import NOT_FINITE
 
 PLAIN = ("fluency", "fluency_full")

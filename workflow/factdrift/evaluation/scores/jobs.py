@@ -316,11 +316,11 @@ class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
 
     def run(self) -> str:
         from factdrift.core.tables import write_rows
-        from factdrift.evaluation.scores import grid, verdicts, written, written_lines
+        from factdrift.evaluation.scores import grid, written, written_lines
 
         cells = grid.write_grid(self.answers, self.made, self.output, self.edits)
         table = written.written_table(self.answers, self.edits, without_new=self.variant == "revised")
         texts = table.to_pylist()
-        write_rows(verdicts.written_scores(texts), verdicts.WRITTEN_SCORES, self.out_written)
+        write_rows(written.written_scores(texts), written.WRITTEN_SCORES, self.out_written)
         lines = grid.lines(cells, self.runs, self.without_job())
         return self.printed(*written_lines.written_lines(texts), *lines)

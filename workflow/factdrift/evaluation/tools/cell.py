@@ -31,8 +31,7 @@ from factdrift.evaluation.questions.question import MINE, Benchmark, Question, W
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores import costs, grid, groups, metrics
 from factdrift.evaluation.scores.table import write_tables
-from factdrift.evaluation.scores.verdicts import asked_of
-from factdrift.evaluation.scores.written import written_table
+from factdrift.evaluation.scores.written import asked_of, written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition

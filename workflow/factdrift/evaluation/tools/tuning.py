@@ -275,16 +275,12 @@ def _write(tuning: Tuning, model: str, best: Trial, about: str) -> None:
     # How many edits are in one model belongs to what was tuned.
     together = {} if regime == "independent" else {"regime": regime, "group": group}
     config = {"edit": {"split": "test", **template, **together}, own.name: values}
-    text = f"# {scores}\n{yaml.safe_dump(config, sort_keys=False, allow_unicode=True)}"
+    form: dict[str, Any] = {"sort_keys": False, "allow_unicode": True}
+    text = f"# {scores}\n{yaml.safe_dump(config, **form)}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     write_text(f"# {model}: {about}; digest {digest}\n{text}", tuning.output)
-    shown = yaml.safe_dump(
-        [{"names": [model], "source": about, **values}],
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=True,
-        width=10**6,
-    )
+    known = [{"names": [model], "source": about, **values}]
+    shown = yaml.safe_dump(known, default_flow_style=True, width=10**6, **form)
     index = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
     use = runnable(f"`snakemake --configfile {tuning.output}`")
     print(f"{tuning.output}: use it with {use}; or put into `models` of {index}:\n  - {shown.strip()[1:-1]}")
