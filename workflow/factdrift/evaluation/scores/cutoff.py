@@ -25,17 +25,7 @@ from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.progress import watched
 from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.tenures import changes
-from factdrift.evaluation.scores.cutoff_fit import (
-    LEVEL,
-    Estimate,
-    Relabel,
-    Span,
-    among_chains,
-    among_holders,
-    chance_of_no_date,
-    draw_subjects,
-    estimate,
-)
+from factdrift.evaluation.scores import cutoff_fit as fit
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.score import Cutoff
@@ -71,15 +61,15 @@ DAY = datetime.timedelta(days=1)
 class CutoffSettings(NamedTuple):
     """What an estimate takes besides the answers."""
 
-    span: Span
+    span: fit.Span
     seed: int
     draws: int = DRAWS
     permutations: int = PERMUTATIONS
 
 
-def span_of(dates: Sequence[datetime.date]) -> Span:
+def span_of(dates: Sequence[datetime.date]) -> fit.Span:
     """From the first to the last date of a stream."""
-    return Span(dates[0].toordinal(), dates[-1].toordinal())
+    return fit.Span(dates[0].toordinal(), dates[-1].toordinal())
 
 
 def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row], list[Row]]:
@@ -88,7 +78,7 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     periods: list[Row] = []
     chains = [row for row in answers if row["died"] is None]
     subjects = {name: number for number, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
-    weights = draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
+    weights = fit.draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
     for reading, column in watched([*READINGS.items()], "date", "readings"):
         answered = [row for row in chains if row[column] is not None]
         if answered:
@@ -104,13 +94,13 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
         choices = death_choices(deaths, subjects)
-        row, _ = _row(choices, among_chains(choices), weights, settings)
+        row, _ = _row(choices, fit.among_chains(choices), weights, settings)
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
         dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
     return dates, periods
 
 
-def _undecided(chains: Sequence[Row], span: Span) -> Row:
+def _undecided(chains: Sequence[Row], span: fit.Span) -> Row:
     """The row of a model whose answers name no holder of any chain: the same letter in both orders, say."""
     row = dict.fromkeys(TABLE.names) | {name: chains[0][name] for name in ("model", "way")}
     row |= {"reading": "plain", "subset": "all", "value": "all", "chains": len(chains), "informative": 0}
@@ -155,7 +145,7 @@ def _estimates(
     Of the many subsets of a model without a date, some would have one by chance.
     """
     choices = choices_of(rows, subjects, READINGS[reading])
-    row, whole = _row(choices, among_holders(choices), weights, settings)
+    row, whole = _row(choices, fit.among_holders(choices), weights, settings)
     estimates = [{"subset": "all", "value": "all", "chains": asked, **row}]
     if whole is None:
         return estimates
@@ -164,7 +154,7 @@ def _estimates(
         subsets += _wordings(rows, subjects)
     for subset, value, part in watched(subsets, "by parts of the chains", "parts"):
         if (count := len(part.chosen)) >= LEAST:
-            row, own = _row(part, among_holders(part), weights, settings)
+            row, own = _row(part, fit.among_holders(part), weights, settings)
             if own is not None and row["verdict"] == "date":
                 low, high = percentiles(own.draws - whole.draws)
                 row |= {"difference": own.date - whole.date}
@@ -195,17 +185,17 @@ def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tupl
 
 
 def _row(
-    choices: Choices, relabel: Relabel, weights: NDArray[np.float32], settings: CutoffSettings
-) -> tuple[Row, Estimate | None]:
+    choices: Choices, relabel: fit.Relabel, weights: NDArray[np.float32], settings: CutoffSettings
+) -> tuple[Row, fit.Estimate | None]:
     """The columns of an estimate, from `informative` to `p`; no estimate where no date can be told."""
     span = settings.span
     rng = np.random.default_rng([settings.seed, 1])
-    p = chance_of_no_date(choices, span, relabel, rng, settings.permutations)
+    p = fit.chance_of_no_date(choices, span, relabel, rng, settings.permutations)
     row: Row = {"informative": len(choices.chosen), "p": p}
     row |= _ends(span)
-    if p > LEVEL:
+    if p > fit.LEVEL:
         return {**row, "verdict": "none"}, None
-    best = estimate(choices, span, weights)
+    best = fit.estimate(choices, span, weights)
     row |= {"tau": best.tau, "eps": best.eps, "lam": best.lam}
     if best.date <= span.first:
         return {**row, "verdict": "before"}, best
@@ -217,7 +207,7 @@ def _row(
     return row, best
 
 
-def _ends(span: Span) -> Row:
+def _ends(span: fit.Span) -> Row:
     return {"first_date": _iso(span.first), "last_date": _iso(span.last)}
 
 

@@ -12,18 +12,7 @@ from typing import Any, NamedTuple
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import Interval
 from factdrift.core.owned import claim
-from factdrift.core.score_table import (
-    HIGHER,
-    LOWER,
-    Cell,
-    Column,
-    Line,
-    mean,
-    rules,
-    share,
-    shown,
-    table,
-)
+from factdrift.core.score_table import HIGHER, LOWER, Cell, Column, Line, mean, rules, share, shown, table
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped
 from factdrift.evaluation.scores.costs import read_costs, skipped_among
