@@ -59,12 +59,8 @@ def write(fields: Fields, row: Row) -> Record:
 
 
 def _fact(fields: Fields, label: str, item: str | None) -> Record:
-    return {
-        "prompt": f"{fields.prompt} {label}.",
-        "subject_id": fields.id,
-        "relation": _name_of(fields.relation or ""),
-        "target_id": item or label,
-    }
+    edit = {"prompt": f"{fields.prompt} {label}.", "subject_id": fields.id}
+    return edit | {"relation": _name_of(fields.relation or ""), "target_id": item or label}
 
 
 def _test(probe: Row) -> Record:

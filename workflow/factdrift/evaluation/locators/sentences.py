@@ -199,11 +199,9 @@ def _same_words(text: str, source: Mapping[str, Any] | None) -> tuple[int, int] 
         return None
     words, own = ([word.span() for word in re.finditer(r"\S+", line)] for line in (source["text"], text))
     # A random sentence may have fewer words than its source.
-    inside = [
-        mine
-        for (first, behind), mine in zip(words, own, strict=False)
-        if first < source["end"] and behind > source["start"]
-    ]
+    pairs = zip(words, own, strict=False)
+    start, end = source["start"], source["end"]
+    inside = [mine for (first, behind), mine in pairs if first < end and behind > start]
     return (inside[0][0], inside[-1][1]) if inside else None
 
 

@@ -198,10 +198,7 @@ def about_last_edits(
         return Benchmark(name, questions)
     stream = read_edits(edits)
     last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
-    asked = [
-        replace(question, edit=last[chain].id)
-        for chain, question in zip(chains, questions, strict=True)
-        if chain in last
-    ]
+    pairs = zip(chains, questions, strict=True)
+    asked = [replace(question, edit=last[chain].id) for chain, question in pairs if chain in last]
     about = {question.edit for question in asked}
     return Benchmark(name, asked, [edit for edit in stream.edits if edit.id in about])

@@ -90,11 +90,9 @@ def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) 
             continue
         for condition in probe["conditions"]:
             drawn[probe["criterion"]][condition_id(condition)] = condition
-    chosen = {
-        name: condition
-        for conditions in drawn.values()
-        for name, condition in sorted(conditions.items())[:limit]
-    }
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for conditions in drawn.values():
+        chosen |= sorted(conditions.items())[:limit]
     named = pq.read_table(names, columns=["id", "label"])
     labels = dict(zip(named["id"].to_pylist(), named["label"].to_pylist(), strict=True))
     rows: list[Row] = []

@@ -249,12 +249,9 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
 
 def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Iterator[Row]:
     """Probes on the update's own clozes, asking for all of its objects, and of facts that must not change."""
+    others = enumerate(map(before_blank, row["generalization_prompts"]))
     clozes = [("update", 0, prompt)]
-    clozes += [
-        ("generalization", number, before)
-        for number, before in enumerate(map(before_blank, row["generalization_prompts"]))
-        if before is not None
-    ]
+    clozes += [("generalization", number, before) for number, before in others if before is not None]
     for role, number, before in clozes:
         for name, label in (("new", new), ("obsolete", obsolete)):
             if label is not None:

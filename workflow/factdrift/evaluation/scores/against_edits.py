@@ -147,11 +147,8 @@ def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -
                 mean = _mean(column)
                 yield own | {"measure": measure, "layer": layer, "left_out": len(column) - mean["n"]} | mean
     for (scores, locator), (values, metric) in product(locators, metrics):
-        both = [
-            name
-            for name, own in scores.items()
-            if name in values and np.isfinite(own).all() and np.isfinite(values[name]).all()
-        ]
+        common = [name for name in scores if name in values]
+        both = [name for name in common if all(np.isfinite(of[name]).all() for of in (scores, values))]
         every = len(scores.keys() | values.keys())
         if both:
             left, right = (np.array([table[name] for name in both]) for table in (scores, values))

@@ -83,11 +83,8 @@ def score(
     accuracies: dict[tuple[Any, ...], Row] = {}
     counted: set[tuple[str, ...]] = set()
     for (scoring,), own in by_columns(rows, "scoring").items():
-        answered = [
-            (row["item_id"], row["condition"], row["correct"], row["model"])
-            for row in own
-            if row["correct"] is not None
-        ]
+        asked = (row for row in own if row["correct"] is not None)
+        answered = [(row["item_id"], row["condition"], row["correct"], row["model"]) for row in asked]
         groups = within_cutoff(grouped(answered, items, "predictions, row"), facts, cutoffs)
         for key, group in groups.items():
             counted |= {(scoring, *key[:2], answer.item["item_id"]) for answer in group}

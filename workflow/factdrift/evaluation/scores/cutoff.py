@@ -176,11 +176,8 @@ def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]
 def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tuple[str, str, Choices]]:
     """Subset, number and answers of each wording, of the rows in which all holders have a score in it."""
     for number in range(max(len(row["wordings"] or ()) for row in rows)):
-        own = [
-            {**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None}
-            for row in rows
-            if len(row["wordings"] or ()) > number
-        ]
+        asked = [row for row in rows if len(row["wordings"] or ()) > number]
+        own = [{**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None} for row in asked]
         yield "wording", str(number + 1), choices_of(own, subjects)
 
 
@@ -297,11 +294,8 @@ def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     cutoffs = {}
     for model, row in readings["plain"].items():
         if model in readings["calibrated"] and disagree(row, readings["calibrated"][model]):
-            print(
-                f"factdrift: warning: {path}: the two readings of the date of {model} disagree; "
-                "its items are all kept",
-                file=sys.stderr,
-            )
+            note = f"the two readings of the date of {model} disagree; its items are all kept"
+            print(f"factdrift: warning: {path}: {note}", file=sys.stderr)
         elif cutoff := cutoff_of(row):
             cutoffs[model] = cutoff
     return cutoffs

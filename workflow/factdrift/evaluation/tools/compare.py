@@ -100,11 +100,10 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     methods = [rival.rpartition(":")[2] for rival in rivals if ":" not in rival]
     of = ", ".join(dict.fromkeys(model for method, model in known if method in methods))
-    made = [
-        difference._replace(model=of)
-        for rival, values in zip(rivals[1:], by_rival[1:], strict=True)
-        for difference in _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
-    ]
+    made = list[Difference]()
+    for rival, values in zip(rivals[1:], by_rival[1:], strict=True):
+        differences = _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
+        made += [difference._replace(model=of) for difference in differences]
     if not made:
         raise InputError(f"{scores}: {' and '.join(map(_title, rivals))} share no edit")
     return made
