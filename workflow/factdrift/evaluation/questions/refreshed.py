@@ -150,16 +150,10 @@ def _spliced(before: Days, whole: Days, last: int) -> dict[int, list[Tenure]]:
     after = pack_date(datetime.date.fromordinal(day_number(last) + 1))
     days: dict[int, list[Tenure]] = {}
     for value in dict.fromkeys((*before, *whole)):
-        early = [
-            own._replace(last=min(own.last or last, last))
-            for own in before.get(value, ())
-            if (own.first or last) <= last
-        ]
-        late = [
-            own._replace(first=max(own.first or after, after))
-            for own in whole.get(value, ())
-            if (own.last or after) >= after
-        ]
+        former = (own for own in before.get(value, ()) if (own.first or last) <= last)
+        early = [own._replace(last=min(own.last or last, last)) for own in former]
+        newer = (own for own in whole.get(value, ()) if (own.last or after) >= after)
+        late = [own._replace(first=max(own.first or after, after)) for own in newer]
         meets = early and late and (early[-1].last, late[0].first) == (last, after)
         if meets and early[-1].share == late[0].share:
             late[0] = early.pop()._replace(last=late[0].last)

@@ -151,12 +151,8 @@ class Change(NamedTuple):
 
 def changes(row: Row) -> list[Change]:
     """The changes of holder in a chain, on the first day on which the later holder counts alone."""
-    begun = sorted(
-        (tenure["first"] or 0, index, tenure["last"])
-        for index, holder in enumerate(row["holders"])
-        for tenure in holder["tenures"]
-        if tenure["share"] == 1
-    )
+    parts = ((index, own) for index, holder in enumerate(row["holders"]) for own in holder["tenures"])
+    begun = sorted((own["first"] or 0, index, own["last"]) for index, own in parts if own["share"] == 1)
     made = (Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun))
     return [change for change in made if change.before != change.after]
 

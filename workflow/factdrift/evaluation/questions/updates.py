@@ -315,11 +315,8 @@ def _linked(edits: Sequence[Row]) -> None:
         items = {label: item for edit in chain for label, item in edit["names"].items()}
         for edit in chain:
             edit["names"] = {**items, **edit["names"]}
-            edit["replaces"] = [
-                earlier["edit"]
-                for earlier in chain
-                if earlier["superseded_in"] is not None and earlier["superseded_in"] <= edit["interval"]
-            ]
+            ended = (earlier for earlier in chain if earlier["superseded_in"] is not None)
+            edit["replaces"] = [own["edit"] for own in ended if own["superseded_in"] <= edit["interval"]]
             if edit["superseded_in"] is None or edit["new"] is None:
                 continue
             later = {

@@ -80,12 +80,9 @@ def against_edits(
                 notes.append(reason)
                 continue
             kind, columns = read_about(about), ["sentence", "reason", "layers"]
-            scores = {
-                row["sentence"]: np.array(row["layers"], np.float64)
-                for path in shards
-                for row in pq.read_table(path, columns=columns).to_pylist()
-                if row["reason"] is None and row["layers"] is not None
-            }
+            read = (row for path in shards for row in pq.read_table(path, columns=columns).to_pylist())
+            known = (row for row in read if row["reason"] is None and row["layers"] is not None)
+            scores = {row["sentence"]: np.array(row["layers"], np.float64) for row in known}
             if scores:
                 located.append(Located(kind["name"], kind["granularity"], scores, kind["model_digest"]))
             else:
