@@ -196,11 +196,7 @@ def title(condition: str) -> str:
 
 
 def lines(
-    name: str,
-    scores: Sequence[Row],
-    tests: Mapping[str, Any],
-    items: str,
-    skipped: Sequence[Skipped] = (),
+    name: str, scores: Sequence[Row], tests: Mapping[str, Any], items: str, skipped: Sequence[Skipped] = ()
 ) -> Iterator[str]:
     """One of TABLES as text, over a selection of items: of each condition accuracies, and p of a test.
 

@@ -101,17 +101,16 @@ def draw_written(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """
     scores = [row for row in written_scores(rows) if row["asked"] in _WORDINGS]
     states = list(dict.fromkeys(row["method"] for row in scores))
+    below = {
+        "own wording": "share of the answers; diamond: what S says, from probabilities",
+        "other wordings": f"from left to right: {', '.join(_VERDICTS)}",
+    }
     figure = Figure(
         panels=list(_WORDINGS.values()),
         columns=2,
         size=(5.5, 0.3 * max(len(states), 1) + 0.8),
         axes={"xlim": (0, 1.02)},
-        of_panel={
-            _WORDINGS["own wording"]: {
-                "xlabel": "share of the answers; diamond: what S says, from probabilities"
-            },
-            _WORDINGS["other wordings"]: {"xlabel": f"from left to right: {', '.join(_VERDICTS)}"},
-        },
+        of_panel={_WORDINGS[kind]: {"xlabel": text} for kind, text in below.items()},
         ticks=([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"]),
         lines=[title_of(state) for state in states],
         share={"sharex": True, "sharey": True},
