@@ -17,6 +17,7 @@ from factdrift.chat.settings import Form as Request
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import write_json
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.evaluation import probing
 from factdrift.evaluation.ability.record import Ability as Measured
 from factdrift.evaluation.ability.record import AbilitySettings, read_ability, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
@@ -24,14 +25,6 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import is_unedited, trained_editors
-from factdrift.evaluation.probing import (
-    OfMethodValues,
-    OfQuestions,
-    OfSelection,
-    RunsMethod,
-    Strict,
-    read_shard,
-)
 from factdrift.evaluation.questions.question import Benchmark, Way
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
@@ -42,7 +35,7 @@ if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
 
-class Dataset(OfSelection, command="edit dataset"):
+class Dataset(probing.OfSelection, command="edit dataset"):
     """Convert the updates of a dataset, or of a stream in their order, to edits with probes."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it, or a stream.parquet"]
@@ -65,7 +58,7 @@ class Dataset(OfSelection, command="edit dataset"):
         return f"{self.output}: {write(self.dataset, self.output, self.choice()):,} edits"
 
 
-class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
+class Prefixes(RunsModel, probing.OfMethodValues, command="edit prefixes"):
     """Sample texts to put before the prompts of rome or memit."""
 
     method: Annotated[str, "rome, memit or one of your own"]
@@ -125,7 +118,7 @@ class Ability(RunsModel, command="edit ability", implied_inputs="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class TrainEditor(RunsModel, OfMethodValues, command="edit train-editor", implied_inputs="words"):
+class TrainEditor(RunsModel, probing.OfMethodValues, command="edit train-editor", implied_inputs="words"):
     """Train the editor of a method for a model, on subjects that are not edited."""
 
     method: Annotated[str, "one with a trained editor"]
@@ -164,7 +157,7 @@ class TrainEditor(RunsModel, OfMethodValues, command="edit train-editor", implie
             editors.skip_editor(str(error), self.output, self.out_split)
 
 
-class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
+class Evaluate(probing.OfQuestions, probing.RunsMethod, command="evaluate"):
     """Ask a model the questions of a benchmark, unedited, with the new fact before them, or after edits.
 
     The state is that of the method: `none`, `context`, or an editing method.
@@ -175,7 +168,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     stream: Annotated[bool, "make the edits interval by interval, and ask after each"] = False
     blocks: Annotated[bool, "make each edit at every block of the model, one block at a time"] = False
     ability: Annotated[Path | None, "what `edit ability` wrote", Flag("JSON")] = None
-    strict: Strict = False
+    strict: probing.Strict = False
     shard: Annotated[str, "which part of the edits", Flag("0-of-1")] = "0-of-1"
     parts: Annotated[Place, "of finished steps", Flag("FOLDER")]
     out_answers: Output
@@ -224,7 +217,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
                 run = replace(run, ways=("loglik",))
             yield run.described(conditions[0]) | conditions[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
-            yield {"batches": evaluate(run, files, read_shard(self.shard))}
+            yield {"batches": evaluate(run, files, probing.read_shard(self.shard))}
 
     def _conditions(self, model: Loaded) -> list[Condition]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
@@ -250,7 +243,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         return conditions
 
 
-class AsksChat(OfQuestions, implied_inputs="reads"):
+class AsksChat(probing.OfQuestions, implied_inputs="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]

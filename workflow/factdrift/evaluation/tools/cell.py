@@ -68,12 +68,11 @@ def cell(
     yield ""
     answers, made = [file.answers for file in files], [file.edits for file in files]
     yield from grid.lines(grid.write_grid(answers, made, folder / "grid.parquet"), [], [])
-    by_question: dict[str, list[Row]] = {}
-    for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
-        by_question.setdefault(row["question"], []).append(row)
+    rows = (row for path in answers for row in pq.read_table(path).to_pylist())
+    by_question = groups.by_columns(rows, "question")
     for question in benchmark.questions[: SHOWN_MINE if benchmark.name == MINE else SHOWN]:
         yield ""
-        yield from _shown(question, by_question[question.id])
+        yield from _shown(question, by_question[question.id,])
 
 
 def _drawn(asking: Asking, benchmark: Benchmark, model: Loaded) -> Benchmark:
