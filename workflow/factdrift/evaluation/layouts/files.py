@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.files import write_json
+from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import rippleedits, rows
@@ -85,7 +85,9 @@ def export(
             read = rows.scenario_of(fields.obsolete)
             ours |= {name: row[name] for name, value in read.items() if row[name] != value}
             kept.append(record | {OURS: ours | record.get(OURS, {})})
-    write_json(kept, output)
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
+        json.dump(kept, text, ensure_ascii=False, indent=1)
+        text.write("\n")
     empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
     return len(kept), count - len(kept), empty
 
