@@ -6,7 +6,7 @@ from support import corpora
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.record import is_unedited
-from factdrift.evaluation.questions.corpus import read
+from factdrift.evaluation.questions.items import read_corpus
 from factdrift.evaluation.questions.question import Tables, record_of
 from factdrift.evaluation.states.plain import EditedModel
 from factdrift.memory.retrieval import Sources, write_retrieval
@@ -24,7 +24,7 @@ def tables(tmp_path_factory):
 
 def test_a_question_has_what_is_right_and_what_is_stale(tables):
     rows = {row["id"]: row for row in corpora.questions()}
-    benchmark = read(tables)
+    benchmark = read_corpus(tables)
     assert {question.id for question in benchmark.questions} == set(rows)
     for question in benchmark.questions:
         row = rows[question.id]
@@ -43,7 +43,7 @@ def test_a_question_has_what_is_right_and_what_is_stale(tables):
 def test_documents_stand_before_a_question_in_the_states_of_retrievers(tables):
     texts = {row["doc"]: row for row in corpora.documents()}
     rows = {row["id"]: row for row in corpora.questions()}
-    questions = read(tables).questions
+    questions = read_corpus(tables).questions
     for state in record_of("corpus").states:
         assert is_unedited(state)
         assert state.removeprefix("retrieved-") in RETRIEVERS
@@ -68,13 +68,13 @@ def test_without_dates_no_day_is_read(tables, tmp_path):
 
 
 def test_questions_are_limited_by_kind_and_likelihoods_need_options(tables):
-    few = read(tables._replace(limit=2)).questions
+    few = read_corpus(tables._replace(limit=2)).questions
     assert sorted(question.role for question in few) == ["now", "now", "premise", "premise"]
-    assert all(question.targets for question in read(tables._replace(open_=False)).questions)
+    assert all(question.targets for question in read_corpus(tables._replace(open_=False)).questions)
 
 
 def test_without_any_option_there_is_nothing_to_ask(tables, tmp_path):
     asked = [row for row in corpora.questions() if not row["stale_answers"]]
     _, questions = corpora.write(tmp_path, asked)
     with pytest.raises(InputError, match="no question has options"):
-        read(Tables([questions, tables.questions[1]]))
+        read_corpus(Tables([questions, tables.questions[1]]))

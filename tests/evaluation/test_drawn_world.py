@@ -25,12 +25,11 @@ from factdrift.evaluation.questions.question import Benchmark, Tables, read
 from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
 from factdrift.evaluation.questions.updates import SCENARIOS, Choice, write_edits, write_stream_edits
 from factdrift.evaluation.scores import answers as of_items
-from factdrift.evaluation.scores import cutoff, dated, figures, metrics, ripple_tests, ripples
+from factdrift.evaluation.scores import cutoff, dated, figures, metrics, ripples
 from factdrift.evaluation.scores.cutoff_answers import read_answers
 from factdrift.evaluation.scores.groups import read_groups
 from factdrift.evaluation.scores.table import EDITS, lines
-from factdrift.evaluation.scores.verdicts import written_scores
-from factdrift.evaluation.scores.written import written_table
+from factdrift.evaluation.scores.written import written_scores, written_table
 from factdrift.evaluation.scores.written_lines import written_lines
 
 DAYS = (datetime.date.fromisoformat(OLD), datetime.date.fromisoformat(NEW))
@@ -87,9 +86,9 @@ def test_questions_and_scores_of_a_drawn_world(
         list(written_lines(written.to_pylist())),
     ]
     by_criterion = ripples.scores(results / "ripples.parquet", [given["ripples"]], 0).to_pylist()
-    tests = ripple_tests.judged(results / "ripples.parquet", [given["ripples"]])
+    tests = ripples.judged_tests(results / "ripples.parquet", [given["ripples"]])
     found["ripple scores"] = [
-        *(by_criterion, list(ripples.lines(by_criterion)), tests, list(ripple_tests.lines(tests))),
+        *(by_criterion, list(ripples.lines(by_criterion)), tests, list(ripples.lines_of_tests(tests))),
     ]
     dated.write_scores(results / "asof.parquet", [given["asof"]], folder / "dated.parquet")
     found["dated"] = pq.read_table(folder / "dated.parquet").to_pylist()

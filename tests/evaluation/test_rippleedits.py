@@ -14,11 +14,10 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.files import export, load_probes
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
 from factdrift.evaluation.layouts.rows import SCHEMA, fields_of, row_of, write_counterfact, write_easyedit
+from factdrift.evaluation.questions.clozes import condition_id, read_ripples
 from factdrift.evaluation.questions.question import Tables
-from factdrift.evaluation.questions.ripples import condition_id
-from factdrift.evaluation.questions.ripples import read as read_questions
 from factdrift.evaluation.questions.updates import Choice, write_edits
-from factdrift.evaluation.scores.ripple_tests import contains, judged
+from factdrift.evaluation.scores.ripples import contains, judged_tests
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.ripples.tables import PROBES
 
@@ -107,7 +106,7 @@ def probes(tmp_path: Path) -> Path:
 
 def answers(probes: Path, states: dict[str, dict[str, str]]) -> Path:
     """Written answers of each state, by the beginning of what is asked."""
-    asked = read_questions(Tables([probes, probes.with_name("edits.parquet")])).questions
+    asked = read_ripples(Tables([probes, probes.with_name("edits.parquet")])).questions
     answered = [
         {"model": "m", "method": state, "question": each.id, "way": "written", "output": text}
         for state, texts in states.items()
@@ -128,14 +127,14 @@ def test_their_file_is_asked_and_judged_as_they_do(probes):
     edited = {"First": "it is one", "The name of the mother": "Berit", "The capital": "?"}
     said = {"none": known, "m1": edited}
     path = answers(probes, said)
-    counts = {(each.method, each.criterion): each[3:] for each in judged(probes, [path])}
+    counts = {(each.method, each.criterion): each[3:] for each in judged_tests(probes, [path])}
     # One of two queries right: enough where any is, not where all are asked for.
     assert counts["m1", "logical"] == (2, 2, 1)
     assert counts["m1", "specific"] == (1, 1, 1)
     assert counts["m1", "compose_object"] == (1, 1, 0)
     # All conditions must hold in the unedited model.
     path = answers(probes, said | {"none": {"The name of the mother": "Berit"}})
-    counts = {(each.method, each.criterion): each[3:] for each in judged(probes, [path])}
+    counts = {(each.method, each.criterion): each[3:] for each in judged_tests(probes, [path])}
     assert counts["m1", "compose_object"] == (1, 0, 0)
     assert main(["answer", "scores", str(probes), "--benchmark=ripples", "--answers", str(path)]) == 0
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from support.tables import written
 
-from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.evaluation.questions.clozes import condition_id
 from factdrift.evaluation.questions.taught import ripple_wordings, tempripple_wordings
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.ripples.tables import CRITERIA, PROBES

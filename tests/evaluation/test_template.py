@@ -16,13 +16,14 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.scores.groups import Group  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, EDITS, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
-from factdrift.evaluation.states.edited import opened  # noqa: E402
+from factdrift.evaluation.states.edited import Condition  # noqa: E402
 from factdrift.evaluation.ways import asked as ways_asked  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -133,7 +134,8 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
     questions = asked_of(updates)
     assert [(row["template"], row["failed"]) for row in found.edits] == [("chat", None)] * 2
     logprobs = found.logprobs()
-    with opened(loaded, hyper, artefacts) as state, state.apply(updates.edits) as placed:
+    condition = Condition(Prepared(hyper, artefacts), "independent")
+    with condition.opened(loaded) as state, state.apply(updates.edits) as placed:
         for owner, edit in enumerate(updates.edits):
             with written(loaded.model, placed.made.deltas, owner):
                 for (name, of), value in logprobs.items():

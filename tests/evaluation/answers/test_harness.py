@@ -23,12 +23,14 @@ from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
     Task,
+    WrittenQuestions,
     cloze_tasks,
     question_tasks,
     write_tasks,
+    written_items,
     written_tasks,
+    written_updates,
 )
-from factdrift.evaluation.tools.written_questions import WrittenQuestions, written_items, written_updates
 
 Samples = dict[str, dict[str, dict[str, Any]]]
 """Task -> id of the document -> what the harness logged of it."""

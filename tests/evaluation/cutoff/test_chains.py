@@ -17,7 +17,6 @@ from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
 from factdrift.evaluation.questions.cutoff import (
     FORM,
     Left,
-    StreamTables,
     drawn,
     questions_of,
     read,
@@ -28,8 +27,7 @@ from factdrift.evaluation.questions.cutoff import (
 )
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Tables
-from factdrift.evaluation.questions.successions import Chain, Name, read_successions
-from factdrift.evaluation.questions.tenures import Several, changes, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, changes, read_successions, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Tenure, day_number
 from factdrift.wikidata.time import pack_date
 
@@ -181,9 +179,9 @@ def test_chains_are_made_of_a_stream_with_the_last_date_of_each_death(tmp_path: 
         tmp_path, "P6\tSea\tAnn\t\tS", "P6\tSea\tBo\t2016\tS", "P6\tMoor\tAnn\t\tS", "P6\tMoor\tBo\t2016\tS"
     )
     entities = [tmp_path / f"items{number}" for number in range(2)]
-    tables = StreamTables(tmp_path / "stream", [tmp_path / "timelines"], entities, beside)
+    tables = tmp_path / "stream", [tmp_path / "timelines"], entities, beside
     dates = datetime.date(2012, 1, 1), datetime.date(2024, 12, 31)
-    written, left_out = write_chains(tables, dates, tmp_path / "chains")
+    written, left_out = write_chains(*tables, dates, tmp_path / "chains")
     chains = read_chains(tmp_path / "chains")
     assert written == len(chains)
     assert left_out == {"not_items": 1, "known": 1}

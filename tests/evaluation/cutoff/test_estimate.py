@@ -32,7 +32,7 @@ from factdrift.evaluation.scores.cutoff import (
 from factdrift.evaluation.scores.cutoff_answers import ANSWERS
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
-from factdrift.evaluation.scores.cutoff_text import lines, message
+from factdrift.evaluation.scores.cutoff_report import lines, message
 from factdrift.tempripple.score import Cutoff
 
 Row = dict[str, Any]

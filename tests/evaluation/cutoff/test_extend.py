@@ -22,8 +22,7 @@ from factdrift.evaluation.questions.cutoff import (
 )
 from factdrift.evaluation.questions.refresh import ENOUGH, write_extended
 from factdrift.evaluation.questions.refreshed import Dates, extended
-from factdrift.evaluation.questions.successions import COLUMNS, read_successions
-from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.questions.tenures import COLUMNS, changes, read_successions
 from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
 
 Row = dict[str, Any]

@@ -24,7 +24,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, Left, dates_of, newest, read_chains
 from factdrift.evaluation.questions.refresh import Servers, last_known, write_refreshed
 from factdrift.evaluation.questions.refreshed import Dates, refreshed
-from factdrift.evaluation.questions.successions import Name
+from factdrift.evaluation.questions.tenures import Name
 from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.fetch import Client as ApiClient

@@ -18,8 +18,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, mend
 from factdrift.evaluation.methods.mend_training import loss_of
-from factdrift.evaluation.methods.shared import gradients
-from factdrift.evaluation.methods.statistics import EPSILON
+from factdrift.evaluation.methods.shared import EPSILON, gradients
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, written
 from factdrift.models.loaded import Loaded

@@ -8,8 +8,8 @@ import pytest
 
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.plan import grouped, unedited
+from factdrift.evaluation.questions.clozes import CONDITION, condition_id, read_ripples
 from factdrift.evaluation.questions.question import Tables
-from factdrift.evaluation.questions.ripples import CONDITION, condition_id, read
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.ripples import Judged, lines, scores, share_of
 from factdrift.evaluation.tables import ANSWERS
@@ -55,7 +55,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_probes_of_the_edits_and_their_conditions_are_asked(files: tuple[Path, Path]) -> None:
-    benchmark = read(Tables(files))
+    benchmark = read_ripples(Tables(files))
     asked = {each.id: each for each in benchmark.questions}
     assert {name for name in asked if name.startswith("p")} == {f"p{number}" for number in range(1, 7)}
     assert asked["p2"].accepted == ("Britta Ernst", "Britta Ernst II")
@@ -71,7 +71,7 @@ def test_probes_of_the_edits_and_their_conditions_are_asked(files: tuple[Path, P
 def answers_of(files: tuple[Path, Path], method: str, written: dict[str, str], output: Path) -> Path:
     """Answers in writing, `written` by the id of the question or `*`."""
     rows = []
-    for each in read(Tables(files)).questions:
+    for each in read_ripples(Tables(files)).questions:
         text = written.get(each.id, written.get("*"))
         if text is not None and (method == "none" or not each.unedited):
             row = {"model": "m", "method": method, "benchmark": "ripples", "question": each.id}

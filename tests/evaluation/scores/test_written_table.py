@@ -16,8 +16,12 @@ from support.updates import edits
 from factdrift.core.intervals import clustered_wilson, wilson
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
-from factdrift.evaluation.scores.written import GENERATION_SCORES, written_table
+from factdrift.evaluation.scores.written import (
+    GENERATION_SCORES,
+    WRITTEN_SCORES,
+    written_scores,
+    written_table,
+)
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.verdict.judge import VERDICTS

@@ -15,11 +15,11 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.states.edited import edited, folded, opened, size_of  # noqa: E402  # noqa: E402
+from factdrift.evaluation.states.edited import Condition, edited, folded, size_of  # noqa: E402  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -119,7 +119,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
     asked = ask(tiny_model("llama"), other, tmp_path / "other", hyper_of("prompt"), stream=True, told=world)
     for name in ("interval", "old_date", "new_date", "so_far"):
         assert [row[name] for row in asked.states] == [row[name] for row in states]
-    with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
+    with Condition(Prepared(hyper_of("prompt"), Artefacts()), "stream").opened(tiny_model("llama")) as told:
         for edit in world.edits[:5]:
             with told.apply([edit]) as placed:
                 pass
@@ -158,7 +158,7 @@ def test_memory_does_not_grow() -> None:
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
         hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
-        with opened(loaded, hyper, artefacts, "stream") as held:
+        with Condition(Prepared(hyper, artefacts), "stream").opened(loaded) as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
                 with held.apply([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
@@ -200,7 +200,7 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(loaded, EDITS, texts, Artefacts(), regime)
-    with opened(loaded, keeps, Artefacts(), "stream") as held:
+    with Condition(Prepared(keeps, Artefacts()), "stream").opened(loaded) as held:
         with held.apply(EDITS[:1]):
             pass
         with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
@@ -211,7 +211,7 @@ def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
-    with opened(tiny_model("llama"), hyper_of("ft"), Artefacts(), "stream") as held:
+    with Condition(Prepared(hyper_of("ft"), Artefacts()), "stream").opened(tiny_model("llama")) as held:
         with held.apply([world.edits[0]]) as placed:
             before = placed.made.deltas
         with held.apply([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +119,11 @@ def write_parquet(
     if not Path(path).with_name(WRITER).exists():  # in a folder of `scratch`: nobody will see the table
         progress.say()
     return rows
+
+
+def write_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, path: str | Path) -> int:
+    """Writes rows, column -> value, as a table of a schema; returns their number."""
+    return write_parquet(pa.Table.from_pylist(list(rows), schema=schema), path)
 
 
 def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

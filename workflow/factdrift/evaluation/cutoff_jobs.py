@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -16,17 +16,19 @@ from factdrift.chat.settings import Chat
 from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.columns import Row
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.figures import check_format
+from factdrift.core.files import sha256, write_json
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
+from factdrift.core.owned import scratch
 from factdrift.core.paths import CUTOFF_CHAINS, PRICES
 from factdrift.core.settings import contact_of
-from factdrift.evaluation.questions.question import WAYS, Way
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Tables, Way, read
 from factdrift.evaluation.settings import Settings
 from factdrift.models.names import read_sizes
 from factdrift.models.running import OfModel, loaded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark
 
 WAY: dict[str, Way] = {"likelihood": "loglik", "letter": "letter", "written": "written"}
 """How people say it -> way of a question."""
@@ -35,6 +37,7 @@ ASKING = (
     "written_tokens written_instruction written_shots"
 )
 """The settings on which the answers depend."""
+PICTURE = Path("cutoff.svg")
 
 
 def fast(settings: Settings, model: str, revision: str) -> Settings:
@@ -64,10 +67,10 @@ class Chains(Job, command="cutoff chains"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import REASONS, StreamTables, write_chains
+        from factdrift.evaluation.questions.cutoff import REASONS, write_chains
 
-        tables = StreamTables(self.stream, self.timelines, self.entities, self.successions)
-        written, left_out = write_chains(tables, self.dates, self.output)
+        tables = self.stream, self.timelines, self.entities, self.successions
+        written, left_out = write_chains(*tables, self.dates, self.output)
         lines = [f"{written:,} chains"]
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in sorted(left_out.items())]
         return "\n".join(lines)
@@ -85,11 +88,11 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
     figure: Annotated[Output, Flag("SVG|PDF")]
 
     def run(self) -> str:
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables, write_table
-        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
-        from factdrift.evaluation.scores.cutoff_figure import draw
-        from factdrift.evaluation.scores.cutoff_text import lines
+        from factdrift.evaluation.scores.cutoff import TABLE, CutoffSettings, declared, span_of, tables
+        from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
+        from factdrift.evaluation.scores.cutoff_report import draw, lines
 
         chains, settings = read_chains(self.chains), CutoffSettings(span_of(self.dates), self.seed)
         dates: list[Row] = []
@@ -101,8 +104,8 @@ class Dates(Job, command="cutoff dates", implied_inputs="words"):
             dates, quarters = dates + rows, quarters + periods
             silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
             text += [*(lines(rows, own, declared(rows[0]["model"])[0]) if rows else silent), ""]
-        write_table(dates, self.output)
-        write_answers([row for _, own in answers for row in own], self.out_answers)
+        write_rows(dates, TABLE, self.output)
+        write_rows((row for _, own in answers for row in own), ANSWERS, self.out_answers)
         draw(dates, quarters, [self.figure], {row["model"]: declared(row["model"])[0] for row in dates})
         return "\n".join(text)
 
@@ -158,8 +161,6 @@ class AsksChains(OfModel):
         """The table of the answers in some states, in a folder; of a chat model in all of the questions."""
         if self.address:
             return self._ask_chat(benchmark, way, folder)
-        from factdrift.evaluation.methods.hyperparameters import Hyper
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.run import Files, Run, evaluate
         from factdrift.evaluation.session import Session
         from factdrift.evaluation.states.edited import Condition
@@ -199,15 +200,11 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
 
     maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = Path(
-        "cutoff.svg"
-    )
+    output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = PICTURE
 
     def check(self) -> None:
-        """Raises InputError for what would end the command only after the model has answered."""
         super().check()
-        from factdrift.core.figures import check_format
-        from factdrift.evaluation.scores.cutoff_figure import day_of
+        from factdrift.evaluation.scores.cutoff_report import day_of
 
         if self.output.suffix != ".json":
             check_format(self.output)
@@ -219,11 +216,10 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
             ) from None
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.question import Tables, read
-        from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
-        from factdrift.evaluation.scores.cutoff_answers import read_answers, write_answers
-        from factdrift.evaluation.scores.cutoff_text import about_chains, lines
+        from factdrift.core.tables import write_rows
+        from factdrift.evaluation.scores.cutoff import CutoffSettings, declared, span_of, tables
+        from factdrift.evaluation.scores.cutoff_answers import ANSWERS, read_answers
+        from factdrift.evaluation.scores.cutoff_report import about_chains, lines
 
         way = self.way or ("letter" if self.address else "likelihood")
         path, chains, dates, only = self.questioned()
@@ -236,35 +232,24 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
             by_way = read_answers(replies, chains, self.seed, only)
         answers = by_way[0] if by_way else []
         if self.answers:
-            write_answers(answers, self.answers)
+            write_rows(answers, ANSWERS, self.answers)
         rows, quarters = tables(answers, CutoffSettings(span_of(dates), self.seed)) if answers else ([], [])
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
-        count = sum(row["died"] is None for row in chains)
-        text = lines(rows, answers, self._declared()[0], count)
-        kept = self._keep(rows, quarters, path)
-        return "\n".join([*text, "", kept])
+        maker = (self.maker, "--maker") if self.maker else declared(self.model)
+        text = lines(rows, answers, maker[0], sum(row["died"] is None for row in chains))
+        return "\n".join([*text, "", self._keep(rows, quarters, path, *maker)])
 
-    def _declared(self) -> tuple[str, str]:
-        """The maker's own date, and where it is stated."""
-        from factdrift.evaluation.scores.cutoff import declared
-
-        return (self.maker, "--maker") if self.maker else declared(self.model)
-
-    def _keep(self, rows: list[Row], quarters: list[Row], path: Path) -> str:
+    def _keep(self, rows: list[Row], quarters: list[Row], path: Path, maker: str, source: str) -> str:
         """Writes the picture, or the result as JSON; returns a line that says so."""
-        from factdrift.core.files import sha256, write_json
-        from factdrift.evaluation.scores.cutoff import TABLE
-        from factdrift.evaluation.scores.cutoff_board import Result
-        from factdrift.evaluation.scores.cutoff_figure import draw
+        from factdrift.evaluation.scores import cutoff, cutoff_board, cutoff_report
 
-        maker, source = self._declared()
         model, way = rows[0]["model"], rows[0]["way"]
         if self.output.suffix != ".json":
-            draw(rows, quarters, [self.output], {model: maker} if maker else {})
+            cutoff_report.draw(rows, quarters, [self.output], {model: maker} if maker else {})
             return f"picture: {self.output}"
-        columns = [{name: row.get(name) for name in TABLE.names} for row in rows]
-        result = Result(model, way, maker, source, path.name, sha256(path), columns)
+        columns = [{name: row.get(name) for name in cutoff.TABLE.names} for row in rows]
+        result = cutoff_board.Result(model, way, maker, source, path.name, sha256(path), columns)
         write_json(msgspec.to_builtins(result), self.output)
         return f"result: {self.output}"
 
@@ -335,7 +320,6 @@ class Board(Job, command="cutoff board"):
     output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff-board.svg")
 
     def run(self) -> str:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.scores.cutoff_board import draw, lines, read_results
 
         results = read_results(self.folder)
@@ -362,10 +346,7 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
     output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
 
     def run(self) -> str:
-        import pyarrow as pa
-
-        from factdrift.core.owned import scratch
-        from factdrift.core.tables import write_parquet
+        from factdrift.core.tables import write_rows
         from factdrift.evaluation.scores import stated as scores
         from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
         from factdrift.evaluation.scores.cutoff_answers import read_answers
@@ -389,8 +370,8 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
         settings = CutoffSettings(span_of(dates), self.seed, permutations=199)
         rows = [*scores.shares(items, len(chains)), *scores.trust(items, settings)]
         rows += scores.shift(stated, answers, own, settings) if of_today and own else ()
-        write_parquet(pa.Table.from_pylist(rows, scores.STATED), self.output)
+        write_rows(rows, scores.STATED, self.output)
         if self.items:
-            write_parquet(pa.Table.from_pylist(items, scores.ITEMS), self.items)
+            write_rows(items, scores.ITEMS, self.items)
         lacking = [] if own else [f"{len(chains):,} chains are left out of all that needs --date"]
         return "\n".join([*scores.lines(rows), *lacking])

@@ -15,32 +15,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from factdrift.chat.settings import Chat
 from factdrift.chat.settings import Form as Request
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.files import write_json
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.evaluation import probing
 from factdrift.evaluation.ability.record import Ability as Measured
-from factdrift.evaluation.ability.record import AbilitySettings, write_ability
+from factdrift.evaluation.ability.record import AbilitySettings, read_ability, write_ability
 from factdrift.evaluation.layouts.record import LAYOUTS, READ, check_layout
 from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import is_unedited, trained_editors
-from factdrift.evaluation.probing import (
-    OfMethodValues,
-    OfQuestions,
-    OfSelection,
-    RunsMethod,
-    Strict,
-    read_shard,
-)
-from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.question import Benchmark, Way
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.states.edited import Condition
     from factdrift.evaluation.ways.chat import Form
     from factdrift.models.loaded import Loaded
 
 
-class Dataset(OfSelection, command="edit dataset"):
+class Dataset(probing.OfSelection, command="edit dataset"):
     """Convert the updates of a dataset, or of a stream in their order, to edits with probes."""
 
     dataset: Annotated[Path, "wfd_repl.parquet or one like it, or a stream.parquet"]
@@ -63,7 +58,7 @@ class Dataset(OfSelection, command="edit dataset"):
         return f"{self.output}: {write(self.dataset, self.output, self.choice()):,} edits"
 
 
-class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
+class Prefixes(RunsModel, probing.OfMethodValues, command="edit prefixes"):
     """Sample texts to put before the prompts of rome or memit."""
 
     method: Annotated[str, "rome, memit or one of your own"]
@@ -71,7 +66,6 @@ class Prefixes(RunsModel, OfMethodValues, command="edit prefixes"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.methods.shared import write_prefixes
 
         try:
@@ -124,7 +118,7 @@ class Ability(RunsModel, command="edit ability", implied_inputs="files"):
             print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
-class TrainEditor(RunsModel, OfMethodValues, command="edit train-editor", implied_inputs="words"):
+class TrainEditor(RunsModel, probing.OfMethodValues, command="edit train-editor", implied_inputs="words"):
     """Train the editor of a method for a model, on subjects that are not edited."""
 
     method: Annotated[str, "one with a trained editor"]
@@ -163,7 +157,7 @@ class TrainEditor(RunsModel, OfMethodValues, command="edit train-editor", implie
             editors.skip_editor(str(error), self.output, self.out_split)
 
 
-class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
+class Evaluate(probing.OfQuestions, probing.RunsMethod, command="evaluate"):
     """Ask a model the questions of a benchmark, unedited, with the new fact before them, or after edits.
 
     The state is that of the method: `none`, `context`, or an editing method.
@@ -174,7 +168,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     stream: Annotated[bool, "make the edits interval by interval, and ask after each"] = False
     blocks: Annotated[bool, "make each edit at every block of the model, one block at a time"] = False
     ability: Annotated[Path | None, "what `edit ability` wrote", Flag("JSON")] = None
-    strict: Strict = False
+    strict: probing.Strict = False
     shard: Annotated[str, "which part of the edits", Flag("0-of-1")] = "0-of-1"
     parts: Annotated[Place, "of finished steps", Flag("FOLDER")]
     out_answers: Output
@@ -184,9 +178,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
     out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.methods.own import entry
         from factdrift.evaluation.tables import TABLES
 
         name = self.method if is_unedited(self.method) else entry(self.method, self.methods).name
@@ -210,7 +202,6 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         if not self.stream:
             check_regime(self.settings.regime)
         with self.loaded() as model:
-            from factdrift.evaluation.ability.record import read_ability
             from factdrift.evaluation.questions.clozes import read_edits
             from factdrift.evaluation.run import Files, Run, evaluate
             from factdrift.evaluation.session import Session
@@ -226,12 +217,11 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
                 run = replace(run, ways=("loglik",))
             yield run.described(conditions[0]) | conditions[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
-            yield {"batches": evaluate(run, files, read_shard(self.shard))}
+            yield {"batches": evaluate(run, files, probing.read_shard(self.shard))}
 
     def _conditions(self, model: Loaded) -> list[Condition]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
         from factdrift.evaluation.methods.editors import subjects_of
-        from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.edited import Condition
 
         regime = "stream" if self.stream else self.settings.regime
@@ -253,7 +243,7 @@ class Evaluate(OfQuestions, RunsMethod, command="evaluate"):
         return conditions
 
 
-class AsksChat(OfQuestions, implied_inputs="reads"):
+class AsksChat(probing.OfQuestions, implied_inputs="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
@@ -303,7 +293,6 @@ class Read(AsksChat, command="answer read"):
     output: Annotated[Output, "answers", Flag("PARQUET")]
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
         from factdrift.evaluation.ways.chat import read_answers
 
         about = read_answers(*self.asked(), self.settings, self.answers, self.output)
@@ -332,27 +321,18 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
 
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
-
-        if self.dataset is None or not LAYOUTS[self.layout].write:
-            print(self._chains())
-            return
-        tables = read_beside(self.shared, self.facts, self.related, self.ripples)
-        kept, left, empty = export(self.dataset, self.layout, self.output, tables)
-        print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
-        for (field, reason), count in sorted(empty.items()):
-            print(f"{count:,} without {field}: {reason}")
-
-    def _chains(self) -> str:
-        """Writes chains from TempRIPPLE's new facts; returns the line to print."""
         from factdrift.tempripple.mquake import write_mquake
 
-        assert self.facts is not None
-        assert self.related is not None
-        cases, left = write_mquake(self.facts, self.related, self.output)
-        return (
-            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
-            "before leads to no other one"
-        )
+        if self.dataset and LAYOUTS[self.layout].write:
+            tables = read_beside(self.shared, self.facts, self.related, self.ripples)
+            kept, left, empty = export(self.dataset, self.layout, self.output, tables)
+            print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
+            for (field, reason), count in sorted(empty.items()):
+                print(f"{count:,} without {field}: {reason}")
+        elif self.facts and self.related:
+            cases, left = write_mquake(self.facts, self.related, self.output)
+            why = "a value is no item, or the fact before leads to no other one"
+            print(f"{self.output}: {cases:,} cases; {left:,} chains left out: {why}")
 
 
 class Import(Job, command="edit import"):

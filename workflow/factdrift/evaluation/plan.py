@@ -75,15 +75,11 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     groups: dict[int | str, list[Edit]] = {}
     for number, made in enumerate(benchmark.edits):
         groups.setdefault(number // size if size else made.subject, []).append(made)
-    return [
-        Step(
-            group * size if alone else group,
-            edits,
-            [planned for edit in edits for planned in asked[edit.id]],
-            alone,
-        )
-        for group, edits in enumerate(groups.values())
-    ]
+    steps = []
+    for group, edits in enumerate(groups.values()):
+        questions = [planned for edit in edits for planned in asked[edit.id]]
+        steps.append(Step(group * size if alone else group, edits, questions, alone))
+    return steps
 
 
 def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> list[Step]:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256_of_all
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import CONTEXT, is_unedited
-from factdrift.evaluation.questions.question import record_of
+from factdrift.evaluation.questions.question import Benchmark, Tables, read, record_of
 from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Artefacts
-    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
 
@@ -49,10 +49,7 @@ class OfQuestions(Job, implied_inputs="words"):
     """A command that reads the questions of a benchmark."""
 
     benchmark: Annotated[str, "a name (config/benchmarks)"]
-    questions: Annotated[
-        Paths,
-        "edits of `edit dataset`; tr_items; asof; ripples, edits; klob_c, _r",
-    ]
+    questions: Annotated[Paths, "edits of `edit dataset`; tr_items; asof; ripples, edits; klob_c, _r"]
     edits: Annotated[
         Path | None, "edits that the questions of asof and klob, or of tempripple on a stream, are about"
     ] = None
@@ -66,7 +63,6 @@ class OfQuestions(Job, implied_inputs="words"):
 
     def read(self, open_: bool = False) -> Benchmark:
         """The questions, with the edits that they are about; `open_`: also items without options."""
-        from factdrift.evaluation.questions.question import Tables, read
 
         tables = Tables(self.questions, self.edits, self.facts, self.limit, self.seed, open_)
         return read(self.benchmark, tables)
@@ -103,7 +99,6 @@ class RunsMethod(RunsModel, OfMethodValues):
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
-        from factdrift.core.files import sha256_of_all
 
         files = {option: self._files(option, hyper, model) for option in ("moments", "prefixes", "editor")}
         return {option: sha256_of_all(paths) if paths else None for option, paths in files.items()}
@@ -115,13 +110,11 @@ class RunsMethod(RunsModel, OfMethodValues):
         missing.
         """
         from factdrift.evaluation.methods.editors import read_editor
-        from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
-        prefixes, editor, moments = (
-            self._files(option, hyper, model) for option in ("prefixes", "editor", "moments")
-        )
+        options = ("prefixes", "editor", "moments")
+        prefixes, editor, moments = (self._files(option, hyper, model) for option in options)
         return Artefacts(
             prefixes=read_prefixes(prefixes[0], model) if prefixes else ("",),
             moments=read_layers(dict(zip(hyper.layers, moments, strict=True)) if moments else {}, model),

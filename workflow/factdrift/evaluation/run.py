@@ -237,9 +237,8 @@ class _Loop:
         ids = {edit.id for edit in few}
         asked = [planned for planned in step.asked if planned.edit in ids]
         again = self._tables(state, step._replace(edits=few, asked=asked), None)
-        first = {
-            name: self.kept.table(name, schema, [self.offset + number]) for name, schema in TABLES.items()
-        }
+        numbers = [self.offset + number]
+        first = {name: self.kept.table(name, schema, numbers) for name, schema in TABLES.items()}
         own.check(loaded, [planned.question for planned in asked], first, again)
         self.run.session.costs.clear()
 
@@ -324,11 +323,8 @@ class Block:
 
         After an edit that failed its questions are not asked, but of a stream, where earlier edits stand.
         """
-        failed = {
-            planned.edit
-            for planned in asked
-            if not self.condition.persistent and placed.failed(planned.edit) is not None
-        }
+        edits = {planned.edit for planned in asked} if not self.condition.persistent else ()
+        failed = {edit for edit in edits if placed.failed(edit) is not None}
         lost = [planned for planned in asked if planned.edit in failed]
         left = [planned for planned in asked if planned.edit not in failed]
         texts = placed.before([planned.question for planned in left], [planned.edit for planned in left])
@@ -339,14 +335,11 @@ class Block:
         named = {"benchmark": self.run.benchmark.name, "interval": self.step.interval}
         for way in self.run.ways:
             mine = [planned for planned in questions if way in planned.question.ways]
-            yield from (
-                {**named, **row, "edit": planned.edit, "kind": planned.kind}
-                for planned, row in zip(mine, ASK[way](session, mine, placed.made.changes), strict=True)
-            )
-            for planned in lost:
-                if way in planned.question.ways:
-                    row = answer_row(planned.question, way, reason="edit_failed")
-                    yield {**named, **row, "edit": planned.edit, "kind": planned.kind}
+            rows = [*ASK[way](session, mine, placed.made.changes)]
+            unasked = [planned for planned in lost if way in planned.question.ways]
+            rows += [answer_row(planned.question, way, reason="edit_failed") for planned in unasked]
+            for planned, row in zip([*mine, *unasked], rows, strict=True):
+                yield {**named, **row, "edit": planned.edit, "kind": planned.kind}
 
     def _states(self, session: Session, placed: EditedModel) -> Iterator[Row]:
         """Rows of STATES of the edits that are in place."""

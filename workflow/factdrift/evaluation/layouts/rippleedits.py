@@ -59,12 +59,8 @@ def write(fields: Fields, row: Row) -> Record:
 
 
 def _fact(fields: Fields, label: str, item: str | None) -> Record:
-    return {
-        "prompt": f"{fields.prompt} {label}.",
-        "subject_id": fields.id,
-        "relation": _name_of(fields.relation or ""),
-        "target_id": item or label,
-    }
+    edit = {"prompt": f"{fields.prompt} {label}.", "subject_id": fields.id}
+    return edit | {"relation": _name_of(fields.relation or ""), "target_id": item or label}
 
 
 def _test(probe: Row) -> Record:
@@ -84,10 +80,9 @@ def _test(probe: Row) -> Record:
         }
     conditions = []
     for condition in probe["conditions"]:
-        known = [
-            answer for answer in condition["answers"] if answer["id"] == condition["step"]["object"]
-        ] or condition["answers"]
-        conditions.append(_query(condition["prompt"], condition["step"], known[0]))
+        step, answers = condition["step"], condition["answers"]
+        own = (answer for answer in answers if answer["id"] == step["object"])
+        conditions.append(_query(condition["prompt"], step, next(own, answers[0])))
     return {"test_queries": queries, "test_condition": "OR", "condition_queries": conditions}
 
 
@@ -137,12 +132,8 @@ def probes(record: Record, number: int) -> Iterator[Row]:
             if (joined := test["test_condition"]) not in ("OR", "AND"):
                 raise InputError(f"{name} {index}: test_condition is {joined!r}; write OR or AND")
             conditions = [
-                {
-                    "prompt": closed(condition_query["prompt"]),
-                    "answers": _answers(condition_query),
-                    "step": None,
-                }
-                for condition_query in test["condition_queries"]
+                {"prompt": closed(condition["prompt"]), "answers": _answers(condition), "step": None}
+                for condition in test["condition_queries"]
             ]
             own = hashlib.sha256(f"{update}|{number}|{criterion}|{index}".encode()).hexdigest()[:12]
             for query_number, query in enumerate(test["test_queries"]):
@@ -173,14 +164,8 @@ def probes(record: Record, number: int) -> Iterator[Row]:
 def _answers(query: Record) -> list[Row]:
     targets: Sequence[Any] = query.get("second_hop_target_ids") or query["target_ids"]
     ids = targets if len(targets) == len(query["answers"]) else [None] * len(query["answers"])
-    return [
-        {
-            "id": None if item is None else str(item),
-            "label": str(answer["value"]),
-            "aliases": list(answer["aliases"]),
-        }
-        for item, answer in zip(ids, query["answers"], strict=True)
-    ]
+    named = zip((None if item is None else str(item) for item in ids), query["answers"], strict=True)
+    return [{"id": item, "label": str(of["value"]), "aliases": list(of["aliases"])} for item, of in named]
 
 
 def _queries(record: Record) -> Iterator[Record]:
@@ -210,23 +195,18 @@ def _split(record: Record) -> tuple[str, str]:
 def _subject(record: Record, prompt: str) -> str:
     """The subject's name: what the sentences about other relations of the same subject end with, too."""
     edit, words = record["edit"], prompt.split(" ")
-    shared = [
-        _same(reversed(words), reversed(query["prompt"].split(" ")))
-        for query in _queries(record)
-        if query["subject_id"] == edit["subject_id"]
-        and query["relation"] != edit["relation"]
-        and query["query_type"] == "regular"
-    ]
+    own = (query for query in _queries(record) if query["subject_id"] == edit["subject_id"])
+    others = (query for query in own if query["relation"] != edit["relation"])
+    asked = (query["prompt"].split(" ") for query in others if query["query_type"] == "regular")
+    shared = [_same(reversed(words), reversed(other)) for other in asked]
     least = min((count for count in shared if count > 1), default=0)
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
-    for pattern in () if name else _SUBJECTS:
-        if match := pattern.fullmatch(prompt):
-            name = match[1]
-            break
-    own = (record.get(OURS) or {}).get("subject") or {}
-    if not (own.get("label") or name):
+    matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
+    name = name or next((match[1] for match in matches if match), "")
+    named = (record.get(OURS) or {}).get("subject") or {}
+    if not (named.get("label") or name):
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
-    return own.get("label") or name
+    return named.get("label") or name
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:

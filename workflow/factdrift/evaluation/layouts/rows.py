@@ -86,17 +86,14 @@ def closed(text: str) -> str:
 
 def fields_of(row: Row) -> Fields:
     """What a row has for the fields of a record."""
-    neighbors = [*row["neighborhood"], *row["random_neighborhood"]]
+    neighbors = (*row["neighborhood"], *row["random_neighborhood"])
+    facts = (fact for neighbor in neighbors for fact in neighbor["objects"])
     return Fields(
         id=row["subject"]["id"],
         subject=row["subject"]["label"],
         prompt=opened(row["update_prompt"]),
         paraphrases=[opened(text) for text in row["generalization_prompts"]],
-        neighbors=[
-            (opened(fact["prompt"]), fact["object"]["label"])
-            for neighbor in neighbors
-            for fact in neighbor["objects"]
-        ],
+        neighbors=[(opened(fact["prompt"]), fact["object"]["label"]) for fact in facts],
         relation=row["relation"]["id"],
         **_named(row["objects"]),
     )
@@ -279,11 +276,8 @@ def read_easyedit(record: Record, number: int) -> Fields:
         if name not in record and in_wikibio in record:
             record = record | {name: record[in_wikibio]}
     locality = record.get("locality", {})
-    neighbors = [
-        (_first(fact["prompt"]), _first(fact["ground_truth"]))
-        for kind in LOCALITY
-        for fact in locality.get(kind) or []
-    ]
+    facts = (fact for kind in LOCALITY for fact in locality.get(kind) or [])
+    neighbors = [(_first(fact["prompt"]), _first(fact["ground_truth"])) for fact in facts]
     again = record.get("rephrase_prompt") or record.get("rephrase") or []
     return Fields(
         id=f"knowedit-{number}",

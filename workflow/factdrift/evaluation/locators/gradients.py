@@ -62,10 +62,9 @@ def attribution_patching(
     clean = _values(loaded, granularity, sentences)
     values, slopes = gradients(loaded, sentences, targets, granularity, noise)
     tokens = positions(sentences, context.hyper["token"])
+    shape = (samples, len(sentences), -1)
     products = [
-        at((quiet.repeat(samples, 1, 1) - value) * slope, tokens * samples)
-        .reshape(samples, len(sentences), -1)
-        .mean(0)
+        at((quiet.repeat(samples, 1, 1) - value) * slope, tokens * samples).reshape(shape).mean(0)
         for quiet, value, slope in zip(clean, values, slopes, strict=True)
     ]
     return summed(loaded, granularity, products)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
+from factdrift.core.owned import scratch
 from factdrift.evaluation.locators.plan import Settings, entry
 from factdrift.evaluation.probing import Recall, read_shard
 from factdrift.models.names import split_name
@@ -119,17 +120,14 @@ class Scores(
     out_reports: Annotated[Place, Flag("FOLDER")] = Path("results/klob_scores")
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.table import compare, skipped, without_effect
-        from factdrift.klob.scoring.evaluate import Choices
-        from factdrift.klob.scoring.inputs import read_examples
-        from factdrift.klob.scoring.report import HEADLINE, draw_rsd, draw_rsim, lines
+        from factdrift.klob.scoring import evaluate, inputs, report
         from factdrift.models.bundled.taught import recall_lines
 
-        percents = tuple(sorted({Fraction(str(percent)) for percent in (HEADLINE, *self.k)}))
+        percents = tuple(sorted({Fraction(str(percent)) for percent in (report.HEADLINE, *self.k)}))
         switches = {name: getattr(self, name) for name in ("ties", "sim_all", "exclude", "rsd_pool", "seed")}
-        subtasks = read_examples(self.examples)
+        subtasks = inputs.read_examples(self.examples)
         reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
         folders = [folder for folder in self.folders if reasons[folder] is None]
         effects = [without_effect(folder / "scores.json") for folder in folders]
@@ -137,17 +135,17 @@ class Scores(
         if not folders:
             raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
         with scratch() as folder:
-            groups, table = compare(folders, subtasks, Choices(percents, scratch=folder, **switches))
+            groups, table = compare(folders, subtasks, evaluate.Choices(percents, scratch=folder, **switches))
         write_parquet(table, self.out_scores)
         notes += recall_lines(self.recall)
         printed = []
         for subtask in subtasks:
-            text = "\n".join([*lines(groups, subtask), *notes]) + "\n"
+            text = "\n".join([*report.lines(groups, subtask), *notes]) + "\n"
             printed.append(text)
             write_text(text, self.out_reports / f"table_{subtask}.txt")
             figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "pdf")]
             if subtask == "u":
-                draw_rsd(groups, *figures)
+                report.draw_rsd(groups, *figures)
             else:
-                draw_rsim(groups, subtask, *figures)
+                report.draw_rsim(groups, subtask, *figures)
         return "\n".join([*printed, _OF_RSD, f"{self.out_scores}: {len(table):,} rows"])

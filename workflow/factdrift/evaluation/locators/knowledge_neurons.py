@@ -53,9 +53,8 @@ def knowledge_neurons(
     scores = torch.cat(attributions)
     if not hyper["refine"]:
         return scores
-    return refined(
-        scores, [sentence.group or sentence.id for sentence in sentences], hyper["threshold"], hyper["share"]
-    )
+    groups = [sentence.group or sentence.id for sentence in sentences]
+    return refined(scores, groups, hyper["threshold"], hyper["share"])
 
 
 def nodes(steps: int, rule: str, kind: torch.dtype) -> Tensor:

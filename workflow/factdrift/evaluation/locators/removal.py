@@ -120,12 +120,9 @@ class Removal:
             columns = {}
             for kind in REMOVED:
                 draws = [generator(f"{seed}:{sentence.id}") for sentence in mine]
-                removed = torch.stack(
-                    [
-                        self.channels(order(position, kind, drawn), drawn)
-                        for position, drawn in zip(positions, draws, strict=True)
-                    ]
-                )
+                drawing = zip(positions, draws, strict=True)
+                masks = [self.channels(order(position, kind, drawn), drawn) for position, drawn in drawing]
+                removed = torch.stack(masks)
                 chances = self.probabilities(mine, targets, removed).tolist()
                 columns[kind] = [
                     chance if math.isfinite(chance) and any_removed else None

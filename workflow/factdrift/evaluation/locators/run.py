@@ -318,11 +318,8 @@ def noise_scale(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     KLoB-u does not count, whose sentences have no subject. As in the released causal tracing, which embeds
     the subjects alone instead of in their sentences.
     """
-    spans = [
-        (sentence.ids, slice(*sentence.subject))
-        for sentence in sentences
-        if sentence.subtask != "u" and sentence.subject
-    ]
+    asked = (sentence for sentence in sentences if sentence.subtask != "u")
+    spans = [(sentence.ids, slice(*sentence.subject)) for sentence in asked if sentence.subject]
     if not spans:
         return 0.0
     tokens, counts = np.unique([token for ids, span in spans for token in ids[span]], return_counts=True)

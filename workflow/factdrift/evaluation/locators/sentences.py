@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import write_rows
 from factdrift.klob.schemas import SUBTASKS
 from factdrift.klob.scoring.inputs import read_subtask
 from factdrift.models.alignment import AlignmentError, align, find_subject, token_span
@@ -101,16 +100,8 @@ def tokenized(tokenizer: Any, row: Mapping[str, Any], positions: int) -> Sentenc
         raise AlignmentError("too_long", f"{text!r} has {len(ids)} tokens, the model {positions} positions")
     if span is not None and not 0 <= span[0] < span[1] <= len(ids):
         raise AlignmentError("subject_missing", f"no token of {text!r} is the subject's")
-    return Sentence(
-        row["sentence"],
-        text,
-        ids,
-        span,
-        aligned.ids[aligned.target :],
-        row["group"],
-        row["fact"],
-        row["subtask"],
-    )
+    target = aligned.ids[aligned.target :]
+    return Sentence(row["sentence"], text, ids, span, target, row["group"], row["fact"], row["subtask"])
 
 
 def subject_characters(text: str, subject: str) -> tuple[int, int] | None:
@@ -165,7 +156,7 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
         if name == "u" and any(row["sentences"][0]["source_sentence_id"] for row in rows):
             rows = [row for row in rows if row["sentences"][0]["source_sentence_id"] in known]
         chosen = drawn(rows, "example_id", limit, seed)
-        write_parquet(pa.Table.from_pylist(chosen, schema=table.schema), folder / f"klob_{name}.parquet")
+        write_rows(chosen, table.schema, folder / f"klob_{name}.parquet")
         for example in chosen:
             fact = f"{example['s']}|{example['p1']}|{example['o1']}"
             for sentence in example["sentences"]:
@@ -178,7 +169,7 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
                 group = f"{example['example_id']}|{sentence['role']}"
                 row = _row(identifier, name, group, fact, text, span, sentence["target_label"])
                 known[identifier] = row
-    write_parquet(pa.Table.from_pylist([*known.values()], schema=SENTENCES), output)
+    write_rows(known.values(), SENTENCES, output)
     return {name: sum(row["subtask"] == name for row in known.values()) for name in SUBTASKS}
 
 
@@ -208,11 +199,9 @@ def _same_words(text: str, source: Mapping[str, Any] | None) -> tuple[int, int] 
         return None
     words, own = ([word.span() for word in re.finditer(r"\S+", line)] for line in (source["text"], text))
     # A random sentence may have fewer words than its source.
-    inside = [
-        mine
-        for (first, behind), mine in zip(words, own, strict=False)
-        if first < source["end"] and behind > source["start"]
-    ]
+    pairs = zip(words, own, strict=False)
+    start, end = source["start"], source["end"]
+    inside = [mine for (first, behind), mine in pairs if first < end and behind > start]
     return (inside[0][0], inside[-1][1]) if inside else None
 
 
@@ -228,13 +217,13 @@ def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output
     rows = drawn([row for row in table.to_pylist() if row["obsolete"]], "edit", limit, seed)
     # No long continuations: they cost most, and nothing here is about fluency.
     rows = [row | {"fluency": False} for row in rows]
-    write_parquet(pa.Table.from_pylist(rows, schema=table.schema), out_edits)
+    write_rows(rows, table.schema, out_edits)
     sentences = []
     for row in rows:
         edit, text = row["edit"], row["prompt"]
         span = subject_characters(text, row["subject_label"] or "")
         sentences.append(_row(edit, "edits", edit, edit, text, span, row["obsolete"]))
-    write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), output)
+    write_rows(sentences, SENTENCES, output)
     return len(rows)
 
 

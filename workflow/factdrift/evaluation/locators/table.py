@@ -16,16 +16,7 @@ from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.sentences import LOCATED, read_sentences
-from factdrift.klob.scoring.evaluate import (
-    EFFECT,
-    MEASURES,
-    Choices,
-    Evaluation,
-    evaluate,
-    lexical,
-    ratio_of_means,
-    references,
-)
+from factdrift.klob.scoring import evaluate
 from factdrift.klob.scoring.inputs import GRANULARITIES, Examples, Scores, read_scores
 from factdrift.klob.scoring.report import Group
 from factdrift.models.names import check_same_weights
@@ -120,7 +111,7 @@ def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
 SCORES = schema_of(
     "model revision granularity: string, units: int64, kind locator token hyper source: string",
     "parameters: float64",
-    *(field for field in MEASURES if field.name != "locator"),
+    *(field for field in evaluate.MEASURES if field.name != "locator"),
 )
 """One row for each measure (docs/tables/locate_scores.md). `kind`: `method` or `reference`. Locators can be
 compared if model, revision, granularity and units are the same, by EFFECT also if model and `parameters` (the
@@ -160,17 +151,15 @@ def _title(units: Units) -> str:
 
 
 def compare(
-    folders: Sequence[Path],
-    subtasks: Mapping[str, Examples],
-    choices: Choices,
+    folders: Sequence[Path], subtasks: Mapping[str, Examples], choices: evaluate.Choices
 ) -> tuple[list[Group], pa.Table]:
     """Evaluates every folder, and the reference locators with as many units as each group; with SCORES."""
-    words = lexical(subtasks, choices)
+    words = evaluate.lexical(subtasks, choices)
     groups = []
     rows: list[dict[str, Any]] = []
     for units, methods in grouped(folders).items():
         common = dict(zip(("model", "revision", "granularity", "units"), units, strict=True))
-        group = Group(_title(units), [], [*references(subtasks, choices, units[3]), words])
+        group = Group(_title(units), [], [*evaluate.references(subtasks, choices, units[3]), words])
         for folder, scores in methods.items():
             about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
             own = common | {
@@ -180,23 +169,20 @@ def compare(
                 "source": about.get("source"),
                 "parameters": about.get("parameters"),
             }
-            evaluation = evaluate(scores, subtasks, choices)
+            evaluation = evaluate.evaluate(scores, subtasks, choices)
             if (folder / "known.parquet").is_file():
                 table = pq.read_table(folder / "known.parquet").drop_columns("layers").to_pylist()
                 _add_recalled(evaluation, table)
                 _add_effect(evaluation, table, subtasks)
             group.methods.append(evaluation)
             rows += [own | row for row in evaluation.measures]
-        rows += [
-            common | {"kind": "reference"} | row
-            for evaluation in group.references
-            for row in evaluation.measures
-        ]
+        measures = (row for evaluation in group.references for row in evaluation.measures)
+        rows += [common | {"kind": "reference"} | row for row in measures]
         groups.append(group)
     return groups, pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def _add_recalled(evaluation: Evaluation, table: Sequence[Row]) -> None:
+def _add_recalled(evaluation: evaluate.Evaluation, table: Sequence[Row]) -> None:
     """Adds how often the answer's first token is the likeliest one, and its mean probability.
 
     The mean is over the sentences for which the model's output is finite; the others count as not known. Of
@@ -210,7 +196,9 @@ def _add_recalled(evaluation: Evaluation, table: Sequence[Row]) -> None:
             evaluation.add(subtask, measure, value, len(values))
 
 
-def _add_effect(evaluation: Evaluation, table: Sequence[Row], subtasks: Mapping[str, Examples]) -> None:
+def _add_effect(
+    evaluation: evaluate.Evaluation, table: Sequence[Row], subtasks: Mapping[str, Examples]
+) -> None:
     """Adds the share of the answers' probability that removing the named units takes away.
 
     It is that of the probability left without as many parameters at random; of these, of the whole model's.
@@ -225,10 +213,10 @@ def _add_effect(evaluation: Evaluation, table: Sequence[Row], subtasks: Mapping[
         )
         whole, random, named, permuted = columns
         for measure, population, lost, of in (
-            (EFFECT, "all", permuted - named, random),
+            (evaluate.EFFECT, "all", permuted - named, random),
             ("effect", "all", random - named, random),
             ("effect", "permuted", random - permuted, random),
             ("effect", "random", whole - random, whole),
         ):
-            ratio = ratio_of_means(lost, of, np.array(facts, np.int64))
+            ratio = evaluate.ratio_of_means(lost, of, np.array(facts, np.int64))
             evaluation.add(name, measure, population=population, **ratio)

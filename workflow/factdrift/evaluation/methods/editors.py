@@ -62,18 +62,16 @@ class Split:
 
     def digest(self) -> str:
         """SHA-256 over all facts, in hexadecimal."""
-        text = json.dumps(
-            [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
-        )
+        parts = [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
+        text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def write(self, path: Path) -> None:
         """Writes the subjects of training and validation as JSON."""
-        subjects = {
-            name: sorted({fact.subject for fact in part})
-            for name, part in (("train", self.train), ("validation", self.validation))
-        }
-        write_json({"digest": self.digest(), **subjects}, path)
+        train, validation = (
+            sorted({fact.subject for fact in part}) for part in (self.train, self.validation)
+        )
+        write_json({"digest": self.digest(), "train": train, "validation": validation}, path)
 
 
 NOTHING = Split((), (), {})
@@ -127,11 +125,10 @@ def _facts(dataset: pa.Table, templates: Mapping[str, Sequence[str]]) -> Iterato
             (one, *_) = near["objects"]
             subject, label = near["subject"]["id"], near["subject"]["label"]
             said = templates.get(near["relation"]["id"], ())
-            if subject and label and one["object"]["label"]:
-                prompts = tuple(
-                    dict.fromkeys(prompts_like(one["prompt"], said, label, one["object"]["label"]))
-                )
-                yield Fact(subject, near["relation"]["id"], prompts, one["object"]["label"])
+            value = one["object"]["label"]
+            if subject and label and value:
+                prompts = tuple(dict.fromkeys(prompts_like(one["prompt"], said, label, value)))
+                yield Fact(subject, near["relation"]["id"], prompts, value)
 
 
 MAKER = "factdrift edit train-editor"

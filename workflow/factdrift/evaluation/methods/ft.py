@@ -73,9 +73,8 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
             failed |= {going[row]: "diverged" for row, loss in enumerate(known) if not math.isfinite(loss)}
             moving = [row for row, loss in enumerate(known) if hyper["stop_loss"] <= loss < math.inf]
             for row in moving:
-                training[row].step(
-                    {name: (taken[row], given[row]) for name, (taken, given) in gradients.items()}
-                )
+                own = {name: (taken[row], given[row]) for name, (taken, given) in gradients.items()}
+                training[row].step(own)
                 steps[going[row]] += 1
             if not moving:
                 break

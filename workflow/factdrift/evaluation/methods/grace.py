@@ -116,9 +116,8 @@ def _edited(
             output = torch.rand(len(output), generator=draw, dtype=output.dtype).to(output.device)
         sentence = sentences[index]
         label = sentence.ids[sentence.target :]
-        enter(
-            books[index if len(books) > 1 else 0], CodebookEntry(key, output, hyper["radius"], label, [index])
-        )
+        entry = CodebookEntry(key, output, hyper["radius"], label, [index])
+        enter(books[index if len(books) > 1 else 0], entry)
     entries = [entry for book in books for entry in book]
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)

@@ -6,12 +6,18 @@ Such a file has `keys`, a JSON Schema for each hyper-parameter with its default,
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give. A key without default
 needs a value from an entry, a rule or the user. `like` names a method whose keys and entries come after the
-file's own; of a key that both have, the file may say the new default alone. `derived.py` has the rules.
+file's own; of a key that both have, the file may say the new default alone. A rule is one of
+`share: S`: the block floor(S x number of blocks), or the list of it where the key is a list;
+`between: [S, T]`: all blocks from that of share S to that of share T, the last `most` of them at most;
+`by_width: {WIDTH: VALUE}`: interpolated on logarithms between these widths of the hidden state to two digits,
+and the value of the nearest width beyond them;
+`value: V`: V for every model.
 """
 
 import fnmatch
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +29,6 @@ from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.derived import derive, is_for_all
 from factdrift.evaluation.methods.own import UserMethod, entries, entry
 from factdrift.evaluation.methods.record import (
     OWN,
@@ -41,6 +46,8 @@ MARK = "derived, not tuned"
 """Begins the source of hyper-parameters of which at least one was derived."""
 SizesOf = Callable[[], HasSizes]
 """Finds the sizes of a model; called only if a value depends on them."""
+Rule = Mapping[str, Any]
+"""A rule of `derived`, whose form the schema of methods' files has checked."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +147,34 @@ def read_hyper(
     source += " and the configuration" if users else ""
     settings = {key: values[key] for key in file["keys"]}
     return Hyper(method.name, model, source, settings, tuple(made), method if method.path else None)
+
+
+def is_for_all(rule: Rule) -> bool:
+    """Whether a rule gives every model the same value, so that no sizes are needed."""
+    return "value" in rule
+
+
+def derive(rule: Rule, sizes: HasSizes | None, listed: bool) -> tuple[Any, str]:
+    """The value that a rule gives, and what it depends on in words; `listed`: the key is a list of blocks."""
+    if is_for_all(rule):
+        return rule["value"], ""
+    assert sizes is not None
+    if "by_width" in rule:
+        import numpy as np
+
+        widths, values = zip(*sorted(rule["by_width"].items()), strict=True)
+        exponent = np.interp(math.log(sizes.hidden), np.log(widths), np.log(values))
+        return float(f"{math.exp(exponent):.1e}"), f" for width {sizes.hidden}"
+    if "between" in rule:
+        begin, end = (block_of_share(share, sizes.layers) for share in rule["between"])
+        return list(range(max(begin, end + 1 - rule["most"]), end + 1)), f" of {sizes.layers}"
+    block = block_of_share(rule["share"], sizes.layers)
+    return [block] if listed else block, f" of {sizes.layers}"
+
+
+def block_of_share(share: float, layers: int) -> int:
+    """The block before which `share` of the blocks lie, from 0 to `layers` - 1."""
+    return min(math.floor(share * layers), layers - 1)
 
 
 def at_block(method: str, layer: int) -> str:

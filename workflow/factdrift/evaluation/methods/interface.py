@@ -101,12 +101,8 @@ class Prepared:
     def account(self) -> dict[str, Any]:
         """Hyper-parameters and their origin, for the account of a job."""
         texts = dict.fromkeys(moment.texts for moment in self.artefacts.moments.values())
-        return {
-            "hyper": dict(self.hyper),
-            "source": self.hyper.source,
-            "derived": list(self.hyper.derived),
-            "moments": ", ".join(texts) or None,
-        }
+        account = {"hyper": dict(self.hyper), "source": self.hyper.source}
+        return account | {"derived": list(self.hyper.derived), "moments": ", ".join(texts) or None}
 
 
 Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]

@@ -126,9 +126,8 @@ class Batch:
         sentences = [sentence for _, sentence in rows]
         self.targets = Targets(loaded, sentences)
         self.owner = torch.tensor([number for number, _ in rows], device=loaded.device)
-        counts = torch.tensor(
-            [len(sentence.ids) - sentence.target for sentence in sentences], device=loaded.device
-        )
+        lengths = [len(sentence.ids) - sentence.target for sentence in sentences]
+        counts = torch.tensor(lengths, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
         whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
         self.weights = weight * counts / whole

@@ -13,17 +13,9 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods import optimise
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.optimise import (
-    Contexts,
-    Optimised,
-    contexts_of,
-    each_alone,
-    hidden_states,
-    in_batches_of,
-    optimise,
-)
 from factdrift.models.deltas import LowRank, applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
@@ -35,9 +27,9 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     down = loaded.spec.module(layer, loaded.spec.down)
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
-    def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
+    def work(batch: Sequence[optimise.Contexts]) -> tuple[dict[str, LowRank], optimise.Optimised]:
         # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
-        search = optimise(loaded, batch, hyper, layer, at="mlp")
+        search = optimise.optimise(loaded, batch, hyper, layer, at="mlp")
         keys, outputs = search.keys, search.outputs
         assert keys is not None
         value = outputs[:, 0] + search.change
@@ -59,47 +51,46 @@ def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
         kind = search.change.dtype
         return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, search
 
-    return each_alone(loaded, edits, hyper, artefacts, work)
+    return optimise.each_alone(loaded, edits, hyper, artefacts, work)
 
 
 def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of each layer for each edit."""
 
-    def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
+    def work(batch: Sequence[optimise.Contexts]) -> tuple[dict[str, LowRank], optimise.Optimised]:
         values, found = _values(loaded, batch, hyper)
         alone = {context.index: number for number, context in enumerate(batch)}
         return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
-    return each_alone(loaded, edits, hyper, artefacts, work)
+    return optimise.each_alone(loaded, edits, hyper, artefacts, work)
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
-    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
-    results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
-    values = [value for batch in results for value in batch]
-    fine = [bool(value.isfinite().all()) for value in values]
-    kept = [context for context, finite in zip(contexts, fine, strict=True) if finite]
-    failed |= {
-        context.index: "diverged" for context, finite in zip(contexts, fine, strict=True) if not finite
-    }
+    contexts, failed = optimise.contexts_of(loaded, edits, hyper, artefacts)
+    results = optimise.in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
+    values = zip(contexts, (value for batch in results for value in batch), strict=True)
+    kept = [(context, value) for context, value in values if value.isfinite().all()]
+    shared = {context.index: 0 for context, _ in kept}
+    failed |= {context.index: "diverged" for context in contexts if context.index not in shared}
     if not kept:
         return Edited(failed=failed)
-    wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
-    shared = {context.index: 0 for context in kept}
-    deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
+    wanted = torch.stack([value for _, value in kept])
+    deltas, memory = _spread(loaded, [context for context, _ in kept], hyper, artefacts, wanted, shared)
     return Edited({**deltas}, failed=failed, memory=memory)
 
 
-def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
+def _values(
+    loaded: Loaded, contexts: Sequence[optimise.Contexts], hyper: Hyper
+) -> tuple[Tensor, optimise.Optimised]:
     """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
-    search = optimise(loaded, contexts, hyper, hyper["layers"][-1], at="block")
+    search = optimise.optimise(loaded, contexts, hyper, hyper["layers"][-1], at="block")
     return search.outputs[:, 0] + search.change, search
 
 
 def _spread(
     loaded: Loaded,
-    contexts: Sequence[Contexts],
+    contexts: Sequence[optimise.Contexts],
     hyper: Hyper,
     artefacts: Artefacts,
     values: Tensor,
@@ -117,13 +108,13 @@ def _spread(
     for index, layer in enumerate(layers):
         down = spec.module(layer, spec.down)
 
-        def work(batch: Sequence[Contexts], down: str = down) -> tuple[Tensor, Tensor]:
+        def work(batch: Sequence[optimise.Contexts], down: str = down) -> tuple[Tensor, Tensor]:
             owner = torch.tensor([groups[row.index] for row in batch], device=loaded.device)
             with applied(loaded.model, deltas, owner.repeat_interleave(len(batch[0].prompts))):
-                return hidden_states(loaded, batch, down, spec.module(layers[-1], ""))
+                return optimise.hidden_states(loaded, batch, down, spec.module(layers[-1], ""))
 
         # Keys of this layer, and hidden states after the last layer, with the lower layers changed.
-        looked = in_batches_of(loaded, contexts, work)
+        looked = optimise.in_batches_of(loaded, contexts, work)
         keys = torch.cat([entering for entering, _ in looked])
         state = torch.cat([leaving for _, leaving in looked])[:, 0]
         # Eq. 19: the mean over two kinds of context, the bare prompt and the prefixed ones.

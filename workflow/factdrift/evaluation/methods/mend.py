@@ -18,8 +18,7 @@ from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import instead, refusal
-from factdrift.evaluation.methods.shared import Factors, aligned, changes_of_all, gradients
-from factdrift.evaluation.methods.statistics import Statistics
+from factdrift.evaluation.methods.shared import Factors, Statistics, aligned, changes_of_all, gradients
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import write_tensors

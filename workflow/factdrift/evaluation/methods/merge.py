@@ -54,9 +54,8 @@ def merged(adapters: Sequence[Deltas], hyper: Hyper) -> Deltas:
             write = [weight * part.write for weight, part in zip(weights, parts, strict=True)]
             merged_deltas[name] = LowRank(torch.cat([part.read for part in parts], 2), torch.cat(write, 2))
         else:
-            merged_deltas[name] = Dense(
-                _combined([part.dense(0)[0] for part in parts], weights, name, hyper)[None]
-            )
+            whole = _combined([part.dense(0)[0] for part in parts], weights, name, hyper)
+            merged_deltas[name] = Dense(whole[None])
     return merged_deltas
 
 

@@ -239,13 +239,11 @@ def each_alone(
     if not results:
         return Edited(failed=failed)
     indices = [context.index for context in contexts]
-    made = {
-        name: LowRank(
-            torch.cat([found[name].read for found, _ in results]),
-            torch.cat([found[name].write for found, _ in results]),
-        )
-        for name in results[0][0]
-    }
+    made = {}
+    for name in results[0][0]:
+        parts = [changes[name] for changes, _ in results]
+        read, write = torch.cat([part.read for part in parts]), torch.cat([part.write for part in parts])
+        made[name] = LowRank(read, write)
     deltas, diverged = changes_of_all(made, indices, len(edits))
     steps = torch.zeros(len(edits), dtype=torch.long, device=loaded.device)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype, device=loaded.device)

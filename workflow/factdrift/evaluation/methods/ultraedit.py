@@ -15,8 +15,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.shared import Factors, aligned, gradients, mlp_matrix
-from factdrift.evaluation.methods.statistics import Statistics
+from factdrift.evaluation.methods.shared import Factors, Statistics, aligned, gradients, mlp_matrix
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded

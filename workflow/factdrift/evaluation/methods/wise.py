@@ -73,9 +73,8 @@ def wise(
         kept = mask(last.change, hyper, number)
         draw = generator(f"{hyper['seed']}/{edit.id}")
         other = others[int(torch.randint(len(others), (1,), generator=draw))]
-        made, losses[index], steps[index] = train(
-            loaded, name, hyper, (sentences[index], other), last.change, kept
-        )
+        texts_of = sentences[index], other
+        made, losses[index], steps[index] = train(loaded, name, hyper, texts_of, last.change, kept)
         if not made.change.isfinite().all():
             failed[index] = "diverged"
             continue
@@ -83,14 +82,10 @@ def wise(
         if not alone:
             sides = merged(sides, hyper)
     groups = [[side] for side in sides] if alone else [sides]
-    memories = Memories(
-        torch.stack([torch.stack([side.change for side in group]) for group in groups]),
-        torch.tensor(
-            [[hyper["threshold"] * side.least for side in group] for group in groups],
-            dtype=loaded.change_dtype,
-            device=loaded.device,
-        ),  # that of a memory without edits is infinite
-    )
+    changes = torch.stack([torch.stack([side.change for side in group]) for group in groups])
+    # That of a memory without edits is infinite.
+    bounds = [[hyper["threshold"] * side.least for side in group] for group in groups]
+    memories = Memories(changes, torch.tensor(bounds, dtype=loaded.change_dtype, device=loaded.device))
     memory = None if alone else sides
     return Edited(codebooks={name: memories}, failed=failed, steps=steps, losses=losses, memory=memory)
 

@@ -1,15 +1,18 @@
-"""Tables of edits, and KLoB's sentences, as questions: probes, and the clozes that a model continues."""
+"""Tables of edits, ripples, and KLoB's sentences, as questions: probes, and clozes that a model continues."""
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.core.columns import Row
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
 from factdrift.words.noun_phrases import nested, read_noun_phrases
+from factdrift.words.templates import before_blank
 
 OWN = ("update", "generalization")
 """Roles of probes on the clozes of the update itself."""
@@ -19,6 +22,9 @@ NEIGHBORS = ("nearest", "random", "popular")
 
 WRITTEN_NEIGHBORS = 5
 """Of each of these roles, the probes of an edit that are asked in writing, too: as many as it has clozes."""
+
+CONDITION = "condition"
+"""The role of a condition; that of a probe is its criterion."""
 
 
 def read_edits(path: Path) -> Benchmark:
@@ -41,12 +47,10 @@ def read_edits(path: Path) -> Benchmark:
         )
         for row in rows
     ]
-    return Benchmark(
-        "stream" if stream else "updates",
-        [question for row in rows for question in _questions(row, stream)],
-        edits,
-        {row["edit"]: row for row in rows} if stream else {},
-    )
+    questions = [question for row in rows for question in _questions(row, stream)]
+    if stream:
+        return Benchmark("stream", questions, edits, {row["edit"]: row for row in rows})
+    return Benchmark("updates", questions, edits)
 
 
 def read(tables: Tables) -> Benchmark:
@@ -73,6 +77,56 @@ def read_klob(tables: Tables) -> Benchmark:
         for number, sentence in enumerate(example["sentences"])
     ]
     return Benchmark("klob", questions, read_edits(tables.edits).edits if tables.edits else ())
+
+
+def condition_id(condition: Row) -> str:
+    """The id of a condition: equal conditions of several probes are asked once."""
+    names = [condition["prompt"], *(answer["label"] for answer in condition["answers"])]
+    return "c" + hashlib.sha256("|".join(names).encode()).hexdigest()[:16]
+
+
+def read_ripples(tables: Tables) -> Benchmark:
+    """The probes about the edits of the second table, and their conditions.
+
+    A probe is right if the model's likeliest continuation is the label of one of its answers, or, in writing,
+    by the verdict on it. Conditions are asked of the unedited model only.
+    """
+    probes, edits = tables.questions
+    updates = read_edits(edits)
+    contexts = {edit.id: f"{edit.prompt} {edit.target}. " for edit in updates.edits}
+    rows = [row for row in pq.read_table(probes).to_pylist() if row["update"] in contexts]
+    questions = [
+        _ripple(row["probe_id"], row["criterion"], row, row["update"], contexts[row["update"]])
+        for row in rows
+        if before_blank(row["prompt"]) is not None
+    ]
+    conditions = {condition_id(fact): fact for row in rows for fact in row["conditions"]}
+    questions += [_ripple(name, CONDITION, row) for name, row in sorted(conditions.items())]
+    about = {row["update"] for row in rows}
+    return Benchmark("ripples", questions, [edit for edit in updates.edits if edit.id in about])
+
+
+def _ripple(name: str, role: str, row: Row, edit: str = "", context: str = "") -> Question:
+    labels = dict.fromkeys(answer["label"] for answer in row["answers"])
+    return Question(
+        name,
+        edit,
+        role,
+        prompt=before_blank(row["prompt"]) or "",
+        context=context,
+        targets=tuple(labels),
+        accepted=_labels_of(row["answers"]),
+        stale=_labels_of(row.get("stale") or ()),
+        several=role == "preserve",
+        ways=("loglik", "written"),
+        unedited=role == CONDITION,
+    )
+
+
+def _labels_of(answers: Iterable[Row]) -> tuple[str, ...]:
+    """Labels and aliases, without repetitions."""
+    names = (name for answer in answers for name in (answer["label"], *(answer["aliases"] or ())))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def clozes_of(row: dict[str, Any]) -> list[tuple[str, str]]:

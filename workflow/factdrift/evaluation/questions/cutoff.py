@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.tables import database, sql, write_rows
 from factdrift.evaluation.questions.letters import LETTERS, orders
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
-from factdrift.evaluation.questions.successions import Chain, Name, read_successions
-from factdrift.evaluation.questions.tenures import Several, names_of, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, names_of, read_successions, tenures
 from factdrift.evaluation.questions.tenures import Tenure as HolderTenure
 from factdrift.streams.timelines import UNNAMED, read_tenure
 from factdrift.tempripple.phrases import contains, normal
@@ -119,10 +118,8 @@ def _numbered(question: Question, prompts: Sequence[str]) -> Iterator[Question]:
 
 def _of_today(row: Row) -> int | None:
     """The index of the holder whose tenure has no end; None if nobody holds today."""
-    for index, holder in enumerate(row["holders"]):
-        if any(tenure["last"] is None for tenure in holder["tenures"]):
-            return index
-    return None
+    today = [any(own["last"] is None for own in holder["tenures"]) for holder in row["holders"]]
+    return today.index(True) if any(today) else None
 
 
 def with_dates(chains: Sequence[Row], seed: int) -> list[Row]:
@@ -217,43 +214,32 @@ def holder_on(row: Row, day: datetime.date) -> int | None:
     return None
 
 
-class StreamTables(NamedTuple):
-    """What chains are made from."""
-
-    stream: Path
-    timelines: Sequence[Path]
-    entities: Sequence[Path]
-    """Of the dumps, the newest last."""
-    successions: Path | None
-
-
 def write_chains(
-    tables: StreamTables, dates: Sequence[datetime.date], output: Path
+    stream: Path,
+    timelines: Sequence[Path],
+    entities: Sequence[Path],
+    successions: Path | None,
+    dates: Sequence[datetime.date],
+    output: Path,
 ) -> tuple[int, Counter[str]]:
     """Writes CHAINS by subject and relation, then those of written successions, dates of death last.
 
-    `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
+    `entities`: of the dumps, the newest last. `dates`: of the dumps, ascending. Returns their number, and how
+    many chains are left out for which reason.
     """
     first, last = pack_date(dates[0]), pack_date(dates[-1])
-    left_out = Counter[str]()
-    rows: list[Row] = []
     with database(_MEMORY) as db:
-        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(tables.stream)})")
-        db.execute(f"CREATE TEMP VIEW periods AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
-        of_stream = [row_of(chain, first, last) for chain in _chains(db, _names(db, tables.entities))]
-        known = {(row["subject_label"], row["relation"]) for row in of_stream if not isinstance(row, Left)}
-        successions = read_successions(tables.successions, last) if tables.successions else ()
-        beside = [
+        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(stream)})")
+        db.execute(f"CREATE TEMP VIEW periods AS SELECT * FROM read_parquet({sql(list(timelines))})")
+        made = [row_of(chain, first, last) for chain in _chains(db, _names(db, entities))]
+        known = {(row["subject_label"], row["relation"]) for row in made if not isinstance(row, Left)}
+        made += [
             Left("known") if (chain.subject, chain.relation) in known else row_of(chain, first, last)
-            for chain in successions
+            for chain in (read_successions(successions, last) if successions else ())
         ]
-        for row in (*of_stream, *beside):
-            if isinstance(row, Left):
-                left_out[row.reason] += 1
-            else:
-                rows.append(row)
-        rows += _deaths(db, first, last)
-    return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
+        rows = [row for row in made if not isinstance(row, Left)] + _deaths(db, first, last)
+    left_out = Counter(row.reason for row in made if isinstance(row, Left))
+    return write_rows(rows, CHAINS, output), left_out
 
 
 class Left(NamedTuple):
@@ -307,9 +293,7 @@ def _names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path]) -> dict[int,
             _, before, known = names.get(item, Name(None, None))
             newest = label if label is not None else before
             others = [*known, *([before] if before is not None else []), *aliases]
-            names[item] = Name(
-                f"Q{item}", newest, list(dict.fromkeys(each for each in others if each != newest))
-            )
+            names[item] = Name(f"Q{item}", newest, [*dict.fromkeys(own for own in others if own != newest)])
     return names
 
 

@@ -1,4 +1,4 @@
-"""Items of TempRIPPLE, and questions with a date, with the edits that they are about."""
+"""Items of TempRIPPLE, questions with a date or about dated documents, and the edits that they are about."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
+from factdrift.core.tables import records
 from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.methods.record import RETRIEVED
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.models.alignment import find_subject
 from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, read_rows, row_id
+from factdrift.words.templates import before_blank
 
 _NEW, _OLD = (1, 0), (2, 0)
 """Task and hop of items about the new fact itself, and about those before it."""
@@ -136,6 +139,57 @@ def read_asof(tables: Tables) -> Benchmark:
     return about_last_edits("asof", questions_of(items), [item["chain"] for item in items], tables.edits)
 
 
+def read_corpus(tables: Tables) -> Benchmark:
+    """Questions about dated documents, with the documents of all retrievers before them, by their ids.
+
+    Those in writing only with `open_`; with the edits of a stream, about the last edits of their chains.
+    `limit`: of a kind.
+    """
+    able = [row for row in records(tables.questions[0]) if tables.open_ or _has_options(row)]
+    if not able:
+        raise InputError(f"{tables.questions[0]}: no question has options; build a longer stream")
+    rows = limited_by_kind(able, "id", ("kind",), tables.limit, tables.seed)
+    asked = {row["id"] for row in rows}
+    texts: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in tables.questions[1:]:
+        for row in records(path, ["retriever", "question", "text"]):
+            if row["question"] in asked:
+                texts[row["question"]][f"{RETRIEVED}{row['retriever']}"] = row["text"]
+    questions = [_about_documents(row, texts[row["id"]]) for row in rows]
+    chains = [row["chain"] for row in rows]
+    return about_last_edits("corpus", questions, chains, tables.edits)
+
+
+def _has_options(row: Row) -> bool:
+    return bool(row["prompt"] and row["stale_answers"])
+
+
+def _about_documents(row: Row, retrieved: dict[str, str]) -> Question:
+    """A row of CORPUS_QUESTIONS as a question; `retrieved`: state -> what stands before it.
+
+    Of `premise` the new value is right in writing, and the old start stale.
+    """
+    right, stale, later = (tuple(row[name]) for name in ("answers", "stale_answers", "later_answers"))
+    options = sorted({right[0], *stale[:1], *later[:1]}) if _has_options(row) else []
+    premise = row["kind"] == "premise"
+    return Question(
+        row["id"],
+        row["chain"],
+        row["kind"],
+        before_blank(row["prompt"] or "") or f"Question: {row['question']}\nAnswer:",
+        row["question"],
+        retrieved.get(f"{RETRIEVED}right", ""),
+        retrieved,
+        targets=tuple(options),
+        answer=options.index(right[0]) if options else None,
+        accepted=right,
+        stale=(row["premise_start"],) if premise else stale,
+        others=() if premise else later,
+        relation=row["relation"],
+        ways=("loglik", "written") if options else ("written",),
+    )
+
+
 def about_last_edits(
     name: str, questions: Sequence[Question], chains: Sequence[str], edits: Path | None
 ) -> Benchmark:
@@ -144,10 +198,7 @@ def about_last_edits(
         return Benchmark(name, questions)
     stream = read_edits(edits)
     last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
-    asked = [
-        replace(question, edit=last[chain].id)
-        for chain, question in zip(chains, questions, strict=True)
-        if chain in last
-    ]
+    pairs = zip(chains, questions, strict=True)
+    asked = [replace(question, edit=last[chain].id) for chain, question in pairs if chain in last]
     about = {question.edit for question in asked}
     return Benchmark(name, asked, [edit for edit in stream.edits if edit.id in about])

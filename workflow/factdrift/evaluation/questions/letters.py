@@ -74,42 +74,33 @@ _NO_LETTER = _pattern(
 """A word behind an article or a pronoun: what A or I is before it."""
 _STATING = _pattern(
     r"(?:«answers? choice option pick guess solution letter right_one correct_one antwort lösung richtig"
-    r" réponse"
-    r" respuesta risposta resposta opción opção opzione»[^.!;,\n]{0,60}?(?:«is was are be ist lautet est"
-    r" es é è»"
-    r"|'s|[:=→-])"
+    r" réponse respuesta risposta resposta opción opção opzione»[^.!;,\n]{0,60}?"
+    r"(?:«is was are be ist lautet est es é è»|'s|[:=→-])"
     r"|«I we ich je let.?s»[^.!?;,\n]{0,30}?«choose pick select go_with going_with go_for opt_for vote_for"
-    r" say guess"
-    r" think believe answer wähle nehme choisis dirais»(?: (?:it|that)(?:'s| is| would be)?)?"
-    r"|«chooses? picks? selects?»|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)|«c'est"
-    r" es_ist»"
-    r"|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
+    r" say guess think believe answer wähle nehme choisis dirais»(?: (?:it|that)(?:'s| is| would be)?)?"
+    r"|«chooses? picks? selects?»|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)"
+    r"|«c'est es_ist»|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
     r"(?:[\s(\[:]|«the a la le die el option letter choice answer lettre buchstabe most likely probably"
-    r" clearly now"
-    r" definitely simply therefore thus hence either both be is in it»)*$"
+    r" clearly now definitely simply therefore thus hence either both be is in it»)*$"
 )
 """Words before an answer that is stated."""
 _RIGHT = _pattern(
     r"\s*[:–-]\s*«yes right correct true richtig»"
-    r"|[)\]]?\s*«is seems looks must_be ist est es»(?: «to_be clearly indeed therefore»)?(?: «the my die"
-    r" la le»)?"
-    r"(?: «most best»)? «right correct true answer best likely option choice richtige? korrekt correcte?"
-    r" correcta"
-    r" juste bonne»"
+    r"|[)\]]?\s*«is seems looks must_be ist est es»(?: «to_be clearly indeed therefore»)?"
+    r"(?: «the my die la le»)?(?: «most best»)? «right correct true answer best likely option choice"
+    r" richtige? korrekt correcte? correcta juste bonne»"
 )
 """Words behind an answer that is stated."""
 _DENIED_BEFORE = _pattern(
     r"(?:n't\b|\b(?:any|every|all)\w*\b[^.;!?\n]* but\b|«not nor neither none_of cannot except nicht"
-    r" keine? pas"
-    r" ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
+    r" keine? pas ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
     r"(?:[^\w.!?;\n]|«option answer letter choice the be is in choose pick say it which either»)*$"
     r"|(?:n't|«not cannot doubt nicht»)(?: (?!(?:but|so|sondern|rather|because|\w)\b)[\w']+){1,4} \(?$"
 )
 _DENIED_BEHIND = _pattern(
     r"\s*[:–-]\s*«no wrong incorrect false falsch»|[)\]]?(?: (?!right|correct)\w+){0,3}? ?"
     r"(?:n't\b|«not cannot wrong incorrect false falsch out excluded impossible nicht faux fausse"
-    r" eliminated invalid"
-    r" unlikely»)"
+    r" eliminated invalid unlikely»)"
 )
 _REPORTED = _pattern(
     r"«some many people others tempt\w+ first_thought»[^.;:!?,\n]*$"
@@ -117,10 +108,8 @@ _REPORTED = _pattern(
 )
 _ALONE = _pattern(
     r"(?:^|[^\w\s']|TEXT(?: is)?|\n|«option answer letter choice antwort réponse so thus hence therefore then"
-    r" maybe perhaps"
-    r" yes either both by with leaves now definitely clearly certainly probably surely obviously likely"
-    r" possibly"
-    r" finally»)\s*$"
+    r" maybe perhaps yes either both by with leaves now definitely clearly certainly probably surely"
+    r" obviously likely possibly finally»)\s*$"
 )
 _IS_TEXT = _pattern(r"^ is (TEXT)")
 _OF_TEXT = _pattern(r"(TEXT)(?:,? which)?(?: is)?[:,]? ?[(\[]?$")
@@ -136,9 +125,8 @@ _NEAR = 200
 
 def listed(options: Sequence[str]) -> str:
     """The options with their letters, one a line: `A. Paris`. Raises ValueError for more than 26."""
-    return "\n".join(
-        f"{letter}. {option}" for letter, option in zip(LETTERS[: len(options)], options, strict=True)
-    )
+    pairs = zip(LETTERS[: len(options)], options, strict=True)
+    return "\n".join(f"{letter}. {option}" for letter, option in pairs)
 
 
 def orders(number: int, key: str) -> list[list[int]]:

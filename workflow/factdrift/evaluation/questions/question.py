@@ -109,11 +109,8 @@ class Benchmark:
 
     def without(self, edits: Collection[str]) -> Benchmark:
         """The questions and edits but these edits and what is about them."""
-        return replace(
-            self,
-            questions=[question for question in self.questions if question.edit not in edits],
-            edits=[edit for edit in self.edits if edit.id not in edits],
-        )
+        questions = [question for question in self.questions if question.edit not in edits]
+        return replace(self, questions=questions, edits=[edit for edit in self.edits if edit.id not in edits])
 
 
 class Tables(NamedTuple):

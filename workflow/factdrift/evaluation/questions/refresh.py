@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
@@ -29,11 +28,10 @@ from factdrift.core.keys import read_settings
 from factdrift.core.owned import scratch
 from factdrift.core.paths import SAMPLE
 from factdrift.core.progress import Progress
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import write_rows
 from factdrift.evaluation.questions.cutoff import CHAINS, DATES_OF_FILE, DEATH, Left, dates_of, read_chains
 from factdrift.evaluation.questions.refreshed import Dates, Timeline, extended, refreshed
-from factdrift.evaluation.questions.successions import Name, prompts_of, read_successions
-from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.questions.tenures import Name, changes, prompts_of, read_successions
 from factdrift.snapshots.api.client import Api, Json, named_entity, snaks, statements
 from factdrift.snapshots.api.current import By, Kept, answer_of, fetch_current
 from factdrift.snapshots.api.entities import store_of
@@ -154,7 +152,7 @@ def _write(
     quarters = Counter(_quarter(change.day) for row in living for change in changes(row))
     last_day = last_known(quarters, end, until)
     schema = CHAINS.with_metadata({DATES_OF_FILE: f"{first} {last_day}"})
-    write_parquet(pa.Table.from_pylist(rows, schema), path)
+    write_rows(rows, schema, path)
     return {
         **{"until": str(until), "dates": [str(first), str(last_day)]},
         **{"marked_after": str(last_day) if last_day < until else None},
@@ -187,9 +185,8 @@ def _timelines(
         claims = record.get("claims") or {}
         own = {name: claims[name] for name in sorted(relations[record["id"]]) if name in claims}
         lines[record["id"]] = {**record, "claims": own}
-    used = {
-        snak["property"] for line in lines.values() for claim in statements(line) for snak in snaks(claim)
-    }
+    stated = (claim for line in lines.values() for claim in statements(line))
+    used = {snak["property"] for claim in stated for snak in snaks(claim)}
     for _ in range(method.type_steps):  # the properties, their classes, and what these are subclasses of
         types = servers.records("types", sorted(used - lines.keys()))
         lines |= types

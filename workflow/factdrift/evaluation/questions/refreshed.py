@@ -10,8 +10,7 @@ from typing import NamedTuple
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.cutoff import REASONS, Left, row_of, row_with
-from factdrift.evaluation.questions.successions import Chain, Name
-from factdrift.evaluation.questions.tenures import Several, Tenure, names_of, tenures
+from factdrift.evaluation.questions.tenures import Chain, Name, Several, Tenure, names_of, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, day_number, verdict
 from factdrift.streams.timelines import Tenure as StatementTenure
 from factdrift.tempripple.phrases import normal
@@ -102,9 +101,8 @@ def _values(row: Row, names: Mapping[int, Name]) -> list[int]:
 
     A holder whose id is made up or not known has a number below 0.
     """
-    items = {
-        normal(name): value for value, own in names.items() for name in (own.label, *own.aliases) if name
-    }
+    known = ((name, value) for value, own in names.items() for name in (own.label, *own.aliases))
+    items = {normal(name): value for name, value in known if name}
     values: list[int] = []
     for number, holder in enumerate(row["holders"], 1):
         made_up = holder["id"] is None or is_made_up(holder["id"])
@@ -152,16 +150,10 @@ def _spliced(before: Days, whole: Days, last: int) -> dict[int, list[Tenure]]:
     after = pack_date(datetime.date.fromordinal(day_number(last) + 1))
     days: dict[int, list[Tenure]] = {}
     for value in dict.fromkeys((*before, *whole)):
-        early = [
-            own._replace(last=min(own.last or last, last))
-            for own in before.get(value, ())
-            if (own.first or last) <= last
-        ]
-        late = [
-            own._replace(first=max(own.first or after, after))
-            for own in whole.get(value, ())
-            if (own.last or after) >= after
-        ]
+        former = (own for own in before.get(value, ()) if (own.first or last) <= last)
+        early = [own._replace(last=min(own.last or last, last)) for own in former]
+        newer = (own for own in whole.get(value, ()) if (own.last or after) >= after)
+        late = [own._replace(first=max(own.first or after, after)) for own in newer]
         meets = early and late and (early[-1].last, late[0].first) == (last, after)
         if meets and early[-1].share == late[0].share:
             late[0] = early.pop()._replace(last=late[0].last)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
-from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.evaluation.questions.clozes import condition_id
 from factdrift.models.bundled.taught import RIPPLE, TAUGHT, changed_since
 from factdrift.tempripple.phrases import as_of, ordinal_text
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
@@ -90,11 +90,9 @@ def ripple_wordings(ripples: Path, names: Path, old: datetime.date, limit: int) 
             continue
         for condition in probe["conditions"]:
             drawn[probe["criterion"]][condition_id(condition)] = condition
-    chosen = {
-        name: condition
-        for conditions in drawn.values()
-        for name, condition in sorted(conditions.items())[:limit]
-    }
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for conditions in drawn.values():
+        chosen |= sorted(conditions.items())[:limit]
     named = pq.read_table(names, columns=["id", "label"])
     labels = dict(zip(named["id"].to_pylist(), named["label"].to_pylist(), strict=True))
     rows: list[Row] = []

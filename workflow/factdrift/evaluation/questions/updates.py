@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.products import no_file
-from factdrift.core.tables import check_columns, write_parquet
+from factdrift.core.tables import check_columns, write_rows
 from factdrift.evaluation.questions.question import probe_id
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
@@ -54,11 +54,7 @@ A probe of the role `later` asks the update's own cloze for the object that a la
 """
 _STREAM = ("interval", "old_date", "new_date", "chain", "link", "first_day", "last_day", "changes")
 
-_NEIGHBORS = {
-    "nearest": "neighborhood",
-    "random": "random_neighborhood",
-    "popular": "popular_neighborhood",
-}
+_NEIGHBORS = {"nearest": "neighborhood", "random": "random_neighborhood", "popular": "popular_neighborhood"}
 """Role of a probe -> column of the dataset; the last is there with `neighbors.choice: popular` only."""
 _OPTIONAL = ("split", "subject_popularity", "popular_neighborhood")
 
@@ -135,13 +131,8 @@ def _halves(edits: Sequence[str], choice: Choice) -> list[str]:
     for edit in edits:
         if verdict := verdicts.get(probe_id(edit, "c1")):
             parts[verdict in ("stale", "both")].append(edit)
-    print(
-        *(
-            f"old object {name}: {len(parts[knows][: choice.known]):,} edits of {len(parts[knows]):,}"
-            for name, knows in (("known", True), ("not known", False))
-        ),
-        sep="\n",
-    )
+    for name, own in zip(("known", "not known"), parts.values(), strict=True):
+        print(f"old object {name}: {len(own[: choice.known]):,} edits of {len(own):,}")
     return [edit for part in parts.values() for edit in part[: choice.known]]
 
 
@@ -181,13 +172,11 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
 
     `dated`: the edits' prompts begin with its month, "As of February 2023, "; probes have no date.
     """
-    objects = {
-        decision: [
-            value["label"] for value in row["objects"] if value["decision"] == decision and value["label"]
-        ]
+    named = [value for value in row["objects"] if value["label"]]
+    new, obsolete = (
+        [value["label"] for value in named if value["decision"] == decision]
         for decision in ("new", "obsolete")
-    }
-    new, obsolete = objects["new"], objects["obsolete"]
+    )
     if len(new) == len(obsolete) == 1:
         pairs = [("replace", new[0], obsolete[0])]
     elif new:
@@ -242,12 +231,10 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
             "more dates of a stream (stream)"
         )
     items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
+    wanted, columns = pc.field("id").isin(sorted(items)), ["id", "label", "aliases"]
     known: dict[str, dict[str, None]] = {}
     for table in choice.entities:
-        items_of = pq.read_table(
-            table, columns=["id", "label", "aliases"], filters=pc.field("id").isin(sorted(items))
-        )
-        for row in items_of.to_pylist():
+        for row in pq.read_table(table, columns=columns, filters=wanted).to_pylist():
             names = known.setdefault(f"Q{row['id']}", {})
             names.update(dict.fromkeys(filter(None, (row["label"], *(row["aliases"] or ())))))
     for edit in edits:
@@ -257,17 +244,14 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
             for label in asked
             if (others := [name for name in known.get(edit["names"].get(label), ()) if name != label])
         ]
-    return write_parquet(pa.Table.from_pylist(edits, schema=schema), output)
+    return write_rows(edits, schema, output)
 
 
 def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Iterator[Row]:
     """Probes on the update's own clozes, asking for all of its objects, and of facts that must not change."""
+    others = enumerate(map(before_blank, row["generalization_prompts"]))
     clozes = [("update", 0, prompt)]
-    clozes += [
-        ("generalization", number, before)
-        for number, before in enumerate(map(before_blank, row["generalization_prompts"]))
-        if before is not None
-    ]
+    clozes += [("generalization", number, before) for number, before in others if before is not None]
     for role, number, before in clozes:
         for name, label in (("new", new), ("obsolete", obsolete)):
             if label is not None:
@@ -331,11 +315,8 @@ def _linked(edits: Sequence[Row]) -> None:
         items = {label: item for edit in chain for label, item in edit["names"].items()}
         for edit in chain:
             edit["names"] = {**items, **edit["names"]}
-            edit["replaces"] = [
-                earlier["edit"]
-                for earlier in chain
-                if earlier["superseded_in"] is not None and earlier["superseded_in"] <= edit["interval"]
-            ]
+            ended = (earlier for earlier in chain if earlier["superseded_in"] is not None)
+            edit["replaces"] = [own["edit"] for own in ended if own["superseded_in"] <= edit["interval"]]
             if edit["superseded_in"] is None or edit["new"] is None:
                 continue
             later = {

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
@@ -22,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.intervals import Z, percentiles
 from factdrift.core.owned import scratch
 from factdrift.core.score_table import HIGHER, Cell, Column, Line, bounded, rules, table
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import write_rows
 from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.scores.groups import by_columns, by_text
@@ -81,12 +80,9 @@ def against_edits(
                 notes.append(reason)
                 continue
             kind, columns = read_about(about), ["sentence", "reason", "layers"]
-            scores = {
-                row["sentence"]: np.array(row["layers"], np.float64)
-                for path in shards
-                for row in pq.read_table(path, columns=columns).to_pylist()
-                if row["reason"] is None and row["layers"] is not None
-            }
+            read = (row for path in shards for row in pq.read_table(path, columns=columns).to_pylist())
+            known = (row for row in read if row["reason"] is None and row["layers"] is not None)
+            scores = {row["sentence"]: np.array(row["layers"], np.float64) for row in known}
             if scores:
                 located.append(Located(kind["name"], kind["granularity"], scores, kind["model_digest"]))
             else:
@@ -148,11 +144,8 @@ def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -
                 mean = _mean(column)
                 yield own | {"measure": measure, "layer": layer, "left_out": len(column) - mean["n"]} | mean
     for (scores, locator), (values, metric) in product(locators, metrics):
-        both = [
-            name
-            for name, own in scores.items()
-            if name in values and np.isfinite(own).all() and np.isfinite(values[name]).all()
-        ]
+        common = [name for name in scores if name in values]
+        both = [name for name in common if all(np.isfinite(of[name]).all() for of in (scores, values))]
         every = len(scores.keys() | values.keys())
         if both:
             left, right = (np.array([table[name] for name in both]) for table in (scores, values))
@@ -210,15 +203,14 @@ def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> in
             "block, no edited fact could be located, or no method could edit every block"
         )
         raise InputError("\n".join([reason, *notes]))
-    return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
+    return write_rows(rows, VS_EDIT, output)
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """The comparison as text: for each model and method the rank correlations of all locators."""
     yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
-    for model, method in dict.fromkeys(
-        (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
-    ):
+    ranked = (row for row in rows if row["measure"] == "rank_of_means")
+    for model, method in by_columns(ranked, "model", "method"):
         every = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
         own = [row for row in every if row["metric"] == SHOWN]
         edited = [row for row in own if row["measure"] == "edited" and row["value"] is not None]

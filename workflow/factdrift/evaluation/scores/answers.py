@@ -6,6 +6,7 @@ They are written in the layout of its paper, by task as its Table 2 and by hop w
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
+from operator import indexOf
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,11 @@ def score(
     accuracies: dict[tuple[Any, ...], Row] = {}
     counted: set[tuple[str, ...]] = set()
     for (scoring,), own in by_columns(rows, "scoring").items():
-        answered = [
-            (row["item_id"], row["condition"], row["correct"], row["model"])
-            for row in own
-            if row["correct"] is not None
-        ]
+        asked = (row for row in own if row["correct"] is not None)
+        answered = [(row["item_id"], row["condition"], row["correct"], row["model"]) for row in asked]
         groups = within_cutoff(grouped(answered, items, "predictions, row"), facts, cutoffs)
-        counted |= {
-            (scoring, *key[:2], one.item["item_id"]) for key, group in groups.items() for one in group
-        }
+        for key, group in groups.items():
+            counted |= {(scoring, *key[:2], answer.item["item_id"]) for answer in group}
         tests[scoring] = report(groups, facts, seed, draws)
         for row in tests[scoring].pop("accuracy"):
             for name in _INTERVALS:
@@ -106,9 +103,7 @@ def score(
         accuracies.get(by, nothing)
         | dict(zip(_BY, by, strict=True))
         | {name: counts[by][name] for name in LOST}
-        for by in sorted(
-            counts, key=lambda by: [order.index(value) for order, value in zip(orders, by, strict=True)]
-        )
+        for by in sorted(counts, key=lambda by: [*map(indexOf, orders, by)])
     ]
     return pa.Table.from_pylist(scores, schema=SCORES), tests
 
@@ -189,11 +184,8 @@ def described(runs: Sequence[Row], without: Sequence[Skipped] = (), strict: bool
     for run in runs:
         if strict and "skipped" in run:
             raise CannotEdit(f"{run['method']} on {run['model']}: {run['skipped']}")
-    check_same_weights(
-        (run["model"], run["model_digest"], f"the run of {run['method']}")
-        for run in runs
-        if "model_digest" in run
-    )
+    known = (run for run in runs if "model_digest" in run)
+    check_same_weights((run["model"], run["model_digest"], f"the run of {run['method']}") for run in known)
     return [*runs, *(method._asdict() for method in without)]
 
 
@@ -204,11 +196,7 @@ def title(condition: str) -> str:
 
 
 def lines(
-    name: str,
-    scores: Sequence[Row],
-    tests: Mapping[str, Any],
-    items: str,
-    skipped: Sequence[Skipped] = (),
+    name: str, scores: Sequence[Row], tests: Mapping[str, Any], items: str, skipped: Sequence[Skipped] = ()
 ) -> Iterator[str]:
     """One of TABLES as text, over a selection of items: of each condition accuracies, and p of a test.
 
@@ -325,7 +313,6 @@ def write_tables(
             continue
         write_text("".join(f"{line}\n" for line in [*written, *text]), folder / f"{name}.txt")
         own = [row for row in rows if (row["task"], row["hop"]) in columns.values()]
-        write_csv(
-            [scores.column_names if own else [], *(list(row.values()) for row in own)], folder / f"{name}.csv"
-        )
+        header = scores.column_names if own else []
+        write_csv([header, *(row.values() for row in own)], folder / f"{name}.csv")
     return "\n".join(printed)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import binomtest
@@ -24,19 +23,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.intervals import THIRDS, percentiles, thirds
 from factdrift.core.paths import CUTOFF_MAKERS
 from factdrift.core.progress import watched
-from factdrift.core.tables import rows_of, write_parquet
+from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.tenures import changes
-from factdrift.evaluation.scores.cutoff_fit import (
-    LEVEL,
-    Estimate,
-    Relabel,
-    Span,
-    among_chains,
-    among_holders,
-    chance_of_no_date,
-    draw_subjects,
-    estimate,
-)
+from factdrift.evaluation.scores import cutoff_fit as fit
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.streams.timelines import day_number
 from factdrift.tempripple.score import Cutoff
@@ -72,15 +61,15 @@ DAY = datetime.timedelta(days=1)
 class CutoffSettings(NamedTuple):
     """What an estimate takes besides the answers."""
 
-    span: Span
+    span: fit.Span
     seed: int
     draws: int = DRAWS
     permutations: int = PERMUTATIONS
 
 
-def span_of(dates: Sequence[datetime.date]) -> Span:
+def span_of(dates: Sequence[datetime.date]) -> fit.Span:
     """From the first to the last date of a stream."""
-    return Span(dates[0].toordinal(), dates[-1].toordinal())
+    return fit.Span(dates[0].toordinal(), dates[-1].toordinal())
 
 
 def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row], list[Row]]:
@@ -89,7 +78,7 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     periods: list[Row] = []
     chains = [row for row in answers if row["died"] is None]
     subjects = {name: number for number, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
-    weights = draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
+    weights = fit.draw_subjects(len(subjects), settings.draws, np.random.default_rng(settings.seed))
     for reading, column in watched([*READINGS.items()], "date", "readings"):
         answered = [row for row in chains if row[column] is not None]
         if answered:
@@ -105,35 +94,26 @@ def tables(answers: Sequence[Row], settings: CutoffSettings) -> tuple[list[Row],
     deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
     if len(deaths) >= LEAST:
         choices = death_choices(deaths, subjects)
-        row, _ = _row(choices, among_chains(choices), weights, settings)
+        row, _ = _row(choices, fit.among_chains(choices), weights, settings)
         head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
         dates.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
     return dates, periods
 
 
-def _undecided(chains: Sequence[Row], span: Span) -> Row:
+def _undecided(chains: Sequence[Row], span: fit.Span) -> Row:
     """The row of a model whose answers name no holder of any chain: the same letter in both orders, say."""
     row = dict.fromkeys(TABLE.names) | {name: chains[0][name] for name in ("model", "way")}
     row |= {"reading": "plain", "subset": "all", "value": "all", "chains": len(chains), "informative": 0}
     return {**row, "verdict": "none", "p": 1.0, **_ends(span)}
 
 
-def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows of TABLE."""
-    write_parquet(pa.Table.from_pylist(rows, TABLE), path)
-
-
 def choices_of(rows: Sequence[Row], subjects: Mapping[str, int], column: str = "choice") -> Choices:
     """The answers of a column as arrays."""
     tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
-    start = tenures.start
+    chosen = tenures.start + np.array([row[column] for row in rows])
     likely = np.array([-1 if row["likely"] is None else row["likely"] for row in rows])
-    return Choices(
-        tenures,
-        start + np.array([row[column] for row in rows]),
-        np.where(likely < 0, -1, start + likely),
-        np.array([subjects[row["subject"]] for row in rows]),
-    )
+    neutral = np.where(likely < 0, -1, tenures.start + likely)
+    return Choices(tenures, chosen, neutral, np.array([subjects[row["subject"]] for row in rows]))
 
 
 def death_choices(rows: Sequence[Row], subjects: Mapping[str, int]) -> Choices:
@@ -165,7 +145,7 @@ def _estimates(
     Of the many subsets of a model without a date, some would have one by chance.
     """
     choices = choices_of(rows, subjects, READINGS[reading])
-    row, whole = _row(choices, among_holders(choices), weights, settings)
+    row, whole = _row(choices, fit.among_holders(choices), weights, settings)
     estimates = [{"subset": "all", "value": "all", "chains": asked, **row}]
     if whole is None:
         return estimates
@@ -174,7 +154,7 @@ def _estimates(
         subsets += _wordings(rows, subjects)
     for subset, value, part in watched(subsets, "by parts of the chains", "parts"):
         if (count := len(part.chosen)) >= LEAST:
-            row, own = _row(part, among_holders(part), weights, settings)
+            row, own = _row(part, fit.among_holders(part), weights, settings)
             if own is not None and row["verdict"] == "date":
                 low, high = percentiles(own.draws - whole.draws)
                 row |= {"difference": own.date - whole.date}
@@ -196,26 +176,23 @@ def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]
 def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tuple[str, str, Choices]]:
     """Subset, number and answers of each wording, of the rows in which all holders have a score in it."""
     for number in range(max(len(row["wordings"] or ()) for row in rows)):
-        own = [
-            {**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None}
-            for row in rows
-            if len(row["wordings"] or ()) > number
-        ]
+        asked = [row for row in rows if len(row["wordings"] or ()) > number]
+        own = [{**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None} for row in asked]
         yield "wording", str(number + 1), choices_of(own, subjects)
 
 
 def _row(
-    choices: Choices, relabel: Relabel, weights: NDArray[np.float32], settings: CutoffSettings
-) -> tuple[Row, Estimate | None]:
+    choices: Choices, relabel: fit.Relabel, weights: NDArray[np.float32], settings: CutoffSettings
+) -> tuple[Row, fit.Estimate | None]:
     """The columns of an estimate, from `informative` to `p`; no estimate where no date can be told."""
     span = settings.span
     rng = np.random.default_rng([settings.seed, 1])
-    p = chance_of_no_date(choices, span, relabel, rng, settings.permutations)
+    p = fit.chance_of_no_date(choices, span, relabel, rng, settings.permutations)
     row: Row = {"informative": len(choices.chosen), "p": p}
     row |= _ends(span)
-    if p > LEVEL:
+    if p > fit.LEVEL:
         return {**row, "verdict": "none"}, None
-    best = estimate(choices, span, weights)
+    best = fit.estimate(choices, span, weights)
     row |= {"tau": best.tau, "eps": best.eps, "lam": best.lam}
     if best.date <= span.first:
         return {**row, "verdict": "before"}, best
@@ -227,7 +204,7 @@ def _row(
     return row, best
 
 
-def _ends(span: Span) -> Row:
+def _ends(span: fit.Span) -> Row:
     return {"first_date": _iso(span.first), "last_date": _iso(span.last)}
 
 
@@ -264,9 +241,8 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
     months = Counter(change.month for change in compared)
     monthly = {change.quarter for change in compared if months[change.month] >= MONTHLY}
     tested: list[Row] = []
-    for period, group in groupby(
-        compared, lambda change: change.month if change.quarter in monthly else change.quarter
-    ):
+    periods = groupby(compared, lambda own: own.month if own.quarter in monthly else own.quarter)
+    for period, group in periods:
         own = list(group)
         later = sum(change.later for change in own)
         expected, successes, trials = 0.5, later, len(own)
@@ -276,9 +252,8 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
             successes = sum(change.later and not change.neutral for change in own)
             trials = sum(change.later != change.neutral for change in own)
         p = binomtest(successes, trials, alternative="greater").pvalue if trials else 1.0
-        tested.append(
-            {"period": period, "changes": len(own), "later": later, "expected": expected, "p": float(p)}
-        )
+        row = {"period": period, "changes": len(own), "later": later, "expected": expected, "p": float(p)}
+        tested.append(row)
     for row, above in zip(tested, holm([row["p"] for row in tested]), strict=True):
         yield {**row, "above": above}
 
@@ -319,11 +294,8 @@ def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     cutoffs = {}
     for model, row in readings["plain"].items():
         if model in readings["calibrated"] and disagree(row, readings["calibrated"][model]):
-            print(
-                f"factdrift: warning: {path}: the two readings of the date of {model} disagree; "
-                "its items are all kept",
-                file=sys.stderr,
-            )
+            note = f"the two readings of the date of {model} disagree; its items are all kept"
+            print(f"factdrift: warning: {path}: {note}", file=sys.stderr)
         elif cutoff := cutoff_of(row):
             cutoffs[model] = cutoff
     return cutoffs

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation import tables
 from factdrift.evaluation.questions.cutoff import CHAINS, HOLDER, questions_of
 from factdrift.evaluation.questions.question import WAYS, Question
@@ -64,11 +63,6 @@ def read_answers(
     return answers
 
 
-def write_answers(rows: Sequence[Row], path: Path) -> None:
-    """Writes rows of ANSWERS."""
-    write_parquet(pa.Table.from_pylist(rows, ANSWERS), path)
-
-
 def _answer(model: str, way: str, row: Row, questions: Sequence[Question], replies: Mapping[str, Row]) -> Row:
     """The row of ANSWERS of a chain, by the replies to its questions in a way."""
     pairs = [(question, replies[question.id]) for question in questions]
@@ -115,12 +109,9 @@ def _by_letter(row: Row, replies: Replies) -> Row:
         if reply["reason"] is not None:
             return {"reason": reply["reason"]}
     labels = [holder["label"] for holder in row["holders"]]
-    chosen = {
-        None if reply["parsed"] is None else labels.index(question.targets[reply["parsed"]])
-        for question, reply in replies
-    }
-    if None in chosen:
+    if any(reply["parsed"] is None for _, reply in replies):
         return {"reason": "no_letter"}
+    chosen = {labels.index(question.targets[reply["parsed"]]) for question, reply in replies}
     return {"reason": "order"} if len(chosen) > 1 else {"choice": chosen.pop()}
 
 

@@ -12,8 +12,7 @@ from factdrift.core.figures import INK, SOFT
 from factdrift.core.panels import Figure, Mark
 from factdrift.core.panels import draw as draw_parts
 from factdrift.core.score_table import Cell, Column, Line, table
-from factdrift.evaluation.scores.cutoff_figure import day_of
-from factdrift.evaluation.scores.cutoff_text import interval, short
+from factdrift.evaluation.scores.cutoff_report import day_of, interval, short
 
 
 class Result(msgspec.Struct, forbid_unknown_fields=True):

@@ -172,10 +172,8 @@ def _likelihoods(choices: Choices, grid: _Grid, table: NDArray[np.float32]) -> N
 
 def _otherwise(choices: Choices, eps: float, lam: float) -> NDArray[np.float32]:
     """[chains] eps * q of the answers."""
-    chances: NDArray[np.float32] = (eps * ((1 - lam) * choices.even + lam * choices.preferred)).astype(
-        np.float32
-    )
-    return chances
+    chances = eps * ((1 - lam) * choices.even + lam * choices.preferred)
+    return chances.astype(np.float32)
 
 
 def _nothing(choices: Choices) -> tuple[float, float]:

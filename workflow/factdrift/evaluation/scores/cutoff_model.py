@@ -78,14 +78,9 @@ class Tenures:
         """Some chains, numbered anew; `chains` ascends."""
         holders = np.flatnonzero(np.isin(self.chain, chains))
         parts = np.flatnonzero(np.isin(self.holder, holders))
-        return Tenures(
-            np.searchsorted(chains, self.chain[holders]),
-            self.even[holders],
-            np.searchsorted(holders, self.holder[parts]),
-            self.begin[parts],
-            self.end[parts],
-            self.share[parts],
-        )
+        chain, holder = np.searchsorted(chains, self.chain[holders]), self.holder[parts]
+        own = (values[parts] for values in (self.begin, self.end, self.share))
+        return Tenures(chain, self.even[holders], np.searchsorted(holders, holder), *own)
 
     def chances(self, dates: Floats, spreads: Floats) -> NDArray[np.float32]:
         """[holders, points] the share of each holder in its chain at points of T and tau, given knowledge."""
@@ -155,14 +150,10 @@ class Choices:
 
     def only(self, chains: Ints) -> Choices:
         """Some chains; `chains` ascends. The numbers of the subjects stay."""
-        shift = self.tenures.start[chains] - self.tenures.only(chains).start
-        neutral = self.neutral[chains]
-        return Choices(
-            self.tenures.only(chains),
-            self.chosen[chains] - shift,
-            np.where(neutral < 0, -1, neutral - shift),
-            self.cluster[chains],
-        )
+        tenures, neutral = self.tenures.only(chains), self.neutral[chains]
+        shift = self.tenures.start[chains] - tenures.start
+        neutral = np.where(neutral < 0, -1, neutral - shift)
+        return Choices(tenures, self.chosen[chains] - shift, neutral, self.cluster[chains])
 
     @property
     def even(self) -> Floats:

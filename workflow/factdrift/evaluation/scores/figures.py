@@ -13,7 +13,7 @@ from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
 from factdrift.evaluation.scores.groups import Group, by_columns
 from factdrift.evaluation.scores.ripples import CRITERIA
 from factdrift.evaluation.scores.table import IN_STREAM
-from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written import written_scores
 
 _OVER_TIME = {
     "new facts said (S, high is good)": "efficacy_s",
@@ -41,9 +41,9 @@ def draw_stream(groups: Sequence[Group], paths: Sequence[Path]) -> None:
         ticks=(range(len(ends)), ends),
         share={"sharex": True},
     )
-    models = {group.model: [own for own in groups if own.model == group.model] for group in groups} or {
-        "": []
-    }
+    models: dict[str, list[Group]] = {} if groups else {"": []}
+    for group in groups:
+        models.setdefault(group.model, []).append(group)
     draw(figure, {kept_most(model, own): _over_time(own, ends) for model, own in models.items()}, paths)
 
 
@@ -101,17 +101,16 @@ def draw_written(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """
     scores = [row for row in written_scores(rows) if row["asked"] in _WORDINGS]
     states = list(dict.fromkeys(row["method"] for row in scores))
+    below = {
+        "own wording": "share of the answers; diamond: what S says, from probabilities",
+        "other wordings": f"from left to right: {', '.join(_VERDICTS)}",
+    }
     figure = Figure(
         panels=list(_WORDINGS.values()),
         columns=2,
         size=(5.5, 0.3 * max(len(states), 1) + 0.8),
         axes={"xlim": (0, 1.02)},
-        of_panel={
-            _WORDINGS["own wording"]: {
-                "xlabel": "share of the answers; diamond: what S says, from probabilities"
-            },
-            _WORDINGS["other wordings"]: {"xlabel": f"from left to right: {', '.join(_VERDICTS)}"},
-        },
+        of_panel={_WORDINGS[kind]: {"xlabel": text} for kind, text in below.items()},
         ticks=([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"]),
         lines=[title_of(state) for state in states],
         share={"sharex": True, "sharey": True},
@@ -142,9 +141,8 @@ def _stacked(rows: Sequence[Row], states: Sequence[str]) -> Iterator[Mark]:
 
 def _most_right(model: str, rows: Sequence[Row]) -> str:
     """The method that is right most often in the update's own wording, in words."""
-    own = [
-        row for row in rows if row["asked"] == "own wording" and row["answers"] and row["method"] != "none"
-    ]
+    edited = (row for row in rows if row["answers"] and row["method"] != "none")
+    own = [row for row in edited if row["asked"] == "own wording"]
     if not own:
         return f"{model}: what was written"
     best = max(own, key=lambda row: row["correct"] / row["answers"])

@@ -85,9 +85,8 @@ def lines(cells: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> 
     yield "Share of right answers (right/asked), by model state and way of asking. A cloze counts as right if"
     yield "the model writes its object."
     read = [(path.parents[1].name, json.loads(path.read_text(encoding="utf-8"))) for path in runs]
-    skipped = by_columns(
-        ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"
-    )
+    left_out = ({**run, "benchmark": name} for name, run in read if "skipped" in run)
+    skipped = by_columns(left_out, "model", "benchmark")
     groups = by_columns(cells.to_pylist(), "model", "benchmark")
     yield from explained(_tables(groups, skipped))
     yield from skipped_methods(without)
@@ -120,6 +119,5 @@ def right_cell(row: Row) -> Cell:
         return Cell(f"{row['answered']:,} answers")
     # What makes an old object likelier is no better.
     value = None if row["kind"].endswith("old object") else row["share"]
-    return Cell(
-        f"{row['share']:.3f}", f"({row['right']:,}/{row['judged']:,})", value, row["low"], row["high"]
-    )
+    numbers = f"({row['right']:,}/{row['judged']:,})"
+    return Cell(f"{row['share']:.3f}", numbers, value, row["low"], row["high"])

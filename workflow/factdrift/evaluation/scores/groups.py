@@ -17,7 +17,7 @@ from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped, title_of
 from factdrift.evaluation.scores.costs import read_costs
-from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written import written_scores
 from factdrift.models.alignment import NOT_FINITE
 
 PLAIN = ("fluency", "fluency_full")
@@ -157,9 +157,8 @@ class Group:
         `probe`: of a stream, the kind of probe that it is about.
         """
         factor = 1 if column in PLAIN else 100
-        rows = [
-            row for row in self.lasting if (not probe or row["probe"] == probe) and row[column] is not None
-        ]
+        asked = (row for row in self.lasting if not probe or row["probe"] == probe)
+        rows = [row for row in asked if row[column] is not None]
         top = 100 if column in SHARES else None
         return interval([factor * row[column] for row in rows], [row.get("state") for row in rows], top)
 

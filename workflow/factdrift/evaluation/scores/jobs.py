@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
+from factdrift.evaluation.ability.record import Ability, read_ability
+from factdrift.evaluation.methods.record import Skipped, skipped_methods
 from factdrift.evaluation.probing import Recall
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.ability.record import Ability
     from factdrift.evaluation.scores.groups import Group
     from factdrift.evaluation.scores.metrics import Runs
 
@@ -36,7 +38,6 @@ class Skips(Job):
     skipped: Annotated[str, f"[model, method, reason] of these; {OR_FILE}", Flag("JSON")] = "[]"
 
     def without_job(self) -> list[Any]:
-        from factdrift.evaluation.methods.record import Skipped
 
         return [Skipped(*skip) for skip in _json(self.skipped, "--skipped", "[]")]
 
@@ -48,7 +49,6 @@ class Printed(Job):
 
     def printed(self, *lines: str) -> str:
         """The lines as one text, which is written."""
-        from factdrift.core.files import write_text
 
         text = "\n".join(lines)
         write_text(text, self.out_text)
@@ -91,50 +91,41 @@ class Scores(Skips, command="edit scores", implied_inputs="models_ tables"):
             raise InputError("--out-probes of edits of a dataset, or --out-intervals of a stream: give one")
 
     def run(self) -> str:
-        from factdrift.evaluation.methods.record import skipped_methods
-        from factdrift.evaluation.scores.costs import write_costs
-        from factdrift.evaluation.scores.metrics import Runs
+        from factdrift.evaluation.scores import costs, metrics
 
-        skipped = write_costs(self.costs, self.out_costs, self.without_job(), self.strict)
+        skipped = costs.write_costs(self.costs, self.out_costs, self.without_job(), self.strict)
         for line in skipped_methods(skipped):
             print(f"skipped: {line}")
         names = ("edits", "answers", "made", "states", "models", "methods")
         tables = {name: getattr(self, name) for name in names}
-        runs = Runs(**tables, abilities=self.ability, without_new=self.variant == "revised")
+        runs = metrics.Runs(**tables, abilities=self.ability, without_new=self.variant == "revised")
         if self.out_intervals is not None:
             return self._of_stream(runs, self.out_intervals)
         assert self.out_probes is not None
         return self._of_dataset(runs, self.out_probes)
 
     def _of_stream(self, runs: Runs, intervals: Path) -> str:
-        from factdrift.evaluation.ability.record import read_ability
-        from factdrift.evaluation.scores.figures import draw_stream
-        from factdrift.evaluation.scores.metrics import write_stream_scores
+        from factdrift.evaluation.scores import figures, metrics
 
-        number = write_stream_scores(
-            runs, self.probes, self.seed, self.out_scores, intervals, self.out_written
-        )
+        outputs = self.out_scores, intervals, self.out_written
+        number = metrics.write_stream_scores(runs, self.probes, self.seed, *outputs)
         text, groups = self._tables((intervals, list(map(read_ability, self.ability))))
-        draw_stream(groups, self.out_figures)
+        figures.draw_stream(groups, self.out_figures)
         return f"{text}\n\n{self.out_scores}: {number:,} rows"
 
     def _of_dataset(self, runs: Runs, probes: Path) -> str:
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.bleedover import draw_bleedover
-        from factdrift.evaluation.scores.figures import draw_written
-        from factdrift.evaluation.scores.groups import unaligned_lines
-        from factdrift.evaluation.scores.metrics import write_scores
-        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores import bleedover, figures, groups, metrics, written
 
-        written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
-        write_parquet(written, self.out_written)
-        number = write_scores(runs, self.out_scores, probes)
+        texts = written.written_table(runs.answers, [runs.edits], without_new=runs.without_new)
+        write_parquet(texts, self.out_written)
+        number = metrics.write_scores(runs, self.out_scores, probes)
         if self.out_bleedover:
-            draw_bleedover(probes, self.out_bleedover, runs.without_new)
+            bleedover.draw_bleedover(probes, self.out_bleedover, runs.without_new)
         if self.out_figures:
-            draw_written(written.to_pylist(), self.out_figures)
+            figures.draw_written(texts.to_pylist(), self.out_figures)
         text, _ = self._tables()
-        unaligned = unaligned_lines(zip(self.answers, self.made, strict=True))
+        unaligned = groups.unaligned_lines(zip(self.answers, self.made, strict=True))
         return "\n".join([text, "", *unaligned, f"{self.out_scores}: {number:,} rows"])
 
     def _tables(self, stream: tuple[Path, list[Ability]] | None = None) -> tuple[str, list[Group]]:
@@ -161,18 +152,15 @@ class AgainstEdits(Job, command="locate against-edits", implied_inputs="models_ 
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
-        from factdrift.evaluation.scores.against_edits import SHOWN, against_edits, lines, write_against
-        from factdrift.evaluation.scores.figures import draw_blocks
-        from factdrift.evaluation.scores.metrics import Runs
+        from factdrift.evaluation.scores import against_edits, figures, metrics
 
         names = ("edits", "answers", "made", "states", "models", "methods")
-        runs = Runs(**{name: getattr(self, name) for name in names})
-        rows, notes = against_edits(runs, self.folders, self.locators, self.seed)
-        number = write_against(rows, notes, self.out_table)
-        text = "\n".join([*lines(rows), *notes]) + "\n"
+        runs = metrics.Runs(**{name: getattr(self, name) for name in names})
+        rows, notes = against_edits.against_edits(runs, self.folders, self.locators, self.seed)
+        number = against_edits.write_against(rows, notes, self.out_table)
+        text = "\n".join([*against_edits.lines(rows), *notes]) + "\n"
         write_text(text, self.out_text)
-        draw_blocks(rows, self.out_figures, SHOWN)
+        figures.draw_blocks(rows, self.out_figures, against_edits.SHOWN)
         return f"{text}\n{self.out_table}: {number:,} rows"
 
 
@@ -235,37 +223,27 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
         return self._tempripple()
 
     def _ripples(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.ripples import CONDITION
-        from factdrift.evaluation.scores import ripple_tests, ripples
-        from factdrift.evaluation.scores.figures import draw_ripples
-        from factdrift.evaluation.scores.written import written_table
-        from factdrift.evaluation.scores.written_lines import written_lines
+        from factdrift.evaluation.questions.clozes import CONDITION
+        from factdrift.evaluation.scores import figures, ripples, written, written_lines
 
         table = ripples.scores(self.questions, self.answers, self.seed)
-        written = written_table(self.answers).to_pylist()
-        text = "\n".join(
-            [
-                *written_lines(row for row in written if row["role"] != CONDITION),
-                *ripples.lines(table.to_pylist()),
-                *ripple_tests.lines(ripple_tests.judged(self.questions, self.answers)),
-            ]
-        )
+        texts = written.written_table(self.answers).to_pylist()
+        lines = [*written_lines.written_lines(row for row in texts if row["role"] != CONDITION)]
+        lines += ripples.lines(table.to_pylist())
+        lines += ripples.lines_of_tests(ripples.judged_tests(self.questions, self.answers))
+        text = "\n".join(lines)
         if self.output:
             write_parquet(table, self.output)
         if self.out_text:
             write_text(text, self.out_text)
         if self.out_figures:
-            draw_ripples(table.to_pylist(), self.out_figures)
+            figures.draw_ripples(table.to_pylist(), self.out_figures)
         return text
 
     def _tempripple(self) -> str:
-        from factdrift.core.files import write_json
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores import answers
-        from factdrift.evaluation.scores.cutoff import cutoffs_of
-        from factdrift.evaluation.scores.figures import draw_hops
+        from factdrift.evaluation.scores import answers, cutoff, figures
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
         from factdrift.tempripple.score import Cutoff
 
@@ -274,7 +252,7 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
         cutoffs = {model: Cutoff(day, day) for model, day in self.last_days().items()}
         unasked = set(cutoffs)
         for path in self.dates:
-            cutoffs |= cutoffs_of(path)
+            cutoffs |= cutoff.cutoffs_of(path)
         runs = [json.loads(path.read_text(encoding="utf-8")) for path in self.runs]
         if self.predictions:
             rows = answers.read_given(self.predictions, items)
@@ -287,18 +265,16 @@ class AnswerScores(Skips, command="answer scores", implied_inputs="models_ table
             runs = described
         models = sorted({row["model"] for row in rows})
         for model in sorted(unasked - set(models)):
-            others = ", ".join(models)
-            note = f"{model} was not asked, so its date says nothing; {others} were"
+            note = f"{model} was not asked, so its date says nothing; {', '.join(models)} were"
             print(f"answer.model_cutoff: {note}", file=sys.stderr)
         scores, tests = answers.score(rows, items, facts, cutoffs, self.seed, self.draws)
-        if self.out_runs:
-            write_json(runs, self.out_runs)
-        if self.out_tests:
-            write_json(tests, self.out_tests)
+        for about, output in ((runs, self.out_runs), (tests, self.out_tests)):
+            if output:
+                write_json(about, output)
         if self.output:
             write_parquet(scores, self.output)
         if self.out_figures:
-            draw_hops(scores.to_pylist(), self.out_figures)
+            figures.draw_hops(scores.to_pylist(), self.out_figures)
         return answers.write_tables(scores, tests, runs, self.folder, self.answers, self.recall)
 
     def last_days(self) -> dict[str, datetime.date]:
@@ -339,15 +315,12 @@ class Grid(Printed, Skips, command="answer grid", implied_inputs="models_"):
     output: Output
 
     def run(self) -> str:
-        import pyarrow as pa
+        from factdrift.core.tables import write_rows
+        from factdrift.evaluation.scores import grid, written, written_lines
 
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.grid import lines, write_grid
-        from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
-        from factdrift.evaluation.scores.written import written_table
-        from factdrift.evaluation.scores.written_lines import written_lines
-
-        cells = write_grid(self.answers, self.made, self.output, self.edits)
-        written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
-        write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
-        return self.printed(*written_lines(written), *lines(cells, self.runs, self.without_job()))
+        cells = grid.write_grid(self.answers, self.made, self.output, self.edits)
+        table = written.written_table(self.answers, self.edits, without_new=self.variant == "revised")
+        texts = table.to_pylist()
+        write_rows(written.written_scores(texts), written.WRITTEN_SCORES, self.out_written)
+        lines = grid.lines(cells, self.runs, self.without_job())
+        return self.printed(*written_lines.written_lines(texts), *lines)

@@ -12,7 +12,7 @@ from factdrift.chat.settings import Form
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.question import Benchmark, Question
-from factdrift.evaluation.scores.verdicts import subject_of
+from factdrift.evaluation.scores.written import subject_of
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.agreement import lines as agreement_lines
@@ -85,6 +85,4 @@ def _name(row: Row) -> str:
 
 def _case(question: Question, text: str) -> Case:
     accepted = question.accepted or question.targets
-    return Case(
-        text, tuple(accepted), tuple(question.stale), question=question.asked, several=question.several
-    )
+    return Case(text, accepted, question.stale, question=question.asked, several=question.several)

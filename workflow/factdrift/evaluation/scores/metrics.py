@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import schema_of
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.tables import database, sql, table_of, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.plan import PLAN, plan_table
 from factdrift.evaluation.questions.clozes import NEIGHBORS
@@ -88,18 +88,13 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path) -> int:
     """Writes SCORES and PROBES; returns the number of scores."""
     with database(3000) as db:
         read_runs(db, runs)
-        abilities = [
-            {
-                "model": ability.name,
-                "text": f"{ability.text}, {ability.tokens:,} tokens" if ability.text else None,
-                "perplexity_before": ability.perplexity,
-                "tasks_before": json.dumps(ability.results, sort_keys=True) if ability.results else None,
-            }
-            for ability in map(read_ability, runs.abilities)
-        ]
+        abilities = []
+        for ability in map(read_ability, runs.abilities):
+            text = f"{ability.text}, {ability.tokens:,} tokens" if ability.text else None
+            tasks = json.dumps(ability.results, sort_keys=True) if ability.results else None
+            abilities.append((ability.name, text, ability.perplexity, tasks))
         columns = ("model", "text", "perplexity_before", "tasks_before")
-        kinds = pa.schema([SCORES.field(name) for name in columns])
-        db.register("abilities", pa.Table.from_pylist(abilities, kinds))
+        db.register("abilities", table_of(abilities, pa.schema([SCORES.field(name) for name in columns])))
         db.execute(f"{_MADE}; CREATE TEMP TABLE probes AS {_PROBES}")
         order = "ORDER BY m, k, e"
         write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)

@@ -1,7 +1,12 @@
-"""Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
+"""Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md).
+
+What was written is judged as RippleEdits does, too: a name of each answer in the text, tests of several
+queries.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +15,11 @@ import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.intervals import bootstrap
-from factdrift.core.score_table import Cell, explained
-from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.core.score_table import Cell, explained, share
+from factdrift.evaluation.questions.clozes import condition_id
 from factdrift.evaluation.scores.groups import by_columns, by_state
 from factdrift.ripples import tables
+from factdrift.words.reasoning import answer_of
 
 CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
 """Criteria in the order of the tables: first those whose answers must change."""
@@ -60,10 +66,8 @@ def scores(probes: Path, answers: Sequence[Path], seed: int) -> pa.Table:
         if is_right is None:
             unanswered[model, method, way, _key(probe)] += 1
             continue
-        conditions = [
-            right.get((model, "none", way, condition_id(condition))) for condition in probe["conditions"]
-        ]
-        known = all(condition is True for condition in conditions)
+        premises = map(condition_id, probe["conditions"])
+        known = all(right.get((model, "none", way, premise)) is True for premise in premises)
         before = right.get((model, "none", way, question))
         groups[model, method, way][_key(probe)].append(Judged(probe["update"], is_right, known, before))
     rows = [
@@ -150,3 +154,85 @@ def _cell(row: Row) -> Cell:
     known = "unknown" if row["known_right"] is None else f"{100 * row['known_right']:.1f}"
     right, low, high = (100 * row[name] for name in ("right", "low", "high"))
     return Cell(f"{right:.1f}", f"/ {known}", right, low, high)
+
+
+Texts = Mapping[tuple[str, str, str], str]
+"""(model, state, question) -> what was written."""
+
+
+class Tests(NamedTuple):
+    """The tests of a model, state and criterion: all, those whose conditions hold, and how many of these are
+    passed."""
+
+    model: str
+    method: str
+    criterion: str
+    tests: int
+    executed: int
+    passed: int
+
+
+def contains(text: str, answers: Sequence[Row]) -> bool:
+    """Whether a text contains some name of each answer; names of one letter count for nothing."""
+    return all(
+        any(name in text for name in (answer["label"], *answer["aliases"]) if len(name) > 1 or name.isdigit())
+        for answer in answers
+    )
+
+
+def judged_tests(probes: Path, answers: Sequence[Path]) -> list[Tests]:
+    """The tests of each model and state that has written answers, by criterion.
+
+    A test is executed if the unedited model gives all of its conditions right, and passed if any of its
+    queries is right, or all of them where it says so (`every`). A row without `test` is a test of its own. A
+    test of which something was not asked or answered is left out.
+    """
+    texts = _texts(answers)
+    tests: dict[str, list[Row]] = defaultdict(list)
+    for row in pq.read_table(probes).to_pylist():
+        tests[row.get("test") or row["probe_id"]].append(row)
+    results: dict[tuple[str, str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    for model, method in sorted({key[:2] for key in texts}):
+        for rows in tests.values():
+            if (result := _test(texts, model, method, rows)) is not None:
+                results[model, method, rows[0]["criterion"]].append(result)
+    return [
+        Tests(*key, len(own), sum(executed for executed, _ in own), sum(map(all, own)))
+        for key, own in sorted(results.items(), key=lambda of: (of[0][0], CRITERIA.index(of[0][2]), of[0][1]))
+    ]
+
+
+def _test(texts: Texts, model: str, method: str, rows: Sequence[Row]) -> tuple[bool, bool] | None:
+    """Whether a test is executed, and passed; None if something of it has no answer."""
+    conditions = rows[0]["conditions"]
+    after = [texts.get((model, method, row["probe_id"])) for row in rows]
+    before = [texts.get((model, "none", condition_id(condition))) for condition in conditions]
+    if None in after or None in before:
+        return None
+    known, right = (
+        [contains(text or "", row["answers"]) for text, row in zip(written, asked, strict=True)]
+        for written, asked in ((before, conditions), (after, rows))
+    )
+    return all(known), all(right) if rows[0].get("every") else any(right)
+
+
+def _texts(answers: Sequence[Path]) -> dict[tuple[str, str, str], str]:
+    texts = {}
+    for path in answers:
+        columns = ["model", "method", "question", "output"]
+        for row in pq.read_table(path, columns=columns, filters=[("way", "=", "written")]).to_pylist():
+            if row["output"] is not None:
+                texts[row["model"], row["method"], row["question"]] = answer_of(row["output"])
+    return texts
+
+
+def lines_of_tests(tests: Sequence[Tests]) -> Iterator[str]:
+    """A table for each model: the tests passed of those executed; nothing without answers in writing."""
+    for (model,), own in by_columns((row._asdict() for row in tests), "model").items():
+        yield f"{model}, as RippleEdits judges: % passed (of tests executed, of all)"
+        yield from (*by_state(own, itemgetter("criterion"), _passed), "")
+
+
+def _passed(row: Row) -> Cell:
+    passed = share("passed", "executed")(row)
+    return passed._replace(spread=f"({row['executed']:,}, {row['tests']:,})")

@@ -179,11 +179,9 @@ def trust(rows: Sequence[Row], settings: CutoffSettings) -> Iterator[Row]:
         with np.errstate(invalid="ignore"):
             taken[name] = (weights @ hits) / (weights @ np.bincount(index, minlength=len(numbers)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        measures = {
-            "trust": taken["newer_true"] - taken["older"],
-            "gullibility": taken["newer_false"] / taken["newer_true"],
-        }
-    for measure, draws in measures.items():
+        trusted = taken["newer_true"] - taken["older"]
+        gullible = taken["newer_false"] / taken["newer_true"]
+    for measure, draws in (("trust", trusted), ("gullibility", gullible)):
         if np.isfinite(draws[0]):
             yield _row_of_draws(counted, "tool", "counted", measure, draws)
 

@@ -12,18 +12,7 @@ from typing import Any, NamedTuple
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.intervals import Interval
 from factdrift.core.owned import claim
-from factdrift.core.score_table import (
-    HIGHER,
-    LOWER,
-    Cell,
-    Column,
-    Line,
-    mean,
-    rules,
-    share,
-    shown,
-    table,
-)
+from factdrift.core.score_table import HIGHER, LOWER, Cell, Column, Line, mean, rules, share, shown, table
 from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.methods.record import Skipped
 from factdrift.evaluation.scores.costs import read_costs, skipped_among
@@ -188,6 +177,7 @@ def _bounds(group: Group, scores: Mapping[str, Score], none: str = "") -> Iterat
 def _edit_values(group: Group) -> dict[str, Any]:
     general = dict(group.abilities)
     perplexity = general.pop("Perplexity", None)
+    number, half = perplexity.cells() if perplexity else ("", "")
     tasks = json.dumps({name: value.mean for name, value in general.items()}) if general else ""
     shares = {
         **{f"written_{name}": ("own wording", name) for name in VERDICTS},
@@ -200,11 +190,7 @@ def _edit_values(group: Group) -> dict[str, Any]:
         **{title: _share(*about).cell(group).value for title, about in shares.items()},
         **dict(_bounds(group, COLUMNS | ACCURACIES, "0")),
         **{"seconds_per_edit": group.seconds, "peak_mb": str(group.cost.get("peak_mb", ""))},
-        **dict(
-            zip(
-                ("perplexity", "perplexity_ci95"), perplexity.cells() if perplexity else ("", ""), strict=True
-            )
-        ),
+        **{"perplexity": number, "perplexity_ci95": half},
         **{"tasks": tasks, "source": group.cost.get("source"), "skipped": ""},
     }
 
@@ -429,12 +415,8 @@ def write_tables(
     reports = (STREAM,) if stream else EDITS
     claim(folder, (f"{report.name}.{form}" for report in reports for form in ("txt", "csv")))
     skipped = skipped_among(read_costs(costs).values())
-    abilities = stream[1] if stream else ()
-    texts = (
-        f"Perplexity on {measured.text}, {measured.tokens:,} tokens"
-        for measured in abilities
-        if measured.text
-    )
+    measured = [ability for ability in (stream[1] if stream else ()) if ability.text]
+    texts = (f"Perplexity on {ability.text}, {ability.tokens:,} tokens" for ability in measured)
     below = [*dict.fromkeys(texts), *recall_lines(bundled)]
     groups = read_groups(scores, written, costs, "interval" if stream else "kind")
     if stream:

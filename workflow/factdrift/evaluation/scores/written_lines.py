@@ -6,7 +6,7 @@ from factdrift.core.columns import Row
 from factdrift.core.score_table import HIGHER, LOWER, Column, count, rules, share, table
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.groups import by_columns, state_line
-from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written import written_scores
 
 UNCLEAR = 0.02
 """Above this share of unclear answers a note names it."""

@@ -5,7 +5,7 @@ What a method has in place after the intervals so far is kept on disk. Imports t
 
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,7 @@ from factdrift.evaluation.methods.grace import CodebookEntry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
 from factdrift.evaluation.methods.record import MethodRecord, instead, is_unedited, records, refusal
-from factdrift.evaluation.methods.shared import method_of, named
-from factdrift.evaluation.methods.statistics import Statistics
+from factdrift.evaluation.methods.shared import Statistics, method_of, named
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.plain import EditedModel, InPlace, State
@@ -91,27 +90,6 @@ def edited(
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
     return result
-
-
-@contextmanager
-def opened(
-    loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent"
-) -> Iterator[State]:
-    """What makes the edits of a method; at the end of the `with` block the model is as it was.
-
-    Raises CannotEdit if the method does not support the regime.
-    """
-    if hyper.own is None or not hyper.own.plain:
-        yield Beside(loaded, hyper, artefacts, regime)
-        return
-    if regime == "batch":
-        raise CannotEdit(
-            f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
-        )
-    check_layers(loaded, hyper)
-    state = InPlace(loaded, hyper, persistent=regime == "stream")
-    with state.restored() if state.persistent else nullcontext():
-        yield state
 
 
 def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
@@ -368,13 +346,28 @@ class Condition:
         """Whether edits stay for the next steps."""
         return self.regime == "stream" and not self.unedited
 
-    def opened(self, loaded: Loaded) -> AbstractContextManager[State]:
-        """What tells the model edits; raises CannotEdit if the method cannot edit so."""
-        if self.unedited:
-            return nullcontext(State(loaded, "" if self.regime == "checkpoint" else self.method))
+    @contextmanager
+    def opened(self, loaded: Loaded) -> Iterator[State]:
+        """What tells the model edits; at the end of the `with` block the model is as it was.
+
+        Raises CannotEdit if the method does not support the regime.
+        """
         hyper = self.prepared.hyper
-        artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
-        return opened(loaded, hyper, artefacts, self.regime)
+        if self.unedited:
+            yield State(loaded, "" if self.regime == "checkpoint" else self.method)
+        elif hyper.own is None or not hyper.own.plain:
+            artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
+            yield Beside(loaded, hyper, artefacts, self.regime)
+        elif self.regime == "batch":
+            raise CannotEdit(
+                f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or "
+                "sequential"
+            )
+        else:
+            check_layers(loaded, hyper)
+            state = InPlace(loaded, hyper, persistent=self.regime == "stream")
+            with state.restored() if state.persistent else nullcontext():
+                yield state
 
     def meta(self, session: Session) -> dict[str, Any]:
         """Values of the columns META, and `source`."""

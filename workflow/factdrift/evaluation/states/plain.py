@@ -176,10 +176,8 @@ class InPlace(State):
                 raise
             except Exception as error:
                 if not self._said:  # tables have only the reason
-                    print(
-                        f"{self._given}: the edit {edit.id} failed; others are not reported here",
-                        file=sys.stderr,
-                    )
+                    note = "failed; others are not reported here"
+                    print(f"{self._given}: the edit {edit.id} {note}", file=sys.stderr)
                     traceback.print_exc()
                     self._said = True
                 failed[index] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]

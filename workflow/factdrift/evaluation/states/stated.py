@@ -155,14 +155,11 @@ def _with_others(facts: Mapping[str, dict[str, _Fact]], draw: random.Random) -> 
     news = [own["new"] for own in facts.values()]
     for own in facts.values():
         row, holders = own["new"].row, [*own["new"].row["holders"]]
+        of_relation = (fact for fact in news if fact.row["relation"] == row["relation"])
+        same = [fact for fact in of_relation if fact.row["subject"] != row["subject"]]
         for name in ("never", "beside"):
             taken = {label for holder in holders for label in _names(holder)}
-            same = (fact for fact in news if fact.row["relation"] == row["relation"])
-            others = [
-                fact
-                for fact in same
-                if taken.isdisjoint(_names(fact.holder)) and fact.row["subject"] != row["subject"]
-            ]
+            others = [fact for fact in same if taken.isdisjoint(_names(fact.holder))]
             if others:
                 other = draw.choice(others)
                 about = own["new"] if name == "never" else other

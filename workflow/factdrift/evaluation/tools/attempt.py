@@ -107,9 +107,8 @@ def attempt(
             if failed := model_edited.failed(edit.id):
                 raise InputError(f"{hyper.method}: the edit failed: {failed}")
             session = Session(model_edited.loaded, settings)
-            columns.append(
-                [*_continuations(session, model_edited, edit), *_chances(session, model_edited, questions)]
-            )
+            shown = _continuations(session, model_edited, edit)
+            columns.append([*shown, *_chances(session, model_edited, questions)])
     print(f"the edit took {seconds:.2f} s", file=sys.stderr)
     pairs = zip(*columns, strict=True)
     yield from (f"{title_of(hyper.method)} on {model.name}", "", f"{edit.prompt} ...")

@@ -29,13 +29,9 @@ from factdrift.evaluation.questions import updates
 from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.question import MINE, Benchmark, Question, Way
 from factdrift.evaluation.run import Files, Run, evaluate
-from factdrift.evaluation.scores.costs import write_costs
-from factdrift.evaluation.scores.grid import lines, write_grid
-from factdrift.evaluation.scores.groups import unaligned_lines
-from factdrift.evaluation.scores.metrics import Runs, write_scores
+from factdrift.evaluation.scores import costs, grid, groups, metrics
 from factdrift.evaluation.scores.table import write_tables
-from factdrift.evaluation.scores.verdicts import asked_of
-from factdrift.evaluation.scores.written import written_table
+from factdrift.evaluation.scores.written import asked_of, written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.states.edited import Condition
@@ -71,13 +67,12 @@ def cell(
     yield f"{model.name}, {benchmark.name}: {number:,} question{'s' * (number > 1)}, {title}"
     yield ""
     answers, made = [file.answers for file in files], [file.edits for file in files]
-    yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
-    by_question: dict[str, list[Row]] = {}
-    for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
-        by_question.setdefault(row["question"], []).append(row)
+    yield from grid.lines(grid.write_grid(answers, made, folder / "grid.parquet"), [], [])
+    rows = (row for path in answers for row in pq.read_table(path).to_pylist())
+    by_question = groups.by_columns(rows, "question")
     for question in benchmark.questions[: SHOWN_MINE if benchmark.name == MINE else SHOWN]:
         yield ""
-        yield from _shown(question, by_question[question.id])
+        yield from _shown(question, by_question[question.id,])
 
 
 def _drawn(asking: Asking, benchmark: Benchmark, model: Loaded) -> Benchmark:
@@ -184,12 +179,12 @@ def probe(
         hyper = Hyper("none", checkpoint.base, "", {})
         none = ask(model, Condition(Prepared(hyper), checkpoint.settings.regime))
     scores = _scored(split_name(checkpoint.base)[0], edits, {"none": none, name: edited}, output)
-    written, costs = output / "written.parquet", output / "costs.json"
+    written, spent = output / "written.parquet", output / "costs.json"
     write_parquet(written_table([none.answers, edited.answers], [edits]), written)
     # Nothing is known of what the edits cost where they were made.
-    write_costs([], costs)
-    print(write_tables(scores, written, costs, output)[0])
-    print(*unaligned_lines([(none.answers, none.edits)]), sep="\n")
+    costs.write_costs([], spent)
+    print(write_tables(scores, written, spent, output)[0])
+    print(*groups.unaligned_lines([(none.answers, none.edits)]), sep="\n")
 
 
 def _scored(model: str, edits: Path, runs: Mapping[str, Files], folder: Path) -> Path:
@@ -199,8 +194,8 @@ def _scored(model: str, edits: Path, runs: Mapping[str, Files], folder: Path) ->
     """
     answers, made, states = zip(*(files[1:4] for files in runs.values()), strict=True)
     scores = folder / "edit_scores.parquet"
-    of_model = Runs(edits, answers, made, states, models=[model], methods=list(runs))
-    write_scores(of_model, scores, folder / "probes.parquet")
+    of_model = metrics.Runs(edits, answers, made, states, models=[model], methods=list(runs))
+    metrics.write_scores(of_model, scores, folder / "probes.parquet")
     return scores
 
 
@@ -225,9 +220,8 @@ def compared(
         left = len(missing) - 1
         if condition.unedited and left:
             seconds = round((time.perf_counter() - start) * left) + 1
-            print(
-                f"questions of {left} methods: about {seconds:,} s, besides the time of the edits", flush=True
-            )
+            about = f"about {seconds:,} s, besides the time of the edits"
+            print(f"questions of {left} methods: {about}", flush=True)
     claim(folder, ["edit_scores.parquet", "probes.parquet"])
     return _scored(model.name, edits, {condition.method: files for condition, files in kept}, folder)
 

@@ -100,11 +100,10 @@ def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> lis
             raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     methods = [rival.rpartition(":")[2] for rival in rivals if ":" not in rival]
     of = ", ".join(dict.fromkeys(model for method, model in known if method in methods))
-    made = [
-        difference._replace(model=of)
-        for rival, values in zip(rivals[1:], by_rival[1:], strict=True)
-        for difference in _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
-    ]
+    made = list[Difference]()
+    for rival, values in zip(rivals[1:], by_rival[1:], strict=True):
+        differences = _differences(_title(rivals[0]), by_rival[0], _title(rival), values)
+        made += [difference._replace(model=of) for difference in differences]
     if not made:
         raise InputError(f"{scores}: {' and '.join(map(_title, rivals))} share no edit")
     return made
@@ -169,19 +168,10 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
             half = 100 * wilson(0, clusters)[1]
         elif count > 1 and not 1 < clusters < count:
             half *= float(stats.t.ppf(COVERED[1], count - 1)) / Z
-        yield Difference(
-            benchmark,
-            metric,
-            rival,
-            first,
-            "",
-            count,
-            mean=100 * fmean(other for _, _, other in pairs),
-            first_mean=100 * fmean(one for _, one, _ in pairs),
-            difference=middle,
-            low=float(np.clip(middle - half, -100, 100)),
-            high=float(np.clip(middle + half, -100, 100)),
-        )
+        mean = 100 * fmean(other for _, _, other in pairs)
+        first_mean = 100 * fmean(one for _, one, _ in pairs)
+        ends = (float(np.clip(end, -100, 100)) for end in (middle - half, middle + half))
+        yield Difference(benchmark, metric, rival, first, "", count, mean, first_mean, middle, *ends)
 
 
 def lines(differences: Sequence[Difference]) -> Iterator[str]:
@@ -256,11 +246,8 @@ def draw(differences: Sequence[Difference], paths: Sequence[Path]) -> None:
     for row in differences:
         panel, line, colour = _panel(row), rivals.index(row.rival), KEPT if row.clear else SOFT
         if not math.isnan(row.low):
-            marks.append(
-                Mark(
-                    panel, line, row.low, row.high - row.low, color=colour, kind="bar", style={"height": 0.12}
-                )
-            )
+            width, style = row.high - row.low, {"height": 0.12}
+            marks.append(Mark(panel, line, row.low, width, color=colour, kind="bar", style=style))
         marks.append(Mark(panel, line, row.difference, 0, kind="dot", style={"marker": "o"}))
         text = f"{row.difference:+.1f} (n = {row.pairs:,})"
         marks.append(Mark(panel, line, row.difference, line - 0.25, text=text, color=colour, kind="text"))

@@ -101,9 +101,8 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
         run = edit_bytes(loaded, rows, WIDTH, LENGTH, TARGETS)
     else:
         # Beside an update, of the texts that are replayed all tokens are targets.
-        texts = hyper.get("replayed", 0) * max(
-            (kind["tokens"] for kind in hyper.get("prefixes", ())), default=0
-        )
+        longest = max((kind["tokens"] for kind in hyper.get("prefixes", ())), default=0)
+        texts = hyper.get("replayed", 0) * longest
         adapted = ADAPTED * sum(into for _, into in shapes) * loaded.change_dtype.itemsize
         values = VALUES_PER_TOKEN * spec.layers * spec.hidden * loaded.dtype.itemsize + adapted
         run = (LENGTH + texts) * values + (TARGETS + texts) * LOGIT_BYTES * spec.vocabulary

@@ -3,100 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
-import shlex
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.owned import claim, scratch
 from factdrift.core.products import former_lines, of_pair, pair_of
-from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, needs
+from factdrift.evaluation.methods.hyperparameters import check_values
+from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.record import UNEDITED, is_unedited
-from factdrift.evaluation.probing import OfMethodValues, RunsMethod
+from factdrift.evaluation.probing import OfMethodValues
 from factdrift.evaluation.questions.question import MINE, Benchmark, Tables, Way, read, record_of
 from factdrift.evaluation.settings import Settings, check_regime
+from factdrift.evaluation.tools.artefacts import TriesMethod
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template, loaded
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Prepared
-    from factdrift.evaluation.states.edited import Condition
-    from factdrift.evaluation.tools.written_questions import WrittenQuestions
-    from factdrift.models.loaded import Loaded
+    from factdrift.evaluation.tools.harness import WrittenQuestions
 
 DATASET = Path("results/wfd_repl.parquet")
 LIMIT = 20
 """Questions of a benchmark that `ask` draws if no other number is given."""
 BUILT_EDITS = "results/{pair}/edit/edits.parquet"
 """Questions that are also made of a dataset, if no edits have been made of any."""
-
-
-class TriesMethod(RunsMethod):
-    """A command that makes edits with files of the workflow."""
-
-    template: Template
-    settings: Annotated[Settings, Key("edit")]
-    results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
-
-    def pattern(self, path: str) -> str:
-        """Where a file of the workflow is in some build: a path as records of benchmarks have it."""
-        return f"{self.results}/{path.format(pair='*', stream='results/streams/*').removeprefix('results/')}"
-
-    def newest(self, path: str) -> Path | None:
-        """The newest of such files."""
-        paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
-        return max(paths, key=lambda path: path.stat().st_mtime, default=None)
-
-    def prepared(self, model: Loaded, method: str) -> Prepared:
-        """A method with what it needs besides the model: named files, or those that `find_files` finds.
-
-        Raises InputError that says what is missing, or if the method cannot edit the model.
-        """
-        from factdrift.core.owned import scratch
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import check_layers
-        from factdrift.evaluation.tools.artefacts import find_files
-
-        hyper = self.hyper_of(model, method)
-        check_layers(model, hyper)
-        lacking = [option for option in needs(hyper) if not getattr(self, option)]
-        with scratch() as folder:
-            command = partial(self._making, model, hyper)
-            files = find_files(model, hyper, lacking, self.results, folder, command)
-            with_files = dataclasses.replace(self, **cast("dict[str, Any]", files))
-            return Prepared(hyper, with_files.artefacts(hyper, model))
-
-    def condition(self, model: Loaded, state: str) -> Condition:
-        """The condition in which questions are asked in a state."""
-        from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.edited import Condition
-
-        if is_unedited(state):
-            return Condition(Prepared(Hyper(state, model.name, "", {})), self.settings.regime)
-        return Condition(self.prepared(model, state), self.settings.regime)
-
-    def _making(self, model: Loaded, hyper: Hyper) -> str:
-        """The command that trains a method's editor, with the user's own hyper-parameters.
-
-        It is the workflow's, which has facts to train on.
-        """
-        name = model.name if self.revision == "main" else f"{model.name}@{self.revision}"
-        method = hyper.own.given if hyper.own else hyper.method
-        config: dict[str, Any] = {"models": [name], "methods": [method]}
-        if self.template != "none":
-            config["edit"] = {"template": self.template}
-        if self.set:
-            config[hyper.method] = self.set
-        settings = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
-        return f"snakemake --cores 2 results/edit_scores.parquet --config {settings}"
 
 
 class Try(TriesMethod, command="edit try", leading="subject model method set output"):
@@ -118,7 +55,6 @@ class Try(TriesMethod, command="edit try", leading="subject model method set out
         if self.output and self.output.exists():
             raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
         with self.loaded() as model:
-            from factdrift.evaluation.methods.interface import Edit
             from factdrift.evaluation.tools.attempt import attempt, export
 
             own = self.hyper_of(model, self.method).own
@@ -174,7 +110,6 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
         check_regime(self.settings.regime)
 
     def run(self) -> str:
-        from factdrift.core.owned import scratch
 
         with scratch() as folder:
             questions, notes = self.asked(folder)  # before the model, which may be large
@@ -235,6 +170,15 @@ class Ask(TriesMethod, command="ask", leading="benchmark questions state way lim
             known = ", ".join(retrieved) or "none, as it has no documents"
             raise InputError(f"--state: {self.state}: no such state of {self.benchmark}; there are {known}")
         return benchmark
+
+    def pattern(self, path: str) -> str:
+        """Where a file of the workflow is in some build: a path as records of benchmarks have it."""
+        return f"{self.results}/{path.format(pair='*', stream='results/streams/*').removeprefix('results/')}"
+
+    def newest(self, path: str) -> Path | None:
+        """The newest of such files."""
+        paths = self.results.glob(Path(self.pattern(path)).relative_to(self.results).as_posix())
+        return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
 class Probe(RunsModel, command="edit probe"):
@@ -323,7 +267,7 @@ class LmEval(Job, command="answer lm-eval", implied_inputs="questions"):
     def _written(self) -> Iterator[WrittenQuestions]:
         """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
-        from factdrift.evaluation.tools.written_questions import written_items, written_updates
+        from factdrift.evaluation.tools.harness import written_items, written_updates
 
         try:
             check_prompt("loglik", self.prompt)
@@ -388,7 +332,6 @@ class Compare(TriesMethod, command="compare", leading="model limit scores answer
 
     def runs(self) -> tuple[tuple[str, ...], Path]:
         """The methods by their names in tables, and the scores of all on the model."""
-        from factdrift.core.owned import claim
         from factdrift.evaluation.questions.updates import Choice, write_edits
 
         folder = self.output / "runs"

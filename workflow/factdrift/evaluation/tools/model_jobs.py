@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.models.families import ModelSpec
 from factdrift.models.names import check_name
 
 if TYPE_CHECKING:
     from factdrift.models.describe import Lines
-    from factdrift.models.families import ModelSpec
 
 
 class Describe(Job, command="models describe"):

@@ -19,9 +19,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import check_unchanged, scratch
 from factdrift.core.progress import Progress
-from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
+    block_of_share,
     check_values,
     default_values,
     needs,
@@ -121,9 +121,8 @@ class Bench:
         files = sampled_moments(self.model, layers, self.tuning.seed) if layers else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=read_layers(files, self.model))
         tables = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
-        scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         answers, made, states = zip(*(table[1:4] for table in tables), strict=True)
-        edits = self.folder / "edits.parquet"
+        edits, scores, joined = (self.folder / f"{name}.parquet" for name in ("edits", "scores", "joined"))
         runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
@@ -169,7 +168,7 @@ def search(
     setting is tried twice.
     """
     key = "layer" if "layer" in start else "layers"
-    candidates = set(layers) or {block_at(share, blocks) for share in search["shares"]}
+    candidates = set(layers) or {block_of_share(share, blocks) for share in search["shares"]}
     if not layers and candidates:
         candidates.add(start.layers[-1])
     tried: list[dict[str, Any]] = [{}]
@@ -276,16 +275,12 @@ def _write(tuning: Tuning, model: str, best: Trial, about: str) -> None:
     # How many edits are in one model belongs to what was tuned.
     together = {} if regime == "independent" else {"regime": regime, "group": group}
     config = {"edit": {"split": "test", **template, **together}, own.name: values}
-    text = f"# {scores}\n{yaml.safe_dump(config, sort_keys=False, allow_unicode=True)}"
+    form: dict[str, Any] = {"sort_keys": False, "allow_unicode": True}
+    text = f"# {scores}\n{yaml.safe_dump(config, **form)}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     write_text(f"# {model}: {about}; digest {digest}\n{text}", tuning.output)
-    shown = yaml.safe_dump(
-        [{"names": [model], "source": about, **values}],
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=True,
-        width=10**6,
-    )
+    known = [{"names": [model], "source": about, **values}]
+    shown = yaml.safe_dump(known, default_flow_style=True, width=10**6, **form)
     index = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
     use = runnable(f"`snakemake --configfile {tuning.output}`")
     print(f"{tuning.output}: use it with {use}; or put into `models` of {index}:\n  - {shown.strip()[1:-1]}")

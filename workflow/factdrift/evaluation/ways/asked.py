@@ -58,16 +58,8 @@ def verdict(question: Question, output: str, prompt: str) -> Row:
     """
     if not question.accepted:
         return {}
-    judgement = judge.judged(
-        judge.Case(
-            output,
-            question.accepted,
-            question.stale,
-            question.others,
-            question=prompt,
-            several=question.several,
-        )
-    )
+    answers = question.accepted, question.stale, question.others
+    judgement = judge.judged(judge.Case(output, *answers, question=prompt, several=question.several))
     return {
         "verdict": judgement.verdict,
         "named": list(judgement.named),

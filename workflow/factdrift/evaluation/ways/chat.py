@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.replies import Likelihoods, likelihoods_of
@@ -21,7 +20,7 @@ from factdrift.chat.store import ANSWERED
 from factdrift.chat.store import ANSWERS as REPLIES
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import write_rows
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.letters import chosen
@@ -82,9 +81,8 @@ def asked_of_chat(benchmark: Benchmark, scoring: Sequence[Way] | None = None) ->
 def write_requests(benchmark: Benchmark, form: Form, chat: Chat, output: Path) -> int:
     """Writes REQUESTS, with what stands before the questions in each state; returns their number."""
     asked = _asked(benchmark, form, chat)
-    return write_bodies(
-        (body for question in asked for body in _bodies(question, form, chat).items()), output
-    )
+    bodies = (body for question in asked for body in _bodies(question, form, chat).items())
+    return write_bodies(bodies, output)
 
 
 def _asked(benchmark: Benchmark, form: Form, chat: Chat) -> list[ChatQuestion]:
@@ -148,7 +146,7 @@ def read_answers(benchmark: Benchmark, form: Form, chat: Chat, answers: Path, ou
             row = answer_row(question, way, output=text, **verdict(question, text, question.asked))
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
         rows.append({**named, **row})
-    write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
+    write_rows(rows, ANSWERS, output)
     return {"run_id": run_id(described), **described}
 
 

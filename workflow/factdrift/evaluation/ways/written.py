@@ -34,15 +34,10 @@ def ask(session: Session, asked: Sequence[PlannedQuestion], changes: Changes) ->
     Long questions have the entropy of a continuation of their cloze that goes on behind every end.
     """
     prompts = [_prompt(session, planned) for planned in asked]
-    begun = [
-        Generation(
-            prompt.ids,
-            session.settings.written_tokens,
-            planned.owner,
-            session.ends | (session.line_ends if prompt.lines else frozenset()),
-        )
-        for planned, prompt in zip(asked, prompts, strict=True)
-    ]
+    begun = []
+    for planned, prompt in zip(asked, prompts, strict=True):
+        ends = session.ends | session.line_ends if prompt.lines else session.ends
+        begun.append(Generation(prompt.ids, session.settings.written_tokens, planned.owner, ends))
     long = _long(session, asked)
     written = session.written([*begun, *long.values()], changes)
     texts = dict(zip(long, written[len(begun) :], strict=True))
