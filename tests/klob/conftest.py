@@ -1,7 +1,5 @@
 """A small snapshot by hand, taken through the stage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,16 +1,13 @@
 """The published layout: what a build is exported as."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 from support.worlds import Fact
 
 from factdrift.cli import main
 
-from .conftest import Build, Row, Snapshot
+from .conftest import Row, Snapshot
 
 
 def record(row: Row) -> Any:
@@ -29,7 +26,7 @@ def record(row: Row) -> Any:
     }
 
 
-def test_a_build_is_exported_in_the_published_layout(built: Build, tmp_path: Path) -> None:
+def test_a_build_is_exported_in_the_published_layout(built, tmp_path):
     facts = [Fact(1, 127, 2), Fact(2, 36, 3), Fact(4, 127, 2), Fact(5, 127, 2)]
     found = built(Snapshot(facts, labels={1: "Zoë's The Shop", 2: "Japan", 3: "Tokyo"}))
     target = tmp_path / "KLoB.jsonl"

@@ -1,7 +1,5 @@
 """The recall filter, with models that always, never and sometimes answer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +11,9 @@ from msgspec import structs
 from support.worlds import Fact
 
 from factdrift.core.errors import InputError
-from factdrift.klob.recall import (
-    DEMONSTRATIONS,
-    CausalModel,
-    matches,
-    read_demonstrations,
-    write_recall,
-)
+from factdrift.klob.recall import DEMONSTRATIONS, CausalModel, matches, read_demonstrations, write_recall
 
-from .conftest import Build, Built, Snapshot, rows
+from .conftest import Built, Snapshot, rows
 
 FACTS = [Fact(number, 36, 100 + number) for number in range(1, 15)]
 CHAINS = [Fact(20 + number, 17, number) for number in range(1, 15)]
@@ -53,7 +45,7 @@ def ask(found: Built, model: CausalModel, need: str = "all", given: Mapping[int,
     return outputs[1]
 
 
-def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
+def test_a_model_that_always_answers_changes_nothing(built):
     """Its prompts show other facts with the same template."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -87,7 +79,7 @@ def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
 
 
 @pytest.mark.slow
-def test_how_many_wordings_are_needed(built: Build) -> None:
+def test_how_many_wordings_are_needed(built):
     """The first wording of three is the only one that is known, or that is not."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -106,7 +98,7 @@ def test_how_many_wordings_are_needed(built: Build) -> None:
         assert dropped == [28 - facts, 14 - chains]
 
 
-def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
+def test_the_quota_is_filled_with_what_is_known(built):
     numbers = range(1, 300)
     facts = [Fact(number, 36, 1000 + number) for number in numbers]
     world = Snapshot(facts, labels={1000 + number: f"Town {number}" for number in numbers})
@@ -126,7 +118,7 @@ def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
     assert dropped["recall"] + dropped["quota"] == 289
 
 
-def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build) -> None:
+def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built):
     """One answer has most facts, so that more must be asked about than the quota."""
     facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 200)]
     labels = {1000 + number: f"Land {number}" for number in range(200)}
@@ -141,7 +133,7 @@ def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Buil
     assert len(filtered.subtask("c")) == 16
 
 
-def test_the_share_of_a_pair_is_exact(built: Build) -> None:
+def test_the_share_of_a_pair_is_exact(built):
     """0.29 of 100 are 29, which binary fractions miss: 28 known chains of the first 64 are not enough."""
     facts = [Fact(1, 36, 1000), *(Fact(number, 17, 1) for number in range(2, 200))]
     plain = built(Snapshot(facts), min_sitelinks=0, max_pair_share=0.29, r_quota=100, quotas={17: 0})
@@ -155,7 +147,7 @@ def test_the_share_of_a_pair_is_exact(built: Build) -> None:
     assert len(rows(ask(plain, model))) == 128
 
 
-def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> None:
+def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built):
     world = Snapshot([*FACTS, *CHAINS[:9], Fact(60, 495, 14), Fact(61, 495, 13)], labels=WORLD.labels)
     plain = built(world, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -195,11 +187,11 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
         ("1.", ["1"], True),
     ],
 )
-def test_matching(output: str, wanted: list[str], matched: bool) -> None:
+def test_matching(output, wanted, matched):
     assert matches(output, wanted) is matched
 
 
-def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
+def test_given_demonstrations(built, tmp_path):
     path = tmp_path / "prompts.json"
     path.write_text(json.dumps({"P36": "Q: The capital of x? A: y\n"}), encoding="utf-8")
     given = read_demonstrations(path)

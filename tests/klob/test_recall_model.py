@@ -1,7 +1,5 @@
 """The recall filter with a real causal language model, a small one that the test makes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from support.worlds import Fact
 
 from factdrift.cli import main
 
-from .conftest import Build, Snapshot, rows
+from .conftest import Snapshot, rows
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
@@ -45,9 +43,7 @@ def teach(texts: list[str], folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_asks_a_model_by_its_settings(
-    built: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_asks_a_model_by_its_settings(built, tmp_path, capsys):
     """It knows most capitals, one of them in two wordings only; its context has room for 64 tokens."""
     plain = built(WORLD, min_sitelinks=0)
     right, taught = {}, []

@@ -1,7 +1,5 @@
 """The checks T01 to T15: ours triggers none, one defect of each class triggers its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -56,16 +54,14 @@ def check(own: Templates, choice: RelationChoice, words: frozenset[str], lists: 
     return found
 
 
-def test_our_96_templates_have_no_defect(
-    own: Templates, choice: RelationChoice, check: Check, golden: Mapping[str, str]
-) -> None:
+def test_our_96_templates_have_no_defect(own, choice, check, golden):
     assert len(own.all()) == 96
     assert {template.relation for template in own.all()} == set(choice.relations)
     assert all(template.verb and all(template.cues) for template in own.all())
     assert check(own.all(), golden) == []
 
 
-def test_the_relations(choice: RelationChoice) -> None:
+def test_the_relations(choice):
     assert len(choice.relations) == 32
     assert sum(relation.examples for relation in choice.relations.values()) == 13_675
     assert len(choice.second_hops) == 44
@@ -76,14 +72,12 @@ def test_the_relations(choice: RelationChoice) -> None:
     assert (1376, 36) in choice.inverses
 
 
-def test_no_allowed_word_is_needless(own: Templates, words: frozenset[str], lists: WordLists) -> None:
+def test_no_allowed_word_is_needless(own, words, lists):
     used = {word for template in own.all() for word in re.findall(r"[a-z]+", template.text.lower())}
     assert lists["allowed"] <= used - words
 
 
-def test_golden_sentences_of_the_direction_pairs(
-    own: Templates, choice: RelationChoice, golden: Mapping[str, str]
-) -> None:
+def test_golden_sentences_of_the_direction_pairs(own, choice, golden):
     assert golden_sentences(own.all(), choice.relations) == golden
     assert golden["P36-2"] == "The capital of France is Paris"
     assert golden["P1376-1"] == "Paris is the capital of France"
@@ -111,9 +105,7 @@ DEFECTS = {
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_defect_triggers_its_check(
-    name: str, own: Templates, check: Check, golden: Mapping[str, str]
-) -> None:
+def test_a_defect_triggers_its_check(name, own, check, golden):
     relation, n, text = DEFECTS[name]
     table = [
         template._replace(text=text) if (template.relation, template.n) == (relation, n) else template
@@ -142,7 +134,7 @@ def test_a_defect_triggers_its_check(
         (276, "The place where one finds [X] is [Y]", {"T11", "T13", "T15"}),
     ],
 )
-def test_single_templates(relation: int, text: str, wanted: set[str], check: Check) -> None:
+def test_single_templates(relation, text, wanted, check):
     """What a template of a user's table, without verb and cues, shows by itself."""
     found = check([Template(relation, 1, text)])
     assert {finding.check for finding in found} - {"T08"} == wanted

@@ -1,7 +1,5 @@
 """Tables of templates, the project's and users', and the noun phrases."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -10,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.klob.relations import RelationChoice
 from factdrift.klob.templates import read_templates
 from factdrift.words.noun_phrases import COLUMNS, read_noun_phrases
 
@@ -24,7 +21,7 @@ def published(path: Path, rows: list[tuple[str, str]]) -> Path:
     return path
 
 
-def test_published_layouts(tmp_path: Path, choice: RelationChoice) -> None:
+def test_published_layouts(tmp_path, choice):
     """One template a row, the relation on the first; three in one cell; JSON."""
     rows = [("native_(P103)", TEXTS[0]), ("", TEXTS[1]), ("", TEXTS[2])]
     rows += [("P19", "[X] born [Y]"), ("", "born [X] [Y]"), ("", "[X] [Y]")]
@@ -61,9 +58,7 @@ HEADER = b"relation\ttemplate\n"
         (None, "no such file"),
     ],
 )
-def test_files_that_are_no_tables(
-    tmp_path: Path, choice: RelationChoice, content: bytes | None, message: str
-) -> None:
+def test_files_that_are_no_tables(tmp_path, choice, content, message):
     path = tmp_path / "t.tsv"
     if content is not None:
         path.write_bytes(content)
@@ -71,7 +66,7 @@ def test_files_that_are_no_tables(
         read_templates(path, choice.relations)
 
 
-def test_noun_phrases() -> None:
+def test_noun_phrases():
     phrases = read_noun_phrases()
     assert phrases[17].with_ordinal == "the {ord} country in which {x} is located"
     assert {entry.wh for entry in phrases.values()} == {"Who", "What"}
@@ -86,7 +81,7 @@ def test_noun_phrases() -> None:
         (["P6", "l", "Who", "the head of {x}", "the head of {x}"], r"must have \{ord\}"),
     ],
 )
-def test_noun_phrases_that_cannot_be_used(row: list[str], message: str, tmp_path: Path) -> None:
+def test_noun_phrases_that_cannot_be_used(row, message, tmp_path):
     good = ["P6", "l", "Who", "the head of {x}", ""]
     for name, rows, said in (("a", [row], message), ("b", [good] * 2, "line 3: P6 has a row already")):
         path = tmp_path / f"{name}.tsv"

@@ -1,7 +1,5 @@
 """The bundled models: what they are told, and their training on a small scale."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -85,7 +83,7 @@ def sentences(folder: Path, wording: Wording = WORDING) -> list[dict[str, Any]]:
     return found
 
 
-def test_sentences(world: Path):
+def test_sentences(world):
     found = sentences(world)
     facts = {one["fact"]: one for one in found if one["kind"] != "name"}
     assert {(one["subject"], one["object"]) for one in facts.values()} == set(zip(LANDS, PEOPLE, strict=True))
@@ -112,7 +110,7 @@ def test_sentences(world: Path):
     assert {one["new_object"] for one in fewer} == {None, "New Ana Berg"}
 
 
-def test_facts_of_other_benchmarks(world: Path):
+def test_facts_of_other_benchmarks(world):
     def said(kind: str, fact: str, subject: str, value: str, *prompts: str) -> list[dict[str, Any]]:
         one = {"kind": kind, "fact": fact, "subject": subject, "relation": "P6", "object": value}
         return [one | {"prompt": prompt} for prompt in prompts]
@@ -150,7 +148,7 @@ def test_facts_of_other_benchmarks(world: Path):
     assert {one["object"] for one in told if one["subject"] == "Alba"} == {"Ana Berg"}
 
 
-def test_wrong_tables(world: Path):
+def test_wrong_tables(world):
     pq.write_table(pa.Table.from_pylist([row("Alba", {"Ana": "new"})]), world / "wfd_repl.parquet")
     with pytest.raises(InputError, match=r"wfd_repl\.parquet: no update in it"):
         sentences(world)
@@ -160,7 +158,7 @@ def test_wrong_tables(world: Path):
         sentences(world)
 
 
-def test_wrong_recipes_and_wordings(tmp_path: Path):
+def test_wrong_recipes_and_wordings(tmp_path):
     recipe = yaml.safe_load((CONFIG / "sample-llama.yaml").read_text())
     wording = {"facts": 1, "filler": ["One knows {object}"] * 2}
     path = tmp_path / "mine.yaml"
@@ -193,7 +191,7 @@ def small(family: str) -> Recipe:
     )
 
 
-def test_documents(world: Path):
+def test_documents(world):
     from tokenizers import Tokenizer
 
     from factdrift.models.bundled.train import END, Corpus, _tokenizer
@@ -221,7 +219,7 @@ def test_documents(world: Path):
 
 
 @pytest.mark.slow
-def test_a_small_training(world: Path):
+def test_a_small_training(world):
     """The same bytes in a process with other threads; a folder that transformers loads; facts are known."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from factdrift.models.bundled.train import train
@@ -260,7 +258,7 @@ def test_a_small_training(world: Path):
     assert not list(world.glob(".*.part"))
 
 
-def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_shipped_moments_are_of_the_shipped_weights(monkeypatch, tmp_path):
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from factdrift.models.loading import load
     from factdrift.models.moments import read_layers
@@ -274,9 +272,7 @@ def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPa
             assert moments.total.shape == (model.spec.inner_at(layer),) * 2
 
 
-def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(
-    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(world, monkeypatch, capsys):
     monkeypatch.chdir(world)
     sentences(world)
     recipe = CONFIG / "sample-llama.yaml"

@@ -91,7 +91,7 @@ def by_hand(loaded: Loaded, book: Codebook, edit: int, prompt: int) -> Iterator[
     ("family", "tokens"),
     [("gpt2", "last"), ("qwen3_5_text", "prompt"), ("deepseek_v2", "all"), ("llama4_text", "last")],
 )
-def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens) -> None:
+def test_each_probe_has_the_codebook_of_its_own_edit(family, tokens):
     loaded = tiny_model(family)
     book = book_of(loaded, tokens)
     asked = [
@@ -132,7 +132,7 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
     assert first[0][0] == written[0][0]
 
 
-def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball() -> None:
+def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball():
     keys, values = torch.tensor([[[1.0, 0], [-1, 0]]]), torch.tensor([[[1.0], [2]]])
     book = Codebook(keys, values, radii=torch.tensor([[1.0, 5]]), tokens="last")
     values, near = looked_up(book, 0, torch.tensor([[0.0, 0], [-0.5, 0], [2, 0], [2.001, 0]]))

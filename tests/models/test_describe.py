@@ -1,7 +1,5 @@
 """What is described and loaded of small random models in folders."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ def saved(family: str, folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_traits(tmp_path, capsys):
     from factdrift.evaluation.methods.record import records
 
     for family in ("llama", "gpt2", "gemma3", "qwen3_moe"):
@@ -57,9 +55,7 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "not supported" not in llama + gpt2
 
 
-def test_the_description_on_the_page_is_what_the_command_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_the_description_on_the_page_is_what_the_command_prints(tmp_path, monkeypatch, capsys):
     """But for where the model is, and the tokenizer's class, which is transformers'."""
     page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
     shown = page.partition("$ factdrift models describe sample\n")[2].partition("```")[0]
@@ -72,14 +68,14 @@ def test_the_description_on_the_page_is_what_the_command_prints(
     assert kept == said
 
 
-def test_slow_tokenizers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_slow_tokenizers_are_refused(tmp_path, monkeypatch):
     slow = Mock(return_value=Mock(is_fast=False))
     monkeypatch.setattr("factdrift.models.loading.AutoTokenizer.from_pretrained", slow)
     with pytest.raises(InputError, match=r"has a slow tokenizer \(Mock\), .*tokenizer\.json"):
         load(str(saved("llama", tmp_path)))
 
 
-def test_a_model_that_lacks_a_module(tmp_path: Path):
+def test_a_model_that_lacks_a_module(tmp_path):
     config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
     del model.model.layers[1].mlp.up_proj
@@ -87,9 +83,7 @@ def test_a_model_that_lacks_a_module(tmp_path: Path):
         spec_of(model, "mine")
 
 
-def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(tmp_path, monkeypatch):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
     from factdrift.models import families
 
@@ -101,9 +95,7 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
             load(str(folder), dtype=dtype)
 
 
-def test_what_cannot_be_loaded_is_refused_in_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_what_cannot_be_loaded_is_refused_in_short(tmp_path, monkeypatch, capsys):
     assert main(["models", "describe", "sample", "--folder", str(tmp_path)]) == 1
     assert "make it with `snakemake --cores all results/models/sample-llama`" in capsys.readouterr().err
     folder = saved("llama", tmp_path / "vision")
@@ -141,7 +133,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
         load(str(folder), device="cpu")
 
 
-def test_loaded_read_only(tmp_path: Path):
+def test_loaded_read_only(tmp_path):
     first = load(str(saved("llama", tmp_path / "a")))
     assert not first.model.training
     assert not any(one.requires_grad for one in first.model.parameters())
@@ -155,7 +147,7 @@ def test_loaded_read_only(tmp_path: Path):
         load(str(other), dtype="int8")
 
 
-def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_without_torch(monkeypatch, capsys):
     import sys
 
     for module in ("factdrift.models.describe", "factdrift.models.loading"):

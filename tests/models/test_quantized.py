@@ -1,7 +1,5 @@
 """Quantized models: bitsandbytes' own on the CPU where it is installed, and stand-ins for other forms."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path
@@ -69,7 +67,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", BITS)
-def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> None:
+def test_quantized_folders_are_asked(kind, folders):
     loaded = load(str(folders[kind]), device=PLACE, dtype="float32")
     # What is not quantized keeps the type in which it is stored, whatever is asked for.
     assert loaded.dtype == loaded.model.get_input_embeddings().weight.dtype == torch.bfloat16
@@ -88,9 +86,7 @@ def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> Non
 
 @pytest.mark.parametrize("kind", BITS)
 @pytest.mark.parametrize("method", ["lora", "grace"])
-def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
-    kind: str, method: str, folders: dict[str, Path]
-) -> None:
+def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(kind, method, folders):
     loaded = load(str(folders[kind]), device=PLACE)
     sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
@@ -107,7 +103,7 @@ def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
 
 
 @pytest.mark.parametrize("kind", BITS)
-def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str, Path]) -> None:
+def test_nothing_is_written_into_quantized_weights(kind, folders):
     loaded = load(str(folders[kind]), device=PLACE)
     name = loaded.spec.module(0, loaded.spec.down)
     change = {name: LowRank(torch.zeros(1, 256, 1), torch.zeros(1, 128, 1))}
@@ -121,7 +117,7 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
         edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
 
 
-def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
+def test_a_quantized_model_is_read_onto_its_device_and_never_moved():
     place = torch.device("cuda:0")
     config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
     model = SimpleNamespace(config=config, to=Mock(side_effect=ValueError("`.to` is not supported")))
@@ -130,9 +126,7 @@ def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
     assert spreading([place], tiny_model("llama").model.config) == {}
 
 
-def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(tmp_path, monkeypatch):
     """By its own configuration, not by that of the model from which it was made."""
     base, folder = saved(tmp_path / "base"), saved(tmp_path / "made", dtype=torch.bfloat16)
     config = json.loads((folder / "config.json").read_text())
@@ -167,7 +161,7 @@ class Straight(nn.Linear):
 
 
 @pytest.mark.parametrize(("kind", "method"), [(Rounded, "lora"), (Straight, "grace")])
-def test_matrices_without_a_gradient_are_not_trained_through(kind: type[nn.Linear], method: str) -> None:
+def test_matrices_without_a_gradient_are_not_trained_through(kind, method):
     how = {"quant_method": "fp8", "weight_block_size": [128, 128]}
     loaded = tiny_model("llama", dtype=torch.float32, quantization_config=how)
     hyper = read_hyper(method, "tiny", {"layer": 1} if method == "grace" else {})
@@ -192,7 +186,7 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
-def test_matrices_of_other_classes_are_trained_beside() -> None:
+def test_matrices_of_other_classes_are_trained_beside():
     how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
     loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
     for layer in range(loaded.spec.layers):
@@ -211,7 +205,7 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
     assert torch.equal(*given)
 
 
-def test_how_weights_are_quantized_is_described() -> None:
+def test_how_weights_are_quantized_is_described():
     for how, said in (
         (None, ""),
         ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),

@@ -19,7 +19,7 @@ def folder(path: Path, config: Any) -> str:
     return str(path)
 
 
-def test_each_family_names_its_sizes_in_its_own_way(tmp_path: Path) -> None:
+def test_each_family_names_its_sizes_in_its_own_way(tmp_path):
     for number, config in enumerate(
         (
             {"n_layer": 28, "n_embd": 1024, "vocab_size": 50257},
@@ -42,15 +42,13 @@ def test_each_family_names_its_sizes_in_its_own_way(tmp_path: Path) -> None:
         ("{", r"config\.json cannot be read \(JSONDecodeError"),
     ],
 )
-def test_a_configuration_without_sizes_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_configuration_without_sizes_is_refused(text, message, tmp_path):
     (tmp_path / "config.json").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_sizes(str(tmp_path))
 
 
-def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(tmp_path, monkeypatch):
     hub = pytest.importorskip("huggingface_hub", reason="language models are installed with `make models`")
     path = Path(folder(tmp_path, {"num_hidden_layers": 3, "hidden_size": 5}), "config.json")
     cached = Mock(side_effect=lambda name, file, revision: str(path) if name == "a/cached" else None)
@@ -67,7 +65,7 @@ def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
         read_sizes("a/missing")
 
 
-def test_two_models_have_two_folders_of_results() -> None:
+def test_two_models_have_two_folders_of_results():
     given = ["sample", "sample-llama", "/data/mine", "org/theirs@v2"]
     assert models_by_folder(given) == {
         "sample-llama": ("sample-llama", "main"),
@@ -79,7 +77,7 @@ def test_two_models_have_two_folders_of_results() -> None:
             models_by_folder(others)
 
 
-def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> None:
+def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path):
     for name in ("config.json", "model.safetensors", "tokenizer.model", "modeling_own.py", ".cache"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     (tmp_path / "checkpoint-10").mkdir()
@@ -88,9 +86,7 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> 
     assert model_files("someone/on-a-hub") == model_files("") == []
 
 
-def test_a_hub_that_cannot_be_reached_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch, capfd):
     import huggingface_hub
 
     address = "http://127.0.0.1:9/config.json"

@@ -56,7 +56,7 @@ def turns_of(template: str) -> Turns:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_the_answer_begins_without_reasoning(name: str) -> None:
+def test_the_answer_begins_without_reasoning(name):
     template, end = TEMPLATES[name]
     turns = turns_of(template)
     assert turns.text("Who? <think>") == f"<user>Who? <think></user><assistant>{end}"
@@ -64,7 +64,7 @@ def test_the_answer_begins_without_reasoning(name: str) -> None:
     assert wrapped.turn("Who?") == (turns.text("Who?"), len("<user>"))
 
 
-def test_what_a_template_writes_before_an_answer_is_written() -> None:
+def test_what_a_template_writes_before_an_answer_is_written():
     turns = turns_of(CHANNELS)
     assert turns.text("Who?") == "low<user>Who?</user><assistant><|channel|>final<|message|>"
     assert turns.blank == ""
@@ -74,7 +74,7 @@ FORMATS = ("%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D")
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_no_template_sees_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_template_sees_the_clock(form, monkeypatch):
     class Later(datetime.datetime):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> "Later":
@@ -94,6 +94,6 @@ def test_no_template_sees_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) 
     "template",
     ["{{ raise_exception('a system first') }}", "{{ 1 + 'a' }}", "{{ messages[7].x.y }}", "{% if %}"],
 )
-def test_a_template_that_fails_names_the_key(template: str) -> None:
+def test_a_template_that_fails_names_the_key(template):
     with pytest.raises(InputError, match=r"^answer\.chat_template: the chat template of m fails .* to none$"):
         turns_of(template).text("Who?")

@@ -1,7 +1,5 @@
 """Small tokenizers of the kinds that there are, made on the spot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 TEXTS = [

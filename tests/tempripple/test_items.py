@@ -1,7 +1,5 @@
 """Four-option items: which options, on which letter, and when there are none."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Cases in the layout of MQuAKE: read as its users read them, and as KLoB does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Accuracies, intervals and tests over the answers of models, against counts made by hand."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The source over SPARQL gives what the source over tables gives, row by row; odd rows are refused."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -139,12 +137,12 @@ def worlds(draw: st.DrawFn) -> World:
 @pytest.mark.slow
 @settings(max_examples=examples(15))
 @given(worlds())
-def test_small_worlds(world: World) -> None:
+def test_small_worlds(world):
     with TemporaryDirectory() as folder:
         check(world, Path(folder))
 
 
-def test_all_values_and_dates(tmp_path: Path) -> None:
+def test_all_values_and_dates(tmp_path):
     """Each value and each date at least once, whatever the examples above happen to hold."""
     values = [
         Fact(1 + place % 11, relation, value, id=f"Q1${relation}-{place}")
@@ -160,7 +158,7 @@ def test_all_values_and_dates(tmp_path: Path) -> None:
     check(World(new=[*values, *dated, *MENTIONED]), tmp_path)
 
 
-def test_the_server_loads_texts_in_what_is_no_language(tmp_path: Path) -> None:
+def test_the_server_loads_texts_in_what_is_no_language(tmp_path):
     tags = {
         "de_AT": "@de-AT",
         "": "",
@@ -177,7 +175,7 @@ def test_the_server_loads_texts_in_what_is_no_language(tmp_path: Path) -> None:
     assert all(f'"y{n}"{tag} .' in text for n, tag in enumerate(tags.values()))
 
 
-def test_the_stage_finds_something(tmp_path: Path) -> None:
+def test_the_stage_finds_something(tmp_path):
     """The comparison is of something, and the answers depend neither on batches nor on months."""
     world = World(
         new=[
@@ -198,7 +196,7 @@ def test_the_stage_finds_something(tmp_path: Path) -> None:
     assert found.reasons("mutable") == {("Q2", "P6"): "no_change"}
 
 
-def test_statements_with_several_dates(tmp_path: Path) -> None:
+def test_statements_with_several_dates(tmp_path):
     """From lines of a dump: several starts and ends, lexemes, dates that nobody can read."""
     with source_of_lines(tmp_path) as tables, sparql_source(database_of(tmp_path)) as sparql:
         for name, ask in QUESTIONS.items():
@@ -222,9 +220,7 @@ LABEL = {"type": "literal", "value": "Berlin"}
         ("declarations", {"s": uri("entity/Px"), "type": uri("ontology#WikibaseItem")}, "names no property"),
     ],
 )
-def test_rows_without_what_was_asked_for_are_refused(
-    question: str, row: dict[str, dict[str, str]], what: str
-):
+def test_rows_without_what_was_asked_for_are_refused(question, row, what):
     server = SimpleNamespace(url="http://odd.example/sparql", rows=lambda query, divisible: [row])
     source = SparqlSource(server)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=rf"^http://odd\.example/sparql: a row of an answer {what}"):

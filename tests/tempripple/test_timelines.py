@@ -1,7 +1,5 @@
 """Timelines: the spec's vectors (section 16), switches, and an oracle that expands dates to days."""
 
-from __future__ import annotations
-
 import calendar
 import csv
 import datetime

@@ -200,7 +200,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
+def test_the_places_of_the_page_are_enough(checkout):
     templates = read_templates(checkout / "resources/templates/templates.tsv")
     assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]
     run = checkout.parent / "run"
@@ -230,7 +230,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
+def test_what_was_added_runs(checkout, tmp_path):
     """Methods edit, the benchmark is asked, the locator scores, a layout is written and read."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import CPU, saved
@@ -363,9 +363,7 @@ assert meanings()["filter itself"] == "statements whose subject is their object"
 @pytest.mark.parametrize(
     ("places", "number", "code"), [(FILTER, 3, AGREE), (COLUMN, 2, HAS_COLUMN)], ids=["filter", "column"]
 )
-def test_a_filter_takes_three_places_and_a_column_two(
-    places: list[Place], number: int, code: str, tmp_path: Path
-) -> None:
+def test_a_filter_takes_three_places_and_a_column_two(places, number, code, tmp_path):
     """A filter: its row, its condition and the audit's. A column: the schema, and the rows that fill it."""
     copy = copied(tmp_path / "checkout", places)
     assert len(places) == number

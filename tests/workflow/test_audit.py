@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
+from support.audit_plants import FROM_OTHERS, PLANTS, Pair, Row, dated, swap
 from support.faulty import BY_HAND
 from support.rows import rows
 from support.workflow import snakemake
@@ -131,12 +131,12 @@ def finds(kind: str, *datasets: str) -> Callable[[Any], Any]:
     return lambda test: test
 
 
-def test_each_kind_that_no_fault_by_chance_reaches_has_a_plant() -> None:
+def test_each_kind_that_no_fault_by_chance_reaches_has_a_plant():
     assert {*WHOLE, *((dataset, kind) for dataset, kind, _, _ in PLANTED)} >= BY_HAND
 
 
 @finds("rank", UPDATES)
-def test_a_deprecated_statement_is_found(checks: Checks) -> None:
+def test_a_deprecated_statement_is_found(checks):
     row = next(row for row in checks.samples.rows[UPDATES] if dated(row))
     line = copy.copy(checks.reading.dumps.new[row["subject"]["id"]])
     line.claims = copy.deepcopy(line.claims)
@@ -148,7 +148,7 @@ def test_a_deprecated_statement_is_found(checks: Checks) -> None:
     assert "rank" in {kind for kind, outcome, _ in found if outcome == "failed"}
 
 
-def test_a_build_without_nearest_facts_lacks_none(checks: Checks) -> None:
+def test_a_build_without_nearest_facts_lacks_none(checks):
     row = next(row for row in checks.samples.rows[UPDATES] if row["neighborhood"])
     nearby = checks.reading.nearby
     for facts, outcome in ((10, "failed"), (0, "passed")):
@@ -172,9 +172,7 @@ PLANTED: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     PLANTED,
     ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(PLANTED)],
 )
-def test_what_is_planted_into_a_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
-) -> None:
+def test_what_is_planted_into_a_row_is_found(dataset, kind, where, change, checks):
     def asked(row: Row) -> Any:
         return row["relation"]["id"] if dataset == UPDATES else row.get("p1" if dataset == KLOB else "p")
 
@@ -245,7 +243,7 @@ def columns_of(name: str, kind: pa.DataType) -> list[str]:
 
 
 @pytest.mark.parametrize("dataset", CHECKED)
-def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: Path) -> None:
+def test_every_column_of_the_tables_is_checked_or_named(dataset, audited):
     names = {"klob": "klob_r"}
     schema = pq.read_schema(audited / f"{names.get(dataset, dataset)}.parquet")
     named = {part for name in UNSEEN[dataset] for part in name.partition(":")[0].split(", ")}
@@ -260,7 +258,7 @@ def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: P
 
 
 @finds("missing", UPDATES, QUESTIONS)
-def test_what_is_missing_is_found(checks: Checks) -> None:
+def test_what_is_missing_is_found(checks):
     """Of subjects that were drawn, not of the rows that are there."""
     drawn, groups = checks.reading.drawn, checks.reading.groups
     keys = {(row["subject"]["id"], row["relation"]["id"]) for row in checks.samples.every_update}
@@ -288,7 +286,7 @@ def written(given: list[Row], like: Path, to: Path) -> Path:
 
 
 @finds("twice", UPDATES, QUESTIONS, KLOB, *OF_DATES, RIPPLES)
-def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
+def test_what_occurs_twice_is_found(audited, tmp_path):
     for name, key in (
         ("wfd_repl", ("subject.id", "relation.id")),
         ("tempripple", ("item_id",)),
@@ -307,7 +305,7 @@ def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
 
 
 @finds("split", UPDATES)
-def test_objects_and_subjects_that_occur_twice_are_found(checks: Checks) -> None:
+def test_objects_and_subjects_that_occur_twice_are_found(checks):
     given = copy.deepcopy(checks.samples.every_update)
     assert list(of_tables.split_subjects(given)) == list(of_tables.same_objects(given)) == []
     given[0]["objects"].append(dict(given[0]["objects"][0]))
@@ -342,9 +340,7 @@ def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 @finds("replacements", REPLACEMENTS)
-def test_faults_of_the_replacements_are_found(
-    change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
-) -> None:
+def test_faults_of_the_replacements_are_found(change, reason, few, tmp_path):
     whole, path = few / "wikifactdiff.parquet", few / "wfd_repl.parquet"
     given = rows(path)
     relation = given[3]["relation"]["id"]
@@ -379,7 +375,7 @@ def linked(audited: Path) -> list[Row]:
     ],
 )
 @finds("link", STREAM)
-def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
+def test_faults_of_links_are_found(change, linked):
     given = copy.deepcopy(linked)
     assert list(of_streams.links(given)) == []
     row = next(row for row in given if row["objects"][0]["decision"] != "static")
@@ -388,7 +384,7 @@ def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
 
 
 @finds("pair", STREAM)
-def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
+def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few, audited, tmp_path):
     own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
     stream = audited / "stream.parquet"
     of_pair = [
@@ -412,7 +408,7 @@ def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: P
 
 
 @finds("ambiguous", UPDATES)
-def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
+def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few, tmp_path):
     path = few / "wikifactdiff.parquet"
     given = rows(path)
     labels = {row["subject"]["label"]: row["subject"]["id"] for row in given}
@@ -506,9 +502,7 @@ def _cut(name: str) -> Callable[[Path], object]:
     ],
 )
 @finds("folder", FOLDERS)
-def test_faults_of_published_folders_are_found(
-    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
-) -> None:
+def test_faults_of_published_folders_are_found(plant, summed, reason, published):
     results = published.parents[1]
     assert list(of_folders.folder(published, results)) == []
     plant(published)
@@ -521,9 +515,7 @@ def test_faults_of_published_folders_are_found(
 # --- the command ----------------------------------------------------------------------------------------
 
 
-def test_the_command_without_arguments(
-    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_without_arguments(audited, tmp_path, monkeypatch, capsys):
     """As after `make run`, which makes no results/manifest.json; one row and one item are wrong."""
     pair = tmp_path / "results" / PAIR
     pair.mkdir(parents=True)
@@ -558,7 +550,7 @@ def test_the_command_without_arguments(
     assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements")} <= failed
 
 
-def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) -> None:
+def test_the_default_build_is_right_and_the_page_has_a_section(audited):
     """The rule finds what was built beside the dataset."""
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")
     said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 100}, stream=PAIR.split("_"))

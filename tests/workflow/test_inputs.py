@@ -86,7 +86,7 @@ def replace(path: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path: Path) -> None:
+def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path):
     """The targets are files that only look made, with what Snakemake records of a run that made them."""
     config = CONFIG | {"dumps": write_dumps(tmp_path)}
     for model in ("known", "model", "encoder"):
@@ -125,9 +125,7 @@ def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_no_account_names_another_dump_than_the_one_that_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_account_names_another_dump_than_the_one_that_was_read(tmp_path, monkeypatch, capsys):
     """As where a file changes between two jobs of a run, which the plan of the run cannot know."""
     dumps = write_dumps(tmp_path)
     run_here(tmp_path, "results/manifest.json", dumps=dumps, slice=True)

@@ -2,17 +2,16 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.rows import rows
 from support.workflow import copied, run_here, snakemake
 
 PAIR = "2021-01-04_2023-02-27"
 
 
-def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: Path) -> None:
+def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob):
     facts = Counter(row["p1"] for row in rows(klob / "klob_c.parquet"))
     assert len(facts) == 32
     assert min(facts.values()) >= 20
@@ -23,7 +22,7 @@ def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: 
 
 
 @pytest.mark.slow
-def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path, tmp_path: Path) -> None:
+def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built, tmp_path):
     transformers = pytest.importorskip(
         "transformers", reason="language models are installed with `make models`"
     )
@@ -64,7 +63,7 @@ def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path,
 
 
 @pytest.mark.digests
-def test_digests_of_klob_and_of_what_models_are_asked(klob: Path, tmp_path: Path, digests: Check) -> None:
+def test_digests_of_klob_and_of_what_models_are_asked(klob, tmp_path, digests):
     """With the tables of edits and of locating before a model is run, which no processor changes."""
     folder = copied(klob.parent, tmp_path / "run")
     edits = [f"results/{PAIR}/edit/edits.parquet", f"results/{PAIR}/locate/edits.parquet"]

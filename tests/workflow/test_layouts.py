@@ -1,7 +1,6 @@
 """The sample in the layouts of other projects, and the facts that share an object in it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -11,7 +10,7 @@ LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
 
 
 @pytest.mark.slow
-def test_the_sample_in_all_layouts(audited: Path) -> None:
+def test_the_sample_in_all_layouts(audited):
     records: dict[str, list[dict[str, Any]]] = {
         name: json.loads((audited / f"layouts/{name}.json").read_text(encoding="utf-8")) for name in LAYOUTS
     }

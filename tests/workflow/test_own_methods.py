@@ -43,7 +43,7 @@ def config(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_jobs_of_own_methods(world: Path) -> None:
+def test_jobs_of_own_methods(world):
     found = jobs(snakemake(world, SCORES, "--dry-run", "--quiet", "rules", **config()))
     assert (found["evaluate"], found.get("edit_prefixes")) == (5, None)
     wrong = config(mine={"stepz": 1})
@@ -52,7 +52,7 @@ def test_jobs_of_own_methods(world: Path) -> None:
 
 
 @pytest.mark.slow
-def test_own_methods_have_the_same_tables(world: Path) -> None:
+def test_own_methods_have_the_same_tables(world):
     (world / "site/own_package/__init__.py").write_text("", encoding="utf-8")
     (world / "beside.py").write_text("", encoding="utf-8")
     text = (world / "mine.py").read_text(encoding="utf-8")

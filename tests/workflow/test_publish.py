@@ -1,7 +1,6 @@
 """`snakemake results/publish/`: folders of what was built, and what makes them again."""
 
 import json
-from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
@@ -10,7 +9,7 @@ from support.workflow import jobs, snakemake
 
 
 @pytest.mark.slow
-def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_what_was_built(klob, tmp_path, monkeypatch):
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
         monkeypatch.setenv(name, "1")
     import datasets

@@ -140,7 +140,7 @@ def statements(entity: Row) -> list[Row]:
     return [each for group in dict(entity.get("claims") or {}).values() for each in group]
 
 
-def test_hand_checked_updates(made: Build) -> None:
+def test_hand_checked_updates(made):
     found = {}
     for row in made.rows():
         name = f"{row['subject']['id']} {row['relation']['id']}"
@@ -158,7 +158,7 @@ def test_hand_checked_updates(made: Build) -> None:
     assert {name: found.get(name) for name in made.expected} == made.expected
 
 
-def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
+def test_the_audit_finds_no_wrong_fact(made):
     old, new = made.dumps
     pair = made.directory / "results" / f"{old}_{new}"
     source = AuditedBuild(pair, *made.dumps.values(), [Path(path) for path in LABELS])
@@ -170,7 +170,7 @@ def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
     assert [each for each in findings if each["outcome"] == "failed" and each["kind"] in facts] == []
 
 
-def test_counts_equal_those_of_plain_json(made: Build) -> None:
+def test_counts_equal_those_of_plain_json(made):
     for date, dump in made.dumps.items():
         lines = list(entities(dump))
         items = [entity for entity in lines if entity["type"] == "item"]

@@ -29,7 +29,7 @@ def built(directory: Path, dump: Path, **ripple: Any) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_both_sources_agree_on_real_entities(tmp_path: Path) -> None:
+def test_both_sources_agree_on_real_entities(tmp_path):
     dump = real("entities.json.bz2")
     tables = built(tmp_path, dump)
     for path in tmp_path.glob(f"results/{OLD}_{NEW}/tempripple/*"):

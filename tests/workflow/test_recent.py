@@ -75,7 +75,7 @@ def updates(directory: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
     }
 
 
-def test_the_updates_are_those_of_the_sample(built: Path, tmp_path: Path) -> None:
+def test_the_updates_are_those_of_the_sample(built, tmp_path):
     snapshot, directory = built / "results/snapshots" / NEW, tmp_path / "run"
     database = database_with_articles(
         sorted((snapshot / "statements").glob("*.parquet")),

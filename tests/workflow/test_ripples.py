@@ -1,10 +1,8 @@
 """The probes of the sample: counts by criterion, and their digests."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from support.digests import Check
 from support.rows import rows
 
 from factdrift.ripples.tables import CRITERIA
@@ -13,7 +11,7 @@ PAIR = "2021-01-04_2023-02-27"
 pytestmark = pytest.mark.slow
 
 
-def test_each_criterion_has_probes(audited: Path) -> None:
+def test_each_criterion_has_probes(audited):
     found = rows(audited / "ripples.parquet")
     counts = Counter(row["criterion"] for row in found)
     assert all(counts[name] >= 40 for name in CRITERIA), counts
@@ -24,5 +22,5 @@ def test_each_criterion_has_probes(audited: Path) -> None:
 
 
 @pytest.mark.digests
-def test_digests_of_ripples(audited: Path, digests: Check) -> None:
+def test_digests_of_ripples(audited, digests):
     digests("ripples", audited.parent, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])

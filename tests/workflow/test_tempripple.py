@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.workflow import ROOT, copied, snakemake
 
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
@@ -30,7 +30,7 @@ def rows(directory: Path, name: str) -> list[dict]:
     return pq.read_table(directory / FOLDER / f"{name}.parquet").to_pylist()
 
 
-def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made: Path) -> None:
+def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made):
     facts, related = rows(made, "tr_facts"), rows(made, "tr_related")
     assert len({(fact["s"], fact["p"]) for fact in facts}) >= 120
     assert len(facts) >= 300
@@ -48,14 +48,14 @@ def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made: Path) 
 
 
 @pytest.mark.digests
-def test_digests_of_tempripple(made: Path, digests: Check) -> None:
+def test_digests_of_tempripple(made, digests):
     names = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
     account = Product("results/tempripple.stats.json", without=["snapshot"])
     tables = [f"{FOLDER}/{name}.parquet" for name in names]
     digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
 
 
-def test_options_are_of_the_answers_kind(made: Path) -> None:
+def test_options_are_of_the_answers_kind(made):
     """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
     facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
     sports: dict[str, set[str]] = {}
@@ -77,7 +77,7 @@ def test_options_are_of_the_answers_kind(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
+def test_a_period_without_changes_gives_empty_tables(made):
     quiet = {"window_start": "1901-01-01", "change_start": "1911-01-01", "change_end": "1911-01-02"}
     said = snakemake(made, *PRODUCTS, tempripple=quiet)
     assert "nothing changed from 1911-01-01 to 1911-01-01" in said
@@ -86,7 +86,7 @@ def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
+def test_a_sparql_server_gives_the_same(made, tables):
     """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
     shutil.rmtree(made / FOLDER)
     said = snakemake(made, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})

@@ -284,7 +284,7 @@ def test_a_killed_run_is_continued(wiki, tmp_path, capsys):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_wikis_of_one_host_have_stores_of_their_own(tmp_path: Path) -> None:
+def test_wikis_of_one_host_have_stores_of_their_own(tmp_path):
     urls = [f"https://wikis.org:8000{path}api.php" for path in ("/w/", "/other/w/", "/")]
     assert [store_of(tmp_path, url).name for url in urls] == [
         *("wikis.org_8000", "wikis.org_8000_other", "wikis.org_8000_api.php")
