@@ -172,37 +172,27 @@ def nltk_folder(root: Path, entries: int = 235_886, basic: int = 850) -> Path:
     return folder
 
 
-@pytest.fixture
-def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NLTK looks for its data in `tmp_path` only, and reads its corpus anew."""
+def test_the_nltk_list_by_its_data_path_none_and_another_one(tmp_path, monkeypatch):
+    """NLTK looks for its data in folders of the test only, and reads its corpus anew in each."""
     import nltk.corpus
     import nltk.data
 
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    lazy = nltk.corpus.util.LazyCorpusLoader
-    monkeypatch.setattr(
-        nltk.corpus, "words", lazy("words", nltk.corpus.reader.WordListCorpusReader, r"(?!README|\.).*")
-    )
+    def look_in(folder: str) -> Path:
+        monkeypatch.setattr(nltk.data, "path", [str(tmp_path / folder)])
+        lazy, reader = nltk.corpus.util.LazyCorpusLoader, nltk.corpus.reader.WordListCorpusReader
+        monkeypatch.setattr(nltk.corpus, "words", lazy("words", reader, r"(?!README|\.).*"))
+        return tmp_path / folder
 
-
-@pytest.mark.usefixtures("nltk_data")
-def test_no_nltk_list_and_another_one(tmp_path):
-    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk")
-    archive = tmp_path / "corpora" / "words.zip"
-    archive.parent.mkdir()
-    archive.write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk")
-    archive.unlink()
-    nltk_folder(tmp_path, entries=100, basic=10)
+    for folder in ("none", "packed"):
+        (look_in(folder) / "corpora").mkdir(parents=True)
+        if folder == "packed":
+            (tmp_path / "packed/corpora/words.zip").write_bytes(b"PK")
+        with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
+            read_words("nltk")
+    nltk_folder(look_in("other"), entries=100, basic=10)
     with pytest.raises(InputError, match="110 entries instead of 236,736"):
         read_words("nltk")
-
-
-@pytest.mark.usefixtures("nltk_data")
-def test_nltk_list_by_its_data_path(tmp_path):
-    folder = nltk_folder(tmp_path)
+    folder = nltk_folder(look_in("whole"))
     words = read_words("nltk")
     assert (words.name, len(words.entries), words.source) == ("nltk", 236_736, "NLTK's corpus words")
     assert len(pool(words)) == 235_886 + 32

@@ -80,7 +80,8 @@ def test_no_template_sees_the_clock(form, monkeypatch):
         def now(cls, tz: datetime.tzinfo | None = None) -> "Later":
             return cls(2031, 5, 6, 7, 8, 9, tzinfo=tz)
 
-    called = f"{{% macro day() %}}{{{{ strftime_now('{form}') }}}}{{% endmacro %}}{{{{ day() }}}} {MESSAGES}"
+    called = f"{{% macro day() %}}{{{{ strftime_now('{form}') }}}}{{% endmacro %}}"
+    called += f"{{% if strftime_now is defined %}}{{{{ day() }}}}{{% endif %}} {MESSAGES}"
     messages = [{"role": "user", "content": "Who?"}]
     today = turns_of(called).text("Who?")
     monkeypatch.setattr(chat_template_utils, "datetime", Later)
@@ -88,6 +89,7 @@ def test_no_template_sees_the_clock(form, monkeypatch):
     assert turns_of(called).text("Who?") == today
     if "%d" in form:
         assert today.startswith(datetime.datetime(2024, 7, 26).strftime(form))
+        assert Templated(turns_of(called)._tokenizer, "m").turn("Who?")[0] == today
 
 
 @pytest.mark.parametrize(

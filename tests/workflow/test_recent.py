@@ -5,6 +5,7 @@ The Query Service knows the sample as of its later date; the API has two revisio
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def sample_wiki(built: Path) -> Wiki:
     """The wiki with the sample's entities, in a revision for each date."""
     before, after = (entities_of(built / f"results/snapshots/{day}/sample.json.gz") for day in (OLD, NEW))
     wiki = Wiki()
+    wiki.delay = 0.002  # so that two requests at once would meet
     for name in before.keys() | after.keys():
         dated = [(f"{day}T12:00:00Z", known.get(name)) for day, known in ((OLD, before), (NEW, after))]
         wiki.history[name] = [revision for revision in dated if revision[1] is not None]
@@ -90,6 +92,11 @@ def test_the_updates_are_those_of_the_sample(built, tmp_path):
         again = run(directory, service, wiki)
         assert (len(service.asked), len(wiki.requests)) == asked
     assert "Nothing to be done" in again
+    assert "fetch_entities: 2 of 2 jobs" in (directory / "logs/progress.txt").read_text("utf-8")
+    for day in ("2021-01-04", NEW):
+        log = (directory / f"logs/snapshots/{day}/entities.json.gz.txt").read_text(encoding="utf-8")
+        assert re.search(rf"fetching entities as of {day}: \d+ of \d+ requests \(100%\)", log)
+        assert '"written"' in log
     wanted = {f"P{relation}" for relation in RELATIONS}
     expected = {key: objects for key, objects in updates(built).items() if key[1] in wanted}
     assert len(expected) > 20
