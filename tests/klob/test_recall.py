@@ -224,7 +224,7 @@ TAUGHT = Snapshot(
 
 def teach(texts: list[str], folder: Path) -> None:
     """Writes a tiny GPT-2 that goes on as the texts do."""
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
     wrapped = tokenizer_of(texts, ["<end>"], pad_token="<end>")

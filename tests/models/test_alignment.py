@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from factdrift.models.alignment import AlignmentError, align, find_subject
 
@@ -125,9 +127,6 @@ def test_reasons_of_sentences_that_cannot_be_aligned(prompt, subject, reason):
 
 def words_of(*words: str) -> Any:
     """A tokenizer that knows these words as tokens, however they are cut."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     numbers = {word: at for at, word in enumerate((END, *words))}
     core = Tokenizer(models.WordLevel(numbers, unk_token=END))
     longest = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

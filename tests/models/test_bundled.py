@@ -23,6 +23,9 @@ from factdrift.models.bundled.corpus import Wording, read_wording, write_sentenc
 from factdrift.models.bundled.recipe import Recipe, read_recipe
 from factdrift.models.bundled.shipped import MADE, differences, read_made, source_of, write_made
 from factdrift.models.bundled.taught import recall_lines
+from factdrift.models.bundled.train import END, Corpus, _tokenizer, train
+from factdrift.models.loading import load
+from factdrift.models.moments import read_layers
 from factdrift.models.names import BUNDLED
 
 CONFIG = ROOT / "config" / "models"
@@ -192,14 +195,10 @@ def small(family: str) -> Recipe:
 
 
 def test_documents(world):
-    from tokenizers import Tokenizer
-
-    from factdrift.models.bundled.train import END, Corpus, _tokenizer
-
     rows = sentences(world)
     for family in ("llama", "gpt2"):
         recipe = replace(small(family), context_share=1.0)
-        tokenizer: Tokenizer = _tokenizer(rows, recipe)
+        tokenizer = _tokenizer(rows, recipe)
         read = Corpus(rows, tokenizer, recipe).epoch(True, random.Random(1))
         assert all(len(ids) == len(weights) <= recipe.row for ids, weights in read)
         assert all((ids[0] == END) == recipe.begins for ids, _ in read)
@@ -221,10 +220,6 @@ def test_documents(world):
 @pytest.mark.slow
 def test_a_small_training(world):
     """The same bytes in a process with other threads; a folder that transformers loads; facts are known."""
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from factdrift.models.bundled.train import train
-    from factdrift.models.loading import load
-
     sentences(world)
     recipe = small("llama")
     found = train(world / "sentences.parquet", recipe, world / "a", seed=3)
@@ -259,10 +254,6 @@ def test_a_small_training(world):
 
 
 def test_shipped_moments_are_of_the_shipped_weights(monkeypatch, tmp_path):
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from factdrift.models.loading import load
-    from factdrift.models.moments import read_layers
-
     monkeypatch.chdir(tmp_path)
     for name in BUNDLED:
         model = load(name)

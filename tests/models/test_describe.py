@@ -1,24 +1,25 @@
 """What is described and loaded of small random models in folders."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
+import transformers
+from support.tiny_families import tiny_config
 from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.record import records
+from factdrift.models import families
 from factdrift.models.families import read_families, spec_of
+from factdrift.models.loading import load
 
 from .tokenizers_of import tokenizer_of
-
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-transformers = pytest.importorskip("transformers")
-from support.tiny_families import tiny_config  # noqa: E402
-
-from factdrift.models.loading import load  # noqa: E402
 
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:
@@ -31,8 +32,6 @@ def saved(family: str, folder: Path, **changes: Any) -> Path:
 
 
 def test_traits(tmp_path, capsys):
-    from factdrift.evaluation.methods.record import records
-
     for family in ("llama", "gpt2", "gemma3", "qwen3_moe"):
         assert main(["models", "describe", str(saved(family, tmp_path / family))]) == 0
         spec = load(str(tmp_path / family)).spec
@@ -85,8 +84,6 @@ def test_a_model_that_lacks_a_module(tmp_path):
 
 def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(tmp_path, monkeypatch):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import families
-
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
     monkeypatch.setattr(families, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=1.1)
@@ -148,8 +145,6 @@ def test_loaded_read_only(tmp_path):
 
 
 def test_without_torch(monkeypatch, capsys):
-    import sys
-
     for module in ("factdrift.models.describe", "factdrift.models.loading"):
         monkeypatch.setitem(sys.modules, module, None)
         monkeypatch.delitem(sys.modules, module)

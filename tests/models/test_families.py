@@ -3,18 +3,17 @@
 from typing import Any
 
 import pytest
+import torch
 import yaml
+from support.tiny_families import tiny_config
+from support.tiny_models import LISTED, rounding, tiny_model
+from transformers import AutoConfig, AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_families import tiny_config  # noqa: E402
-from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
-from transformers import AutoConfig  # noqa: E402
-
-from factdrift.core.errors import InputError, Unsupported  # noqa: E402
-from factdrift.models import families  # noqa: E402
-from factdrift.models.families import read_families, spec_of  # noqa: E402
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loading import without_weights  # noqa: E402
+from factdrift.core.errors import InputError, Unsupported
+from factdrift.models import families
+from factdrift.models.families import read_families, spec_of
+from factdrift.models.hooks import hooked
+from factdrift.models.loading import without_weights
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 
@@ -90,8 +89,6 @@ def test_blocks_differ():
 
 def test_a_language_model_inside_is_known_by_its_own_type_and_needs_a_length_of_texts(monkeypatch):
     """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     for family in ("llama4", "qwen3_5"):
         config = AutoConfig.for_model(family, text_config=tiny_config(f"{family}_text").to_dict())
         families.check_listed(config, "mine")

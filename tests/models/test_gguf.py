@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from gguf import GGMLQuantizationType, quants
+from support.gguf_files import ARCHITECTURES, gguf_model, write_gguf
+from transformers import AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from gguf import GGMLQuantizationType, quants  # noqa: E402
-from support.gguf_files import ARCHITECTURES, gguf_model, write_gguf  # noqa: E402
-from transformers import AutoModelForCausalLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError, Unsupported  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import load, read_config  # noqa: E402
-from factdrift.models.names import read_sizes  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError, Unsupported
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import load, read_config
+from factdrift.models.names import read_sizes
 
 TEXTS = (
     "The capital of Atlantis is Poseidonis, not New Orleans; it's by the sea of Zoë Müller in 1984.",

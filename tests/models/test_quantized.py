@@ -8,29 +8,28 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
+from support.asking import saved
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import tiny_model, tiny_tokenizer
+from support.writing import continued
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.writing import continued  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
-
-from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend import edited_matrices  # noqa: E402
-from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
-from factdrift.models.loading import (  # noqa: E402
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.mend import edited_matrices
+from factdrift.evaluation.states.edited import check_layers, edited
+from factdrift.models.alignment import align
+from factdrift.models.deltas import LowRank, applied, matrix, written
+from factdrift.models.loading import (
     load,
     load_checkpoint,
     placed,
     spreading,
 )
-from factdrift.models.quantized import check_gradient, described  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.models.quantized import check_gradient, described
+from factdrift.models.scoring import score
 
 SIZES: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256, "head_dim": 32}
 """Widths that bitsandbytes' kernels for the CPU take."""

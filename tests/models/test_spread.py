@@ -4,21 +4,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from support.asking import saved
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import spread_over, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import spread_over, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models import devices  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import devices_and_type, load, placed  # noqa: E402
-from factdrift.models.precise import check_logits  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.states.edited import edited
+from factdrift.models import devices
+from factdrift.models.alignment import align
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import devices_and_type, load, placed
+from factdrift.models.precise import check_logits
+from factdrift.models.scoring import score
 
 
 def outcome(loaded: Loaded, method: str) -> dict[str, Any]:

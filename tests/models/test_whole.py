@@ -6,22 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.asking import saved
+from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
+from support.writing import continued
+from transformers import AutoModelForCausalLM, BertConfig, BertForMaskedLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from safetensors.torch import load_file, save_file  # noqa: E402
-from support.asking import saved  # noqa: E402
-from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
-from support.writing import continued  # noqa: E402
-from transformers import AutoModelForCausalLM, BertConfig, BertForMaskedLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.in_context import dense  # noqa: E402
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.loading import load, load_checkpoint  # noqa: E402
-from factdrift.models.names import check_whole  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.in_context import dense
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.loading import load, load_checkpoint
+from factdrift.models.names import check_whole
+from factdrift.models.scoring import score
 
 Weights = dict[str, torch.Tensor]
 PROMPTS = [(text.rpartition(" ")[0], text.rpartition(" ")[2]) for text in TEXT]
@@ -120,7 +120,6 @@ def model_of(family: str) -> Any:
 
 def adapter(folder: Path, family: str, **keys: Any) -> Path:
     """A random adapter for a tied model, which is in the folder `FOLDER.base`."""
-    peft = pytest.importorskip("peft")
     base = folder.with_suffix(".base")
     model = model_of(family)
     model.save_pretrained(base)
@@ -159,13 +158,11 @@ ADAPTED: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", ADAPTED)
 def test_an_adapter_gives_what_peft_gives(kind, tmp_path):
-    from peft import PeftModel
-
     family, keys = ADAPTED[kind]
     folder = adapter(tmp_path / "it", family, **keys)
     base = str(tmp_path / "it.base")
     ids = torch.arange(0, 40)[None]
-    theirs = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), str(folder)).eval()
+    theirs = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), str(folder)).eval()
     loaded = load_checkpoint(folder, base, device="cpu")
     with torch.no_grad():
         own, plain = theirs(input_ids=ids).logits, load(base, device="cpu").model(ids).logits

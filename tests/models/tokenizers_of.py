@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
 TEXTS = [
     "The head of government of the United States of America is Joe Biden.",
     "The mother of Björk is a person in Côte d'Ivoire (the country).",
@@ -17,9 +20,6 @@ def tokenizer_of(kind: str) -> Any:
     gpt2: nothing is added, the blank counts as part of a word; trimmed: it does not; llama3: a token before
     the text; closing: one behind it as well; llama2: blanks become ▁, no pieces are cut beforehand.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
     core = Tokenizer(models.BPE(unk_token=None))
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     if kind == "llama2":

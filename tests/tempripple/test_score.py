@@ -26,14 +26,8 @@ from factdrift.tempripple.score import (
 
 def item(number: int, task: int, hop: int, asked: str, discriminates: bool | None = True) -> dict[str, Any]:
     return {
-        "item_id": f"i{number:02d}",
-        "task": task,
-        "hop": hop,
-        "s": f"Q{number % 2}",
-        "p": f"P{number % 2}",
-        "asked_s": asked,
-        "asked_p": "P1",
-        "discriminates": discriminates,
+        **{"item_id": f"i{number:02d}", "task": task, "hop": hop, "discriminates": discriminates},
+        **{"s": f"Q{number % 2}", "p": f"P{number % 2}", "asked_s": asked, "asked_p": "P1"},
     }
 
 

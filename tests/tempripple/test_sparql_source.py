@@ -63,27 +63,9 @@ def check(world: World, folder: Path, batch: int = 3, monthly: bool = False) -> 
 
 
 DATES = [
-    None,
-    UNKNOWN,
-    "2010",
-    "2014-06",
-    "2025-03-14",
-    "2025-06",
-    "2025",
-    "2020s",
-    "1900/7",
-    "-0044-03-15",
-    "-0044-03-15 julian",
-    "-0500/7",
-    "-0001",
-    "-0001-02-30",
-    "0000",
-    "2025-01-05 julian",
-    "2025-00-00/11",
-    "2025-02-30",
-    "12345-01-01",
-    "2025-03-14/14",
-    "2025-03-14/3",
+    *(None, UNKNOWN, "2010", "2014-06", "2025-03-14", "2025-06", "2025", "2020s", "1900/7", "-0044-03-15"),
+    *("-0044-03-15 julian", "-0500/7", "-0001", "-0001-02-30", "0000", "2025-01-05 julian"),
+    *("2025-00-00/11", "2025-02-30", "12345-01-01", "2025-03-14/14", "2025-03-14/3"),
 ]
 VALUES = {
     HEAD: [2, 3, 4, 5, -31],
@@ -159,15 +141,8 @@ def test_all_values_and_dates(tmp_path):
 
 
 def test_the_server_loads_texts_in_what_is_no_language(tmp_path):
-    tags = {
-        "de_AT": "@de-AT",
-        "": "",
-        "1de": "",
-        "de-": "",
-        "a b": "",
-        'de"@en': "",
-        "zh-classical": "@zh-classical",
-    }
+    tags = dict.fromkeys(("", "1de", "de-", "a b", 'de"@en'), "")
+    tags |= {"de_AT": "@de-AT", "zh-classical": "@zh-classical"}
     names = [Fact(1, NAME, Text(tag, f"y{n}"), id=f"Q1$1-{n}") for n, tag in enumerate(tags)]
     with source_of(World(new=[*names, *MENTIONED]), tmp_path):
         database_of(tmp_path / "new")

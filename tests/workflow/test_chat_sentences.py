@@ -1,4 +1,4 @@
-"""Builds of the sample with sentences from a chat model, or with published templates."""
+"""Builds of the sample with sentences from a chat model."""
 
 import json
 import re
@@ -133,27 +133,6 @@ def test_replay_of_a_store_gives_the_same_bytes(asked, tmp_path):
     for name in ASKED[:2]:
         assert (other / name).read_bytes() == (directory / name).read_bytes(), name
     assert sum(server.asked.values()) == answered
-
-
-@pytest.mark.slow
-def test_published_templates_end_to_end(built, tmp_path):
-    directory = copied(built, tmp_path / "run")
-    listed = {"P6": [["XXXX is run by ____", 12], ["____ runs XXXX", 5]], "P9999": [["XXXX is ____", 1]]}
-    (tmp_path / "best_templates.json").write_text(json.dumps(listed))
-    file = str(tmp_path / "best_templates.json")
-    snakemake(directory, ASKED[0], ASKED[2], verbalizer="file", templates_file=file)
-    templates = rows(directory / ASKED[0])
-    published = [(row["template"], row["count"]) for row in templates if row["source"] == "file"]
-    assert published == [("{subject} is run by {object}", 12)]
-    assert {row["source"] for row in templates if row["property"] != 6} <= {"bundled", "generic"}
-    assert 9999 not in {row["property"] for row in templates}
-    heads = [row for row in rows(directory / ASKED[2]) if row["relation"]["id"] == "P6"]
-    assert {row["template_source"] for row in heads} == {"file"}
-    assert all(row["update_prompt"].endswith(" is run by ____") for row in heads)
-    log = (directory / "logs/2021-01-04_2023-02-27/verbalize/published.parquet.txt").read_text(
-        encoding="utf-8"
-    )
-    assert "1 not used: object_not_last" in log
 
 
 def german(body: dict[str, Any]) -> str:

@@ -53,10 +53,7 @@ CONFIG: dict[str, Any] = {
         "u": {"words": "words.txt"},
         "r": {"source": "mquake", "mquake": "mquake.json"},
         "recall": {
-            "filter": "on",
-            "model": "known",
-            "revision": "1",
-            "dtype": "float32",
+            **{"filter": "on", "model": "known", "revision": "1", "dtype": "float32"},
             "demos": "demos.json",
         },
     },
@@ -139,19 +136,10 @@ def test_no_account_names_another_dump_than_the_one_that_was_read(tmp_path, monk
     Path(dumps[NEW]).write_bytes(read[:-1] + b"\0")
     assert main(["snapshots", "checksum", f"--dump={dumps[NEW]}", "--output", checksum]) == 0
     accounts = [f"results/snapshots/{day}/" for day in (OLD, NEW)]
-    write = [
-        "wikifactdiff",
-        "manifest",
-        f"--old-date={OLD}",
-        f"--new-date={NEW}",
-        f"--funnel={pair}/funnel.parquet",
-    ]
-    write += ["--tables", f"{pair}/funnel.parquet", "--output=again.json", "--configuration={}"]
-    for name in ("checksum", "snapshot"):
-        write += [
-            f"--{'dumps' if name == 'checksum' else 'snapshots'}",
-            *(f"{part}{name}.json" for part in accounts),
-        ]
+    write = ["wikifactdiff", "manifest", f"--old-date={OLD}", f"--new-date={NEW}", "--output=again.json"]
+    write += [f"--funnel={pair}/funnel.parquet", "--tables", f"{pair}/funnel.parquet", "--configuration={}"]
+    for option, name in (("--dumps", "checksum"), ("--snapshots", "snapshot")):
+        write += [option, *(f"{part}{name}.json" for part in accounts)]
     capsys.readouterr()
     for command in (audit, write):
         assert main(command) == 1

@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
 import pytest
 from support.excerpt import EXCERPT, LABELS, NEW, OLD, config, real
+from support.rows import Row, rows
 from support.workflow import snakemake
 
 from factdrift.audit.build import audit
 from factdrift.audit.kinds import KINDS
 from factdrift.audit.reading import AuditedBuild
 
-Row = dict[str, Any]
 Update = tuple[str, int, set[str]]
 
 
@@ -36,8 +35,7 @@ class Build(NamedTuple):
     """`subject relation` -> scenario, number of static objects, and the labels and rules of the others."""
 
     def rows(self) -> list[Row]:
-        found: list[Row] = pq.read_table(self.directory / "results/wikifactdiff.parquet").to_pylist()
-        return found
+        return rows(self.directory / "results/wikifactdiff.parquet")
 
 
 def changes(table: str) -> dict[str, Update]:

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from support import forked
 from support.dumps import lines
 from support.recent import database_with_articles
+from support.rows import rows
 from support.sparql import QueryService, query_service
 from support.wikidata_api import Wiki, serving, stored
 
@@ -68,13 +68,11 @@ def run(directory: Path, service: QueryService, wiki: Wiki, *more: str) -> str:
 
 def updates(directory: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """(subject, relation) -> the labels of its objects and what became of them."""
-    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
-    return {
-        (row["subject"]["id"], row["relation"]["id"]): sorted(
-            (each["label"], each["decision"]) for each in row["objects"]
-        )
-        for row in rows
-    }
+    found = {}
+    for row in rows(directory / "results/wikifactdiff.parquet"):
+        objects = sorted((each["label"], each["decision"]) for each in row["objects"])
+        found[row["subject"]["id"], row["relation"]["id"]] = objects
+    return found
 
 
 def test_the_updates_are_those_of_the_sample(built, tmp_path):

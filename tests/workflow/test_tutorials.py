@@ -69,7 +69,6 @@ def tools(folder: Path) -> None:
 def test_commands_print_what_the_page_shows(page, least, built, tmp_path):
     folder = tmp_path / "run"
     if page == "first-edit.md":
-        pytest.importorskip("torch", reason="language models are installed with `make models`")
         copied(built, folder)
     tools(folder)
     commands = sessions(page)
