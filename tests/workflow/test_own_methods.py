@@ -64,12 +64,9 @@ def test_own_methods_have_the_same_tables(world):
     for name in ("FT", "mine", "batched", "elsewhere"):
         assert [len(row) for row in rows if row[0] == name][-2:] == [10, 10]
     scores = pq.read_table(world / SCORES).to_pandas()
-    assert scores.groupby("method").size().to_dict() == dict.fromkeys(
-        ("none", "ft", "mine", "batched", "elsewhere"), 5
-    )
-    ours, mine = (scores[scores["method"] == name].reset_index() for name in ("ft", "mine"))
-    for column in ("efficacy_d", "generalization_d", "bleedover_nearest", "bleedover_random", "fluency"):
-        assert mine[column].tolist() == pytest.approx(ours[column].tolist(), abs=1e-4, nan_ok=True)
+    names = ("none", "ft", "mine", "batched", "elsewhere")
+    assert scores.groupby("method").size().to_dict() == dict.fromkeys(names, 5)
+    # That the plain one is FT, tests/evaluation/test_own_methods.py says.
     assert scores.groupby("method")["efficacy_d"].mean()["batched"] > 0
     costs = json.loads(next((world / "results").glob("*/edit/costs.json")).read_text(encoding="utf-8"))
     assert {cost["method"]: cost["hyper"] for cost in costs}["elsewhere"] == {"layer": 0, "lr": 0.05}
