@@ -111,16 +111,13 @@ class Built:
         }
 
 
-Build = Callable[..., Built]
-
-
 def settings_with(**changes: Any) -> Settings:
     """SETTINGS with other values."""
     return structs.replace(SETTINGS, page_classes=(f"Q{PAGE}",), **changes)
 
 
 @pytest.fixture
-def built(tmp_path: Path, choice: RelationChoice) -> Build:
+def built(tmp_path: Path, choice: RelationChoice) -> Callable[..., Built]:
     def run(
         snapshot: Snapshot,
         *,

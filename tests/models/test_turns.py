@@ -70,10 +70,7 @@ def test_what_a_template_writes_before_an_answer_is_written():
     assert turns.blank == ""
 
 
-FORMATS = ("%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D")
-
-
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ["%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D"])
 def test_no_template_sees_the_clock(form, monkeypatch):
     class Later(datetime.datetime):
         @classmethod

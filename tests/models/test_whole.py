@@ -114,14 +114,10 @@ def test_an_encoder_is_whole(tmp_path):
         dense(["a"], str(rewrite(other, without(name))), torch.device("cpu"))
 
 
-def model_of(family: str) -> Any:
-    return tiny_model(family, dtype=torch.float32, tie_word_embeddings=True).model
-
-
 def adapter(folder: Path, family: str, **keys: Any) -> Path:
     """A random adapter for a tied model, which is in the folder `FOLDER.base`."""
     base = folder.with_suffix(".base")
-    model = model_of(family)
+    model = tiny_model(family, dtype=torch.float32, tie_word_embeddings=True).model
     model.save_pretrained(base)
     tiny_tokenizer().save_pretrained(base)
     torch.manual_seed(3)

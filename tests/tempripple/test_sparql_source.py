@@ -184,14 +184,11 @@ def uri(address: str) -> dict[str, str]:
     return {"type": "uri", "value": f"http://www.wikidata.org/{address}"}
 
 
-LABEL = {"type": "literal", "value": "Berlin"}
-
-
 @pytest.mark.parametrize(
     ("question", "row", "what"),
     [
         ("all properties", {"s": uri("entity/Q1"), "p": uri("prop/P6")}, r"lacks \?rank, \?st"),
-        ("terms", dict.fromkeys(("s", "l", "lang", "kind"), LABEL), r"names no item as \?s"),
+        ("terms", dict.fromkeys(("s", "l", "lang", "kind"), uri("entity/P6")), r"names no item as \?s"),
         ("declarations", {"s": uri("entity/Px"), "type": uri("ontology#WikibaseItem")}, "names no property"),
     ],
 )

@@ -17,10 +17,9 @@ ORGANISATION, HUMAN, CITY, COUNTRY = 43229, 5, 515, 6256
 CHAIN = [101, 102, 103, 104, 105, 106]
 
 
-STEPS = [Fact(below, 279, above) for below, above in pairwise([*CHAIN, ORGANISATION])]
 WORLD = World(
     new=[
-        *STEPS,
+        *(Fact(below, 279, above) for below, above in pairwise([*CHAIN, ORGANISATION])),
         # Four, five and six steps below an organisation.
         *(Fact(item, 31, CHAIN[3 - item]) for item in (1, 2, 3)),
         *(Fact(4, 31, HUMAN), Fact(4, 31, CITY)),

@@ -3,7 +3,6 @@
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -27,11 +26,6 @@ MADE_ON_THE_WAY = (
 )
 # The audit plainly disagrees on some of what is odd: both its agreement and that stay as they are.
 AUDITED = Product(f"{PAIR}/audit/audit.parquet", columns=("dataset", "row", "kind", "outcome"))
-
-
-def built(folder: Path, *targets: str, **config: Any) -> Path:
-    run_here(folder, *targets, dumps=write_dumps(folder), **SMALL, **config)
-    return folder
 
 
 def test_digests_of_odd_dumps(tmp_path, digests):
@@ -98,5 +92,5 @@ def test_digests_of_what_the_audit_says_of_faults(drawn_world, digests, monkeypa
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["reference", "revised"])
 def test_digests_of_odd_dumps_in_another_variant(variant, tmp_path, digests):
-    folder = built(tmp_path, *UPDATES, variant=variant)
-    digests(f"odd, {variant}", folder, [*UPDATES, *MADE_ON_THE_WAY])
+    run_here(tmp_path, *UPDATES, dumps=write_dumps(tmp_path), **SMALL, variant=variant)
+    digests(f"odd, {variant}", tmp_path, [*UPDATES, *MADE_ON_THE_WAY])
