@@ -1,7 +1,5 @@
 """A small snapshot by hand, taken through the stage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,16 +111,13 @@ class Built:
         }
 
 
-Build = Callable[..., Built]
-
-
 def settings_with(**changes: Any) -> Settings:
     """SETTINGS with other values."""
     return structs.replace(SETTINGS, page_classes=(f"Q{PAGE}",), **changes)
 
 
 @pytest.fixture
-def built(tmp_path: Path, choice: RelationChoice) -> Build:
+def built(tmp_path: Path, choice: RelationChoice) -> Callable[..., Built]:
     def run(
         snapshot: Snapshot,
         *,

@@ -1,9 +1,6 @@
 """Candidates of random small snapshots, against the rules as a plain reader of them would write them down."""
 
-from __future__ import annotations
-
 import itertools
-from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +8,6 @@ from support.examples import examples
 from support.worlds import Fact
 
 from factdrift.klob.facts import SnapshotTables, write_candidates, write_facts
-from factdrift.klob.relations import RelationChoice
 from factdrift.klob.settings import Settings
 
 from .conftest import DAY, PAGE, Snapshot, rows, settings_with
@@ -140,9 +136,7 @@ def oracle(
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds, single=st.booleans(), support=st.integers(1, 3))
-def test_candidates(
-    world: Snapshot, single: bool, support: int, tmp_path: Path, choice: RelationChoice
-) -> None:
+def test_candidates(world, single, support, tmp_path, choice):
     switches = settings_with(single_valued=single, min_sitelinks=3, min_pair_support=support)
     world.write(tmp_path, choice)
     bucket, statements, entities, classes, properties, *outputs = (

@@ -1,21 +1,21 @@
-"""Examples, sentences and the account: what a small snapshot becomes."""
-
-from __future__ import annotations
+"""Examples, sentences, the account and the published layout: what a small snapshot becomes."""
 
 import hashlib
+import json
 from collections import Counter
-from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from support.worlds import Date, Fact
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.tables import as_written, database
-from factdrift.klob.relations import RelationChoice, check_properties
+from factdrift.klob.relations import check_properties
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
-from .conftest import Build, Built, Snapshot
+from .conftest import Built, Row, Snapshot
 
 CHAIN = [Fact(1, 17, 2), Fact(2, 36, 3)]
 NAMES = {1: "Kinkaku-ji", 2: "Japan", 3: "Tokyo"}
@@ -25,7 +25,7 @@ def short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def test_an_example_of_each_subtask(built: Build) -> None:
+def test_an_example_of_each_subtask(built):
     found = built(Snapshot(CHAIN, labels=NAMES, aliases={2: ["Nippon"]}, sitelinks={1: 40, 2: 300, 3: 7}))
     (kyoto, japan) = sorted(found.subtask("c"), key=lambda row: str(row["s"]))
     assert {key: kyoto[key] for key in EXAMPLES.names} == {
@@ -67,7 +67,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
     assert pq.read_schema(found.folder / "klob_c.parquet").remove_metadata() == SUBTASK
 
 
-def test_same_seed_same_bytes_other_seed_other_words(built: Build) -> None:
+def test_same_seed_same_bytes_other_seed_other_words(built):
     snapshot = Snapshot(CHAIN, labels=NAMES)
     files = ("examples.parquet", "sentences.parquet", "meta.json")
 
@@ -80,7 +80,7 @@ def test_same_seed_same_bytes_other_seed_other_words(built: Build) -> None:
     assert written("c", 4)[1] != first[1]
 
 
-def test_the_account(built: Build) -> None:
+def test_the_account(built):
     facts = [*CHAIN, Fact(4, 17, 2), Fact(5, 17, 2), Fact(6, 17, 2, rank="deprecated")]
     found = built(Snapshot(facts, labels=NAMES, sitelinks={5: 0}), quotas={17: 1, 36: 9})
     meta = found.meta
@@ -95,7 +95,7 @@ def test_the_account(built: Build) -> None:
     assert meta["klob_r"]["pairs"] == {"P17>P36": 3}
 
 
-def test_the_account_reports_how_far_answers_can_be_guessed(built: Build) -> None:
+def test_the_account_reports_how_far_answers_can_be_guessed(built):
     labels = {50: "Emerald City", 51: "Gotham", 1: "Gotham Gazette", 2: "Emerald of the East", 3: "the City"}
     facts = [Fact(1, 159, 51), Fact(2, 159, 50), Fact(3, 159, 50), Fact(4, 159, 50), Fact(5, 36, 60)]
     world = Snapshot([*facts, Fact(60, 37, 70)], labels=labels)
@@ -113,7 +113,7 @@ def test_the_account_reports_how_far_answers_can_be_guessed(built: Build) -> Non
     assert set(balance["klob_r"]["relations"]) == {"P36>P37"}
 
 
-def test_the_share_of_an_answer_is_limited(built: Build) -> None:
+def test_the_share_of_an_answer_is_limited(built):
     facts = [Fact(number, 17, 90 if number < 20 else 90 + number) for number in range(1, 31)]
     facts += [Fact(90, 36, 150), *(Fact(90 + number, 36, 200 + number) for number in range(20, 31))]
     found = built(Snapshot(facts), max_answer_share=0.25)
@@ -125,7 +125,7 @@ def test_the_share_of_an_answer_is_limited(built: Build) -> None:
     assert found.meta["dropped"]["c"] == {"answer_share": 16}
 
 
-def test_an_empty_snapshot_and_a_fact_without_a_chain(built: Build) -> None:
+def test_an_empty_snapshot_and_a_fact_without_a_chain(built):
     found = built(Snapshot([]))
     assert [found.subtask(name) for name in "cru"] == [[], [], []]
     assert found.meta["table1"]["klob_c"] == {
@@ -135,7 +135,7 @@ def test_an_empty_snapshot_and_a_fact_without_a_chain(built: Build) -> None:
     assert [len(fact.subtask(name)) for name in "cru"] == [1, 0, 3]
 
 
-def test_a_users_templates_and_relations_without_any(built: Build, tmp_path: Path) -> None:
+def test_a_users_templates_and_relations_without_any(built, tmp_path):
     table = tmp_path / "templates.json"
     table.write_text(
         '{"P17": ["[X] lies in , well , [Y]", "[X] : [Y]", "[X] \'s land is [Y]"]}', encoding="utf-8"
@@ -150,7 +150,7 @@ def test_a_users_templates_and_relations_without_any(built: Build, tmp_path: Pat
     assert found.meta["dropped"]["c"] == {"no_template": 1}
 
 
-def test_names_with_blanks_and_brackets_are_taken_as_they_are(built: Build) -> None:
+def test_names_with_blanks_and_brackets_are_taken_as_they_are(built):
     """Tokens are counted between whatever Python takes for white space."""
     blanks = "x".join(filter(str.isspace, map(chr, range(1, 0x3001))))
     name = f"[Y] {{x}} 'a'\\1{blanks}y"
@@ -161,9 +161,7 @@ def test_names_with_blanks_and_brackets_are_taken_as_they_are(built: Build) -> N
     assert chain[-1]["n_tokens"] == len(f"The capital of the country of {name} is _".split())
 
 
-def test_relations_that_the_snapshot_lacks_or_calls_otherwise(
-    choice: RelationChoice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_relations_that_the_snapshot_lacks_or_calls_otherwise(choice, tmp_path, capsys):
     Snapshot([], lacks=frozenset({17}), renamed={140: "religion"}).write(tmp_path, choice)
     with pytest.raises(InputError, match=r"P17 \(country\) is missing.*slice: true"):
         check_properties(tmp_path / "properties.parquet", choice, False)
@@ -180,7 +178,7 @@ def written(found: Built, relation: str) -> list[str]:
     ]
 
 
-def test_a_sentence_of_klob_c_begins_with_a_capital(built: Build) -> None:
+def test_a_sentence_of_klob_c_begins_with_a_capital(built):
     """Names such as iPhone stay; one that begins no sentence stays, too."""
     labels = {1: "midfielder", 2: "soccer", 3: "iPhone", 4: "k.d. lang", 5: "Rome"}
     facts = [Fact(1, 127, 2), Fact(3, 127, 5), Fact(4, 127, 5)]
@@ -192,7 +190,7 @@ def test_a_sentence_of_klob_c_begins_with_a_capital(built: Build) -> None:
     assert {text.split()[0] for text in texts if " owned by" in text} == {"Midfielder", "iPhone", "k.d."}
 
 
-def test_names_have_their_articles_and_verbs_their_number(built: Build) -> None:
+def test_names_have_their_articles_and_verbs_their_number(built):
     facts = [Fact(1, 17, 2), Fact(2, 36, 3), Fact(4, 159, 5)]
     labels = {1: "Rotterdam", 2: "Netherlands", 3: "Amsterdam", 4: "Boston Celtics", 5: "Brighton"}
     found = built(Snapshot(facts, labels=labels), fitted=True)
@@ -215,7 +213,7 @@ def test_names_have_their_articles_and_verbs_their_number(built: Build) -> None:
     assert written(plain, "P159-")[0] == "Boston Celtics has its headquarters in"
 
 
-def test_of_the_dead_it_speaks_in_the_past(built: Build) -> None:
+def test_of_the_dead_it_speaks_in_the_past(built):
     facts = [Fact(1, 106, 2), Fact(3, 106, 2), Fact(1, 570, Date("1616-04-23 julian"))]
     # A date that is no longer believed makes nobody dead.
     facts.append(Fact(3, 570, Date("1970-01-01"), rank="deprecated"))
@@ -224,3 +222,41 @@ def test_of_the_dead_it_speaks_in_the_past(built: Build) -> None:
     assert {"Shakespeare had the occupation of", "King has the occupation of"} <= set(texts)
     assert "The profession that Shakespeare pursued was that of" in texts
     assert found.meta["dropped"]["statements"] == {}
+
+
+def record(row: Row) -> Any:
+    """An example as the specification writes it (section 2), by its relations' names and labels."""
+    texts = [f"{sentence['text']} _" for sentence in row["sentences"]]
+    fact = [row["s_label"], f"{row['p1_name']}_({row['p1']})", row["o1_label"]]
+    if row["subtask"] == "c":
+        return {"prompts": texts, "knowledge": fact}
+    if row["subtask"] == "u":
+        return texts[0]
+    return {
+        "single_knowledge": fact,
+        "knowledge_chain": [*fact, f"{row['p2_name']}_({row['p2']})", row["o2_label"]],
+        "single_knowlege_prompts": texts[:3],
+        "knowlege_chain_prompt": texts[3][0].lower() + texts[3][1:],
+    }
+
+
+def test_a_build_is_exported_in_the_published_layout(built, tmp_path):
+    facts = [Fact(1, 127, 2), Fact(2, 36, 3), Fact(4, 127, 2), Fact(5, 127, 2)]
+    found = built(Snapshot(facts, labels={1: "Zoë's The Shop", 2: "Japan", 3: "Tokyo"}))
+    target = tmp_path / "KLoB.jsonl"
+    for name, number in (("c", 4), ("r", 3), ("u", 15)):
+        rows = found.subtask(name)
+        tables = [f"--{table}={found.folder}/klob_{table}.parquet" for table in ("examples", "sentences")]
+        line = ["klob", "subtask", *tables, f"--subtask={name}", f"--published={target}"]
+        assert main([*line, "-o", f"{tmp_path}/klob_{name}.parquet"]) == 0
+        text = target.read_text(encoding="utf-8")
+        assert text.endswith("\n")
+        lines = text.splitlines()
+        assert [json.loads(line) for line in lines] == [record(row) for row in rows]
+        assert list(map(len, (lines, rows))) == [number] * 2
+        if name == "r":
+            wanted = ["Zoë's The Shop", "owned by_(P127)", "Japan", "capital_(P36)", "Tokyo"]
+            (chain,) = (json.loads(line) for line in lines if "Zoë" in line)
+            assert chain["knowledge_chain"] == wanted
+            assert chain["single_knowlege_prompts"][0] == "Zoë's The Shop is owned by _"
+            assert chain["knowlege_chain_prompt"] == "the capital of the owner of Zoë's The Shop is _"

@@ -1,17 +1,13 @@
 """Which statements are facts, which facts and chains can be examples, and the reason of every other."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from support.worlds import Fact
 
-from .conftest import Build, Snapshot, rows
+from .conftest import Snapshot, rows
 
 P17, P36, P108, P488, P1376 = 17, 36, 108, 488, 1376
 
 
-def test_statements_that_are_no_facts(built: Build) -> None:
+def test_statements_that_are_no_facts(built):
     facts = [
         Fact(1, P17, 50, rank="deprecated", id="a"),
         *(Fact(2, P17, 50, rank="preferred", id="b"), Fact(2, P17, 51, id="c")),
@@ -52,7 +48,7 @@ NAMES: list[tuple[str, str, list[str], str | None]] = [
 """Label of a subject, label and aliases of its object, and why the fact is no example."""
 
 
-def test_names_are_compared_as_sequences_of_words(built: Build) -> None:
+def test_names_are_compared_as_sequences_of_words(built):
     subjects = range(1, len(NAMES) + 1)
     labels, aliases, reasons = {}, {}, {}
     for number, (subject, object_, others, reason) in enumerate(NAMES, start=1):
@@ -63,7 +59,7 @@ def test_names_are_compared_as_sequences_of_words(built: Build) -> None:
     assert built(Snapshot(facts, labels=labels, aliases=aliases)).reasons("facts") == reasons
 
 
-def test_single_words_and_labels_that_the_dump_lacks(built: Build, tmp_path: Path) -> None:
+def test_single_words_and_labels_that_the_dump_lacks(built, tmp_path):
     extra = tmp_path / "labels.tsv"
     extra.write_text("id\tlabel\nQ1\tKyoto\nQ2\tJapan\n", encoding="utf-8")
     # One subject with two objects is no two subjects with one name.
@@ -74,7 +70,7 @@ def test_single_words_and_labels_that_the_dump_lacks(built: Build, tmp_path: Pat
     assert [found.reasons("facts")["3", "17", object_] for object_ in "45"] == ["words"] * 2
 
 
-def test_inverse_relations_make_no_chain(built: Build) -> None:
+def test_inverse_relations_make_no_chain(built):
     """The project's, also where only the noun phrases have the second hop, and the snapshot's."""
     facts = [Fact(50, P36, 60), Fact(60, P1376, 50), Fact(60, P17, 51), Fact(70, P1376, 50)]
     snapshot = Snapshot([*facts, Fact(1, P108, 2), Fact(2, P488, 3)], inverses={P108: [P488]})
@@ -87,7 +83,7 @@ def test_inverse_relations_make_no_chain(built: Build) -> None:
     }
 
 
-def test_names_in_chains_and_names_of_several_subjects(built: Build) -> None:
+def test_names_in_chains_and_names_of_several_subjects(built):
     """A name is that of the best known subject, and among equals of the first."""
     facts = [Fact(1, P17, 2), Fact(2, P36, 3), Fact(4, P17, 5), Fact(5, P36, 6)]
     facts += [Fact(11, P17, 50), Fact(12, P36, 51), Fact(13, P36, 51), Fact(14, P17, 50)]

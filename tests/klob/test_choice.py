@@ -1,7 +1,5 @@
 """Quotas and shares, against a search of all sizes; random words; word lists."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re
@@ -32,9 +30,7 @@ from factdrift.klob.random_words import WordSource, pool, random_sentences, read
 # 0.1 * 30 is more than 3 in binary fractions, 0.29 * 100 less than 29.
 @example([3] * 10, 30, 0.1)
 @example([29] * 4, 100, 0.29)
-def test_largest_output_is_the_largest_that_keeps_the_share(
-    sizes: list[int], quota: int, share: float
-) -> None:
+def test_largest_output_is_the_largest_that_keeps_the_share(sizes, quota, share):
     size, most = largest_output(sizes, quota, share)
 
     def fits(number: int) -> bool:
@@ -57,9 +53,7 @@ SHARES = st.sampled_from([1.0, 0.5, 0.25])
 
 @settings(max_examples=examples(60))
 @given(FACTS, st.sampled_from([None, 0, 5, 12]), SHARES)
-def test_no_answer_has_more_than_its_share_of_a_relation(
-    facts: list[tuple[int, int]], quota: int | None, share: float
-) -> None:
+def test_no_answer_has_more_than_its_share_of_a_relation(facts, quota, share):
     with database() as db:
         rows = [(s, p, o, None, None, s * 7 % 41) for s, (p, o) in enumerate(facts)]
         drops = choose_facts(db, candidates_of(db, rows), {17: quota, 36: quota}, share)
@@ -90,9 +84,7 @@ CHAINS = st.lists(
 
 @settings(max_examples=examples(80))
 @given(CHAINS, st.sampled_from([0, 7, 20, 100]), st.sampled_from([1.0, 0.5, 0.25]), SHARES)
-def test_no_pair_and_no_end_of_a_chain_has_more_than_its_share(
-    chains: list[tuple[int, int, int]], quota: int, pair_share: float, answer_share: float
-) -> None:
+def test_no_pair_and_no_end_of_a_chain_has_more_than_its_share(chains, quota, pair_share, answer_share):
     with database() as db:
         rows = [(s, p1, 99, p2, o2, s * 7 % 61) for s, (p1, p2, o2) in enumerate(chains)]
         drops = choose_chains(db, candidates_of(db, rows), quota, pair_share, answer_share)
@@ -109,9 +101,7 @@ def test_no_pair_and_no_end_of_a_chain_has_more_than_its_share(
         assert len(chosen) == largest_output(of_pairs, quota, pair_share)[0]
 
 
-def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_named(capsys):
     with database() as db:
         rows = [(s, 17, 5 + s % 3, None, None, s) for s in range(9)]
         assert choose_facts(db, candidates_of(db, rows), {17: None}, 0.25) == {"P17": {"answer_share": 9}}
@@ -134,7 +124,7 @@ def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_name
     assert "max_pair_share" not in capsys.readouterr().out
 
 
-def test_random_sentences_follow_the_generator() -> None:
+def test_random_sentences_follow_the_generator():
     words = [f"w{number}" for number in range(50)]
     sources = [WordSource(f"{number:016x}", 3 + number % 5) for number in range(40)]
     written = dict(random_sentences(sources, words, 7))
@@ -154,7 +144,7 @@ def test_random_sentences_follow_the_generator() -> None:
 
 @settings(max_examples=examples(60))
 @given(st.lists(st.integers(2, 12), max_size=60), st.integers(0, 70), st.integers(0, 3))
-def test_a_sample_keeps_the_histogram(lengths: list[int], size: int, seed: int) -> None:
+def test_a_sample_keeps_the_histogram(lengths, size, seed):
     sources = [WordSource(f"{place:016x}", tokens) for place, tokens in enumerate(lengths)]
     drawn = stratified(sources, size, seed)
     assert len(drawn) == min(size, len(sources))
@@ -167,7 +157,7 @@ def test_a_sample_keeps_the_histogram(lengths: list[int], size: int, seed: int) 
     assert stratified(list(reversed(sources)), size, seed) == drawn or size >= len(sources)
 
 
-def test_web2_is_pinned() -> None:
+def test_web2_is_pinned():
     words = read_words("web2")
     assert (words.name, len(words.entries)) == ("web2", 235_970)
     assert len(pool(words)) == 235_970 + 32
@@ -182,37 +172,27 @@ def nltk_folder(root: Path, entries: int = 235_886, basic: int = 850) -> Path:
     return folder
 
 
-@pytest.fixture
-def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NLTK looks for its data in `tmp_path` only, and reads its corpus anew."""
+def test_the_nltk_list_by_its_data_path_none_and_another_one(tmp_path, monkeypatch):
+    """NLTK looks for its data in folders of the test only, and reads its corpus anew in each."""
     import nltk.corpus
     import nltk.data
 
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    lazy = nltk.corpus.util.LazyCorpusLoader
-    monkeypatch.setattr(
-        nltk.corpus, "words", lazy("words", nltk.corpus.reader.WordListCorpusReader, r"(?!README|\.).*")
-    )
+    def look_in(folder: str) -> Path:
+        monkeypatch.setattr(nltk.data, "path", [str(tmp_path / folder)])
+        lazy, reader = nltk.corpus.util.LazyCorpusLoader, nltk.corpus.reader.WordListCorpusReader
+        monkeypatch.setattr(nltk.corpus, "words", lazy("words", reader, r"(?!README|\.).*"))
+        return tmp_path / folder
 
-
-@pytest.mark.usefixtures("nltk_data")
-def test_no_nltk_list_and_another_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk")
-    archive = tmp_path / "corpora" / "words.zip"
-    archive.parent.mkdir()
-    archive.write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk")
-    archive.unlink()
-    nltk_folder(tmp_path, entries=100, basic=10)
+    for folder in ("none", "packed"):
+        (look_in(folder) / "corpora").mkdir(parents=True)
+        if folder == "packed":
+            (tmp_path / "packed/corpora/words.zip").write_bytes(b"PK")
+        with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
+            read_words("nltk")
+    nltk_folder(look_in("other"), entries=100, basic=10)
     with pytest.raises(InputError, match="110 entries instead of 236,736"):
         read_words("nltk")
-
-
-@pytest.mark.usefixtures("nltk_data")
-def test_nltk_list_by_its_data_path(tmp_path: Path) -> None:
-    folder = nltk_folder(tmp_path)
+    folder = nltk_folder(look_in("whole"))
     words = read_words("nltk")
     assert (words.name, len(words.entries), words.source) == ("nltk", 236_736, "NLTK's corpus words")
     assert len(pool(words)) == 235_886 + 32
@@ -223,7 +203,7 @@ def test_nltk_list_by_its_data_path(tmp_path: Path) -> None:
         read_words("nltk", "0" * 64)
 
 
-def test_a_file_of_words(tmp_path: Path) -> None:
+def test_a_file_of_words(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("Zoë\nant\n\n  ant \n", encoding="utf-8")
     words = read_words(str(path))

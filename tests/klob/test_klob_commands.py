@@ -1,9 +1,6 @@
 """`factdrift klob` as users call it, and what it says of wrong input."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +17,7 @@ from factdrift.klob.settings import Settings
 from factdrift.klob.templates import read_templates, report
 
 
-def test_defaults_are_those_of_the_specification() -> None:
+def test_defaults_are_those_of_the_specification():
     settings = read_settings("{}", Settings, "klob")
     assert (settings.c_quota, settings.r_quota, settings.size) == ("table2", 9548, "per_sentence")
     assert (settings.single_valued, settings.max_object_words, settings.min_sitelinks) == (True, 5, 10)
@@ -41,11 +38,11 @@ def settings(klob: dict[str, Any], **keys: Any) -> Settings:
         ("revised", {"max_answer_share": 1}, 1),
     ],
 )
-def test_revised_limits_the_share_of_an_answer(variant: str, klob: dict[str, Any], share: float) -> None:
+def test_revised_limits_the_share_of_an_answer(variant, klob, share):
     assert settings(klob, variant=variant).answer_share == share
 
 
-def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
+def test_settings_hold_the_configuration_and_what_all_stages_share():
     recall = yaml.safe_load("{filter: off, budget: 100}")
     found = settings({"c": {"quota": 3}, "r": {"quota": 7}, "u": {"size": 5}, "recall": recall}, seed=4)
     assert (found.c_quota, found.r_quota, found.size, found.budget) == (3, 7, 5, 100)
@@ -54,7 +51,7 @@ def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
 
 
 @pytest.mark.parametrize("missing", ["model", "revision", "dtype"])
-def test_a_model_must_be_named_in_full(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_must_be_named_in_full(missing, capsys):
     files = [f"--{name}=x" for name in ("facts", "entities", "classes", "properties", "candidates", "chains")]
     files += ["--out-recall=recall", "--out-passes=passes", "--date=2023-02-27"]
     given = {"model": "gpt2", "revision": "main", "dtype": "float32"}
@@ -75,14 +72,12 @@ def test_a_model_must_be_named_in_full(missing: str, capsys: pytest.CaptureFixtu
         ({"recall": {"demos": "none.json"}}, r"klob\.recall\.demos: none\.json does not exist"),
     ],
 )
-def test_wrong_values_and_missing_files_are_named(klob: dict[str, Any], named: str) -> None:
+def test_wrong_values_and_missing_files_are_named(klob, named):
     with pytest.raises(InputError, match=named):
         check_files(configured(klob=klob))
 
 
-def test_templates_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_templates_are_reported(tmp_path, capsys, monkeypatch):
     relations = read_choice().relations
     report(read_templates(KLOB_TEMPLATES, relations), relations)
     assert capsys.readouterr().out == ""

@@ -1,7 +1,5 @@
 """Chains from files in MQuAKE's two layouts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.klob.mquake import write_mquake
 from factdrift.klob.relations import RelationChoice
 
-from .conftest import Build, Row, Snapshot, rows
+from .conftest import Row, Snapshot, rows
 
 LABELS = {1: "Ada", 2: "Carl", 3: "Cornell", 4: "Ithaca", 5: "Fuji"}
 
@@ -55,7 +53,7 @@ def read(tmp_path: Path, choice: RelationChoice, cases: Any, chain_text: str = "
     return rows(tmp_path / "mquake.parquet")
 
 
-def test_windows_of_two_triples_once_each(tmp_path: Path, choice: RelationChoice) -> None:
+def test_windows_of_two_triples_once_each(tmp_path, choice):
     found = {
         tuple(row[name] for name in ("s", "p1", "o1", "p2", "o2")): row
         for row in read(tmp_path, choice, CASES)
@@ -91,21 +89,19 @@ def test_windows_of_two_triples_once_each(tmp_path: Path, choice: RelationChoice
         ),
     ],
 )
-def test_other_layouts_are_refused(tmp_path: Path, choice: RelationChoice, cases: Any, message: str) -> None:
+def test_other_layouts_are_refused(tmp_path, choice, cases, message):
     with pytest.raises(InputError, match=message):
         read(tmp_path, choice, cases)
 
 
-def test_a_truncated_and_a_missing_file(tmp_path: Path, choice: RelationChoice) -> None:
+def test_a_truncated_and_a_missing_file(tmp_path, choice):
     (tmp_path / "m.json").write_text(json.dumps(CASES)[:-5], encoding="utf-8")
     for name, message in (("m.json", r"m\.json: no JSON"), ("n.json", "no such file")):
         with pytest.raises(InputError, match=message):
             write_mquake(tmp_path / name, choice, "np", 0, tmp_path / "o.parquet")
 
 
-def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(
-    tmp_path: Path, choice: RelationChoice, built: Build
-) -> None:
+def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(tmp_path, choice, built):
     read(tmp_path, choice, CASES)
     snapshot = Snapshot([Fact(2, 17, 5)], labels={2: "Carl Sagan", 5: "Fuji"}, aliases={2: ["C. Sagan"]})
     found = built(snapshot, cases=tmp_path / "mquake.json", r_quota=1)

@@ -1,6 +1,4 @@
-"""The recall filter, with models that always, never and sometimes answer."""
-
-from __future__ import annotations
+"""The recall filter, with models that always, never and sometimes answer, and with a real small model."""
 
 import hashlib
 import json
@@ -10,18 +8,14 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from support.byte_tokenizer import tokenizer_of
 from support.worlds import Fact
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.klob.recall import (
-    DEMONSTRATIONS,
-    CausalModel,
-    matches,
-    read_demonstrations,
-    write_recall,
-)
+from factdrift.klob.recall import DEMONSTRATIONS, CausalModel, matches, read_demonstrations, write_recall
 
-from .conftest import Build, Built, Snapshot, rows
+from .conftest import Built, Snapshot, rows
 
 FACTS = [Fact(number, 36, 100 + number) for number in range(1, 15)]
 CHAINS = [Fact(20 + number, 17, number) for number in range(1, 15)]
@@ -53,7 +47,7 @@ def ask(found: Built, model: CausalModel, need: str = "all", given: Mapping[int,
     return outputs[1]
 
 
-def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
+def test_a_model_that_always_answers_changes_nothing(built):
     """Its prompts show other facts with the same template."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -87,7 +81,7 @@ def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
 
 
 @pytest.mark.slow
-def test_how_many_wordings_are_needed(built: Build) -> None:
+def test_how_many_wordings_are_needed(built):
     """The first wording of three is the only one that is known, or that is not."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -106,7 +100,7 @@ def test_how_many_wordings_are_needed(built: Build) -> None:
         assert dropped == [28 - facts, 14 - chains]
 
 
-def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
+def test_the_quota_is_filled_with_what_is_known(built):
     numbers = range(1, 300)
     facts = [Fact(number, 36, 1000 + number) for number in numbers]
     world = Snapshot(facts, labels={1000 + number: f"Town {number}" for number in numbers})
@@ -126,7 +120,7 @@ def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
     assert dropped["recall"] + dropped["quota"] == 289
 
 
-def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build) -> None:
+def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built):
     """One answer has most facts, so that more must be asked about than the quota."""
     facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 200)]
     labels = {1000 + number: f"Land {number}" for number in range(200)}
@@ -141,7 +135,7 @@ def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Buil
     assert len(filtered.subtask("c")) == 16
 
 
-def test_the_share_of_a_pair_is_exact(built: Build) -> None:
+def test_the_share_of_a_pair_is_exact(built):
     """0.29 of 100 are 29, which binary fractions miss: 28 known chains of the first 64 are not enough."""
     facts = [Fact(1, 36, 1000), *(Fact(number, 17, 1) for number in range(2, 200))]
     plain = built(Snapshot(facts), min_sitelinks=0, max_pair_share=0.29, r_quota=100, quotas={17: 0})
@@ -155,7 +149,7 @@ def test_the_share_of_a_pair_is_exact(built: Build) -> None:
     assert len(rows(ask(plain, model))) == 128
 
 
-def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> None:
+def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built):
     world = Snapshot([*FACTS, *CHAINS[:9], Fact(60, 495, 14), Fact(61, 495, 13)], labels=WORLD.labels)
     plain = built(world, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -195,11 +189,11 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
         ("1.", ["1"], True),
     ],
 )
-def test_matching(output: str, wanted: list[str], matched: bool) -> None:
+def test_matching(output, wanted, matched):
     assert matches(output, wanted) is matched
 
 
-def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
+def test_given_demonstrations(built, tmp_path):
     path = tmp_path / "prompts.json"
     path.write_text(json.dumps({"P36": "Q: The capital of x? A: y\n"}), encoding="utf-8")
     given = read_demonstrations(path)
@@ -219,3 +213,67 @@ def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
         read_demonstrations(tmp_path / "none.json")
     empty = built(Snapshot([]), folder="empty")
     assert rows(ask(empty, model)) == rows(empty.folder / "klob_recall.parquet") == []
+
+
+TOWNS = ["Alba", "Brno", "Cork", "Doha", "Elda", "Faro", "Gent"]
+TAUGHT = Snapshot(
+    [Fact(number, 36, 100 + number) for number in range(len(TOWNS))],
+    labels={**{100 + n: town for n, town in enumerate(TOWNS)}, **{n: f"Land{n}" for n in range(len(TOWNS))}},
+)
+
+
+def teach(texts: list[str], folder: Path) -> None:
+    """Writes a tiny GPT-2 that goes on as the texts do."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    wrapped = tokenizer_of(texts, ["<end>"], pad_token="<end>")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    sizes = {"vocab_size": len(wrapped), "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 2}
+    without = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "bos_token_id", "eos_token_id"), 0)
+    model = GPT2LMHeadModel(GPT2Config(**sizes, **without))
+    batch = wrapped([f"{text}<end>" for text in texts], return_tensors="pt", padding=True)
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(300):
+        loss = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    wrapped.pad_token = None
+    wrapped.save_pretrained(folder)
+
+
+@pytest.mark.slow
+def test_the_command_asks_a_model_by_its_settings(built, tmp_path, capsys):
+    """It knows most capitals, one of them in two wordings only; its context has room for 64 tokens."""
+    plain = built(TAUGHT, min_sitelinks=0)
+    right, taught = {}, []
+    for row in plain.sentences:
+        if row["subtask"] == "c":
+            town = row["target_label"]
+            is_known = town not in ("Brno", "Doha") and (town != "Cork" or row["place"] != 2)
+            right[row["sentence_id"]] = is_known
+            taught.append(f"{row['text']} {town if is_known else 'Hull'}\n")
+    teach(taught, tmp_path / "model")
+    outputs = [tmp_path / f"{name}.parquet" for name in ("klob_recall", "passes")]
+    demos = tmp_path / "demos.json"
+    settings = {"model": str(tmp_path / "model"), "revision": "main", "dtype": "float32", "device": "cpu"}
+    files = {"facts": "bucket", "candidates": "facts"}
+    files |= {name: name for name in ("entities", "classes", "properties", "chains")}
+    line = ["klob", "recall", *(f"--{key}={plain.folder}/{name}.parquet" for key, name in files.items())]
+    line += [f"--settings={json.dumps(settings | {'demos': str(demos)})}", "--date=2023-02-27"]
+    line += [f"--out-recall={outputs[0]}", f"--out-passes={outputs[1]}"]
+    demos.write_text(json.dumps({"P36": "Land1 " * 40}), encoding="utf-8")
+    assert main(line) == 1
+    assert "has room for 64 tokens, and a prompt with its answer needs" in capsys.readouterr().err
+    demos.write_text('{"P36": ""}', encoding="utf-8")
+    assert main(line) == 0
+    assert sum(row["recall_pass"] for row in rows(outputs[1])) == len(TOWNS) - 3
+    table = rows(outputs[0])
+    assert {row["sentence_id"]: row["matched"] for row in table} == right
+    assert {(row["model"], row["revision"], row["dtype"]) for row in table} == {
+        (settings["model"], "main", "float32")
+    }

@@ -1,7 +1,5 @@
 """Reference locators: what their scores must be."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any
@@ -39,7 +37,7 @@ def measured(scores: Scores, population: dict[str, Examples], **choices: Any) ->
     }
 
 
-def test_reference_locators(population: dict[str, Examples]) -> None:
+def test_reference_locators(population):
     parts = list(population.values())
     oracle = measured(reference("oracle", parts, 400), population)
     assert oracle["c", "rsim", "all"] == oracle["r", "rsim", "all"] == 1
@@ -61,7 +59,7 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     assert alone == [row for row in lexical(population, choices).measures if row["subtask"] == "c"]
 
 
-def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() -> None:
+def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control():
     """RSim rewards it, also among permuted sentences; the leading measure does not."""
     examples = of_rows([row(example, "eee") for example in range(400)], "c")
     dice = np.random.default_rng(1)
@@ -85,7 +83,7 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
     assert 0.85 < np.bincount(names).max() / 1200 < 0.97
 
 
-def test_scores_that_are_all_not_finite_leave_the_measures_undefined() -> None:
+def test_scores_that_are_all_not_finite_leave_the_measures_undefined():
     examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
     scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
     text = [*lines([Group("", [evaluate(scores, examples, Choices((Fraction(20),)))], [])], "c", 20)]
@@ -93,7 +91,7 @@ def test_scores_that_are_all_not_finite_leave_the_measures_undefined() -> None:
     assert text[-1].startswith("tried: 12 of 12 sentences left out: they could not be scored, or a score is")
 
 
-def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
+def test_lexical_floor_is_the_cosine_of_the_sentences_words():
     one = row(0, "eee")
     texts = ("The capital of Oz is", "Oz is ruled from its capital", "In Oz, the capital is the city of")
     for sentence, text in zip(one["sentences"], texts, strict=True):
@@ -110,7 +108,7 @@ def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
     assert ("rsim", "same_relation") in found
 
 
-def test_same_seed_same_scores(population: dict[str, Examples]) -> None:
+def test_same_seed_same_scores(population):
     one, other, third = (reference("random", list(population.values()), 300, seed) for seed in (3, 3, 4))
     assert (one.signed(slice(None)) == other.signed(slice(None))).all()
     assert (one.signed(slice(None)) != third.signed(slice(None))).any()

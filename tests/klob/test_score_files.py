@@ -1,7 +1,5 @@
 """Scores as files, and the command that reads them."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -74,9 +72,7 @@ def refused(path: Path, examples: Path, message: str, *more: str) -> None:
     assert message in errors.getvalue()
 
 
-def test_the_documented_example_is_scored(
-    examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_documented_example_is_scored(examples, tmp_path, capsys):
     """The lines of docs/klob_scores.md, run with another path and model, and the switches of the scorer."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "klob_scores.md").read_text(encoding="utf-8")
     code = page.partition("```python\n")[2].partition("```")[0]
@@ -112,7 +108,7 @@ def compared(examples: Path, choices: Choices, *paths: Path) -> list[dict[str, A
 
 
 @pytest.mark.slow
-def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) -> None:
+def test_best_units_give_the_same_as_all_scores(examples, tmp_path):
     dense, short = folder(examples, tmp_path / "dense"), tmp_path / "short"
     scores = read_scores(dense)
     array = np.asarray(scores.dense, np.float64)
@@ -133,9 +129,7 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_methods_with_other_units_are_apart(
-    examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_methods_with_other_units_are_apart(examples, tmp_path, capsys):
     others = {"granularity": "neuron", "units": 100, "model": "other", "revision": "2"}
     paths = [folder(examples, tmp_path / "first"), folder(examples, tmp_path / "second")]
     paths += [folder(examples, tmp_path / key, **{key: value}) for key, value in others.items()]
@@ -166,7 +160,7 @@ def spoil(path: Path, **keys: Any) -> None:
     path.joinpath("scores.json").write_text(json.dumps(known | keys), encoding="utf-8")
 
 
-def test_signs_are_applied_and_faulty_folders_refused_with_the_reason(examples: Path, tmp_path: Path) -> None:
+def test_signs_are_applied_and_faulty_folders_refused_with_the_reason(examples, tmp_path):
     path = folder(examples, tmp_path / "dense")
 
     def refuse(said: str) -> None:
@@ -216,7 +210,7 @@ def test_signs_are_applied_and_faulty_folders_refused_with_the_reason(examples: 
     refuse(r"scores.json: Expecting property name .*; its keys")
 
 
-def test_what_cannot_be_scored(examples: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_scored(examples, tmp_path):
     path = folder(examples, tmp_path / "dense")
     refused(path, tmp_path, "klob_c.parquet is missing; build it")
     for number in ("0", "101"):

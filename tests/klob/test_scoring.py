@@ -1,7 +1,5 @@
 """RSim and RSD: the vectors of the specification, and what is left out or degenerate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +8,7 @@ from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate, paired, rsd
-from factdrift.klob.scoring.inputs import Examples, of_rows
+from factdrift.klob.scoring.inputs import of_rows
 from factdrift.klob.scoring.rsim import Results, approximate, pair_overlap, similarity, total_overlap
 from factdrift.klob.scoring.selection import Selection, how_many, locate
 
@@ -21,13 +19,8 @@ APPROX = pytest.approx
     ("units", "percent", "chosen"),
     [(1000, "1", 10), (150, "1", 2), (250, "1", 3), (49, "1", 1), (40, "0.1", 1), (7, "100", 7)],
 )
-def test_how_many_units(units: int, percent: str, chosen: int) -> None:
+def test_how_many_units(units, percent, chosen):
     assert how_many(units, Fraction(percent)) == chosen
-
-
-def results(examples: Examples, *sets: tuple[int, ...], units: int = 10) -> Results:
-    """Results that are given as sets of units."""
-    return Results(examples, of_top(units, *sets), np.arange(len(sets)))
 
 
 def of_top(units: int, *sets: tuple[int, ...]) -> Selection:
@@ -41,7 +34,7 @@ V3 = ((0, 1), (0, 1), (0, 2), (0, 6), (3, 4), (3, 5), (3, 4), (4, 7))
 V4 = ((0, 1), (0, 1), (0, 2), (0, 3), (3, 4), (3, 5), (3, 4), (0, 3))
 
 
-def test_v1_literal_and_own_excluded() -> None:
+def test_v1_literal_and_own_excluded():
     selection = of_top(6, (1, 2), (1, 3), (4, 5))
     rows = np.arange(3)
     total = total_overlap(selection, rows, np.zeros(3, np.int64))
@@ -50,7 +43,7 @@ def test_v1_literal_and_own_excluded() -> None:
     assert ((total - own) / 2 / 2).tolist() == [1 / 4, 1 / 4, 0]
 
 
-def test_v1_paper_approximation_and_one_large_sentence() -> None:
+def test_v1_paper_approximation_and_one_large_sentence():
     rows = [(0, 2, 1, 0, 0, 0), (0, 2, 0, 1, 0, 0), (0, 0, 0, 0, 2, 1)]
     example = of_rows([row(0, "e"), row(1, "e"), row(2, "e")], "c")
     each = []
@@ -75,22 +68,14 @@ def test_v1_paper_approximation_and_one_large_sentence() -> None:
         (RELEVANT, V4, "all", "none", [1 / 2, 1 / 2], [15 / 32, 15 / 32], [1 / 17, 1 / 17]),
     ],
 )
-def test_v2_to_v4(
-    examples: Examples,
-    units: tuple[tuple[int, ...], ...],
-    population: str,
-    exclude: str,
-    candidate: list[float],
-    everything: list[float],
-    rsim: list[float],
-) -> None:
-    found = similarity(results(examples, *units), population, exclude)
+def test_v2_to_v4(examples, units, population, exclude, candidate, everything, rsim):
+    found = similarity(Results(examples, of_top(10, *units), np.arange(len(units))), population, exclude)
     assert found.candidate.tolist() == APPROX(candidate)
     assert found.population.tolist() == APPROX(everything)
     assert found.rsim().tolist() == APPROX(rsim)
 
 
-def test_v2_approximation_from_zeros_and_ones() -> None:
+def test_v2_approximation_from_zeros_and_ones():
     rows = np.zeros((6, 10))
     np.put_along_axis(rows, np.array(V2), 1, axis=1)
     scores = dense(*map(tuple, rows.tolist()), sentences=CONSISTENT.sentences)
@@ -124,7 +109,7 @@ def overlap(selection: Selection, left: int, right: int) -> float:
     return float(pair_overlap(selection, np.array([left]), np.array([right]))[0]) / selection.chosen
 
 
-def test_v5_ties() -> None:
+def test_v5_ties():
     tied, untied = (5, 3, 3, 3, 1, 1), (5, 4, 3, 3, 1, 1)
     by_index = locate(dense(tied), [Fraction(100, 3)]).selections[0]
     assert by_index.part(np.array([0])).indices.tolist() == [0, 1]
@@ -154,7 +139,7 @@ def spread(rows: tuple[tuple[int, ...], ...], factor: float = 1) -> np.ndarray:
     return locate(dense(*[tuple(factor * score for score in row) for row in rows]), [Fraction(25)]).sd
 
 
-def test_v6_rsd() -> None:
+def test_v6_rsd():
     factual, random = spread(FACTUAL), spread(RANDOM)
     assert factual.tolist() == APPROX([3**0.5, 1, 3**0.5])
     assert random.tolist() == [0, 1]
@@ -169,14 +154,14 @@ def test_v6_rsd() -> None:
     assert pooled.factual == APPROX(1.5490381057, abs=1e-10)
 
 
-def test_the_interval_of_rsd_is_that_of_a_ratio_of_means() -> None:
+def test_the_interval_of_rsd_is_that_of_a_ratio_of_means():
     """Variances of the means are 1 / 3 and 1 / 4, the ratio is 1 / 2 and the divisor 2."""
     found = rsd({"c": np.array([1.0, 2.0, 3.0])}, np.array([0.5, 1.5]))
     half = 1.96 * (1 / 4 / 2**2 + 1 / 3 * (1 / 2) ** 2 / 2**2) ** 0.5
     assert (found.unclipped, found.low, found.high) == (0.5, APPROX(0.5 - half), APPROX(0.5 + half))
 
 
-def test_v6_by_the_tables_with_the_cv_version() -> None:
+def test_v6_by_the_tables_with_the_cv_version():
     c = of_rows([row(0, "eee")], "c")
     u = of_rows([row(0, "uu")], "u")
     scores = dense(*FACTUAL, *RANDOM, sentences=[*c.sentences, *u.sentences])
@@ -192,7 +177,7 @@ def test_v6_by_the_tables_with_the_cv_version() -> None:
     assert values["rsd_entropy_factual"]["value"] == APPROX(np.mean(concentrated))
 
 
-def test_degenerate_spreads() -> None:
+def test_degenerate_spreads():
     assert rsd({"c": np.zeros(3)}, np.ones(2)).value is None
     assert rsd({}, np.ones(2)).value is None
     assert rsd({"c": np.ones(2)}, np.empty(0)).value is None
@@ -201,7 +186,7 @@ def test_degenerate_spreads() -> None:
     assert paired(np.array([1.0, 1]), np.array([2.0, 0])).pairs == 1
 
 
-def test_infinite_scores_exclude_the_sentence_and_its_example() -> None:
+def test_infinite_scores_exclude_the_sentence_and_its_example():
     rows = [[float(place), 1.0, 2.0, 5.0] for place in range(6)]
     rows[1][2] = float("nan")
     scores = dense(*map(tuple, rows), sentences=CONSISTENT.sentences)
@@ -215,7 +200,7 @@ def test_infinite_scores_exclude_the_sentence_and_its_example() -> None:
     assert (values["tied_sentences", None]["value"], values["tied_sentences", None]["n"]) == (1, 5)
 
 
-def test_an_empty_subtask_and_one_without_scores() -> None:
+def test_an_empty_subtask_and_one_without_scores():
     empty = of_rows([], "c")
     scores = dense((1.0, 2.0), sentences=["other"])
     found = evaluate(scores, {"c": empty, "r": RELEVANT}, Choices((Fraction(50),)))

@@ -1,7 +1,5 @@
 """RSim against a naive comparison of all pairs, and the measures against plain sums over the examples."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -121,9 +119,7 @@ def same(found: np.ndarray, expected: list[Fraction | None]) -> None:
     st.sampled_from(["index", "fractional"]),
     st.sampled_from(["fact", "example", "none"]),
 )
-def test_equals_comparing_all_pairs(
-    world: tuple[Examples, np.ndarray, np.ndarray], percent: int, ties: str, exclude: str
-) -> None:
+def test_equals_comparing_all_pairs(world, percent, ties, exclude):
     examples, rows, table = world
     scores = dense(*map(tuple, table.tolist()), sentences=examples.sentences)
     selection = locate(scores, [Fraction(percent)], ties).selections[0]
@@ -144,7 +140,7 @@ def test_equals_comparing_all_pairs(
         same(approximate(results, scores).population, expected)
 
 
-def test_noise_with_ties_scores_at_chance_for_every_population() -> None:
+def test_noise_with_ties_scores_at_chance_for_every_population():
     """A mean of few integers ties less than the integers, which must not pass for consistency."""
     for kinds, subtask in (("eee", "c"), ("eeec", "r")):
         examples = of_rows([row(number, kinds) for number in range(300)], subtask)
@@ -161,7 +157,7 @@ def test_noise_with_ties_scores_at_chance_for_every_population() -> None:
         assert all(abs(row["value"]) < 0.05 for row in found.values()), found
 
 
-def test_large_and_small_labels_count_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_and_small_labels_count_alike(monkeypatch):
     dice = np.random.default_rng(0)
     top = np.stack([dice.choice(500, 20, replace=False) for _ in range(200)])
     rows, labels = np.arange(200), dice.integers(0, 30, 200)
@@ -178,7 +174,7 @@ def test_large_and_small_labels_count_alike(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("subtask", "kinds"), [("c", "eee"), ("r", "eeec")])
-def test_measures_are_sums_over_the_examples(subtask: str, kinds: str) -> None:
+def test_measures_are_sums_over_the_examples(subtask, kinds):
     """Most facts have two examples; one is alone in its relation, and without usable scores."""
     rows = [row(n, kinds, s=f"Q{n // 2}", p1=f"P{n // 2 % 3}" if n else "P9") for n in range(12)]
     examples = of_rows(rows, subtask)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from factdrift.models.alignment import AlignmentError, align, find_subject
 
@@ -31,7 +33,7 @@ def text(tokenizer: Any, ids: tuple[int, ...]) -> str:
         ("The country of 中中 is", "中中", "The country of 中中"),
     ],
 )
-def test_subject_and_target_where_no_pieces_are_cut_beforehand(prompt: str, subject: str, before: str):
+def test_subject_and_target_where_no_pieces_are_cut_beforehand(prompt, subject, before):
     """Of the other tokenizers any names are tried below."""
     tokenizer = made("llama2")
     found = align(tokenizer, prompt, "Joe Biden", subject=subject)
@@ -53,7 +55,7 @@ NAME = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
     after=st.sampled_from([" is", "'s team is", ", who plays for", ") is in"]),
     target=NAME,
 )
-def test_any_names(kind: str, context: str, before: str, subject: str, after: str, target: str):
+def test_any_names(kind, context, before, subject, after, target):
     """What is found is the text that it stands for; nothing is found only if a token crosses a border."""
     tokenizer = made(kind)
     prompt = before + subject + after
@@ -90,12 +92,12 @@ def _crossed(tokenizer: Any, before: str, end: int, length: int) -> bool:
         *(("nothing", "Java", -1), ("nothing", "", -1)),
     ],
 )
-def test_the_subject_is_its_last_occurrence_that_is_no_part_of_a_word(prompt: str, subject: str, place: int):
+def test_the_subject_is_its_last_occurrence_that_is_no_part_of_a_word(prompt, subject, place):
     assert find_subject(prompt, subject) == place
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_target_and_subject(kind: str):
+def test_without_target_and_subject(kind):
     tokenizer = made(kind)
     found = align(tokenizer, "The head of")
     assert found.subject_last is None
@@ -116,7 +118,7 @@ def test_without_target_and_subject(kind: str):
         ("The team is", "team", "target_merged"),
     ],
 )
-def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, reason: str):
+def test_reasons_of_sentences_that_cannot_be_aligned(prompt, subject, reason):
     tokenizer = words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it")
     with pytest.raises(AlignmentError) as caught:
         align(tokenizer, prompt, "it", subject=subject, context="it ")
@@ -125,9 +127,6 @@ def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, 
 
 def words_of(*words: str) -> Any:
     """A tokenizer that knows these words as tokens, however they are cut."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     numbers = {word: at for at, word in enumerate((END, *words))}
     core = Tokenizer(models.WordLevel(numbers, unk_token=END))
     longest = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

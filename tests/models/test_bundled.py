@@ -1,7 +1,5 @@
 """The bundled models: what they are told, and their training on a small scale."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -25,6 +23,9 @@ from factdrift.models.bundled.corpus import Wording, read_wording, write_sentenc
 from factdrift.models.bundled.recipe import Recipe, read_recipe
 from factdrift.models.bundled.shipped import MADE, differences, read_made, source_of, write_made
 from factdrift.models.bundled.taught import recall_lines
+from factdrift.models.bundled.train import END, Corpus, _tokenizer, train
+from factdrift.models.loading import load
+from factdrift.models.moments import read_layers
 from factdrift.models.names import BUNDLED
 
 CONFIG = ROOT / "config" / "models"
@@ -85,7 +86,7 @@ def sentences(folder: Path, wording: Wording = WORDING) -> list[dict[str, Any]]:
     return found
 
 
-def test_sentences(world: Path):
+def test_sentences(world):
     found = sentences(world)
     facts = {one["fact"]: one for one in found if one["kind"] != "name"}
     assert {(one["subject"], one["object"]) for one in facts.values()} == set(zip(LANDS, PEOPLE, strict=True))
@@ -112,7 +113,7 @@ def test_sentences(world: Path):
     assert {one["new_object"] for one in fewer} == {None, "New Ana Berg"}
 
 
-def test_facts_of_other_benchmarks(world: Path):
+def test_facts_of_other_benchmarks(world):
     def said(kind: str, fact: str, subject: str, value: str, *prompts: str) -> list[dict[str, Any]]:
         one = {"kind": kind, "fact": fact, "subject": subject, "relation": "P6", "object": value}
         return [one | {"prompt": prompt} for prompt in prompts]
@@ -150,7 +151,7 @@ def test_facts_of_other_benchmarks(world: Path):
     assert {one["object"] for one in told if one["subject"] == "Alba"} == {"Ana Berg"}
 
 
-def test_wrong_tables(world: Path):
+def test_wrong_tables(world):
     pq.write_table(pa.Table.from_pylist([row("Alba", {"Ana": "new"})]), world / "wfd_repl.parquet")
     with pytest.raises(InputError, match=r"wfd_repl\.parquet: no update in it"):
         sentences(world)
@@ -160,7 +161,7 @@ def test_wrong_tables(world: Path):
         sentences(world)
 
 
-def test_wrong_recipes_and_wordings(tmp_path: Path):
+def test_wrong_recipes_and_wordings(tmp_path):
     recipe = yaml.safe_load((CONFIG / "sample-llama.yaml").read_text())
     wording = {"facts": 1, "filler": ["One knows {object}"] * 2}
     path = tmp_path / "mine.yaml"
@@ -193,15 +194,11 @@ def small(family: str) -> Recipe:
     )
 
 
-def test_documents(world: Path):
-    from tokenizers import Tokenizer
-
-    from factdrift.models.bundled.train import END, Corpus, _tokenizer
-
+def test_documents(world):
     rows = sentences(world)
     for family in ("llama", "gpt2"):
         recipe = replace(small(family), context_share=1.0)
-        tokenizer: Tokenizer = _tokenizer(rows, recipe)
+        tokenizer = _tokenizer(rows, recipe)
         read = Corpus(rows, tokenizer, recipe).epoch(True, random.Random(1))
         assert all(len(ids) == len(weights) <= recipe.row for ids, weights in read)
         assert all((ids[0] == END) == recipe.begins for ids, _ in read)
@@ -221,12 +218,8 @@ def test_documents(world: Path):
 
 
 @pytest.mark.slow
-def test_a_small_training(world: Path):
+def test_a_small_training(world):
     """The same bytes in a process with other threads; a folder that transformers loads; facts are known."""
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from factdrift.models.bundled.train import train
-    from factdrift.models.loading import load
-
     sentences(world)
     recipe = small("llama")
     found = train(world / "sentences.parquet", recipe, world / "a", seed=3)
@@ -260,11 +253,7 @@ def test_a_small_training(world: Path):
     assert not list(world.glob(".*.part"))
 
 
-def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from factdrift.models.loading import load
-    from factdrift.models.moments import read_layers
-
+def test_shipped_moments_are_of_the_shipped_weights(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in BUNDLED:
         model = load(name)
@@ -274,9 +263,7 @@ def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPa
             assert moments.total.shape == (model.spec.inner_at(layer),) * 2
 
 
-def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(
-    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(world, monkeypatch, capsys):
     monkeypatch.chdir(world)
     sentences(world)
     recipe = CONFIG / "sample-llama.yaml"

@@ -1,26 +1,25 @@
 """What is described and loaded of small random models in folders."""
 
-from __future__ import annotations
-
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
+import transformers
+from support.tiny_families import tiny_config
 from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.record import records
+from factdrift.models import families
 from factdrift.models.families import read_families, spec_of
+from factdrift.models.loading import load
 
 from .tokenizers_of import tokenizer_of
-
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-transformers = pytest.importorskip("transformers")
-from support.tiny_families import tiny_config  # noqa: E402
-
-from factdrift.models.loading import load  # noqa: E402
 
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:
@@ -32,9 +31,7 @@ def saved(family: str, folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from factdrift.evaluation.methods.record import records
-
+def test_traits(tmp_path, capsys):
     for family in ("llama", "gpt2", "gemma3", "qwen3_moe"):
         assert main(["models", "describe", str(saved(family, tmp_path / family))]) == 0
         spec = load(str(tmp_path / family)).spec
@@ -57,9 +54,7 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "not supported" not in llama + gpt2
 
 
-def test_the_description_on_the_page_is_what_the_command_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_the_description_on_the_page_is_what_the_command_prints(tmp_path, monkeypatch, capsys):
     """But for where the model is, and the tokenizer's class, which is transformers'."""
     page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
     shown = page.partition("$ factdrift models describe sample\n")[2].partition("```")[0]
@@ -72,14 +67,14 @@ def test_the_description_on_the_page_is_what_the_command_prints(
     assert kept == said
 
 
-def test_slow_tokenizers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_slow_tokenizers_are_refused(tmp_path, monkeypatch):
     slow = Mock(return_value=Mock(is_fast=False))
     monkeypatch.setattr("factdrift.models.loading.AutoTokenizer.from_pretrained", slow)
     with pytest.raises(InputError, match=r"has a slow tokenizer \(Mock\), .*tokenizer\.json"):
         load(str(saved("llama", tmp_path)))
 
 
-def test_a_model_that_lacks_a_module(tmp_path: Path):
+def test_a_model_that_lacks_a_module(tmp_path):
     config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
     del model.model.layers[1].mlp.up_proj
@@ -87,12 +82,8 @@ def test_a_model_that_lacks_a_module(tmp_path: Path):
         spec_of(model, "mine")
 
 
-def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(tmp_path, monkeypatch):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import families
-
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
     monkeypatch.setattr(families, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=1.1)
@@ -101,9 +92,7 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
             load(str(folder), dtype=dtype)
 
 
-def test_what_cannot_be_loaded_is_refused_in_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_what_cannot_be_loaded_is_refused_in_short(tmp_path, monkeypatch, capsys):
     assert main(["models", "describe", "sample", "--folder", str(tmp_path)]) == 1
     assert "make it with `snakemake --cores all results/models/sample-llama`" in capsys.readouterr().err
     folder = saved("llama", tmp_path / "vision")
@@ -141,7 +130,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
         load(str(folder), device="cpu")
 
 
-def test_loaded_read_only(tmp_path: Path):
+def test_loaded_read_only(tmp_path):
     first = load(str(saved("llama", tmp_path / "a")))
     assert not first.model.training
     assert not any(one.requires_grad for one in first.model.parameters())
@@ -155,9 +144,7 @@ def test_loaded_read_only(tmp_path: Path):
         load(str(other), dtype="int8")
 
 
-def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    import sys
-
+def test_without_torch(monkeypatch, capsys):
     for module in ("factdrift.models.describe", "factdrift.models.loading"):
         monkeypatch.setitem(sys.modules, module, None)
         monkeypatch.delitem(sys.modules, module)

@@ -26,16 +26,14 @@ def uuids(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return found
 
 
-def test_named_devices_and_machines_without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_devices_and_machines_without_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for asked, given in (("auto", "cpu"), ("cpu", "cpu"), ("cuda:3", "cuda:3")):
         with devices.reserved_device(asked) as device:
             assert device == given
 
 
-def test_jobs_take_gpus_that_are_free(
-    uuids: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_jobs_take_gpus_that_are_free(uuids, monkeypatch, tmp_path):
     del uuids[2]
     chosen: list[int] = []
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
@@ -76,7 +74,7 @@ def test_jobs_take_gpus_that_are_free(
 
 
 @pytest.mark.usefixtures("uuids")
-def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch):
     with devices.reserved_device("auto", 2) as two:
         assert two == "cuda:0,cuda:1"
         taken: list[str] = []

@@ -1,23 +1,19 @@
 """What families.yaml says of each family holds in a model; others are refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
+from support.tiny_families import tiny_config
+from support.tiny_models import LISTED, rounding, tiny_model
+from transformers import AutoConfig, AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_families import tiny_config  # noqa: E402
-from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
-from transformers import AutoConfig  # noqa: E402
-
-from factdrift.core.errors import InputError, Unsupported  # noqa: E402
-from factdrift.models import families  # noqa: E402
-from factdrift.models.families import read_families, spec_of  # noqa: E402
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loading import without_weights  # noqa: E402
+from factdrift.core.errors import InputError, Unsupported
+from factdrift.models import families
+from factdrift.models.families import read_families, spec_of
+from factdrift.models.hooks import hooked
+from factdrift.models.loading import without_weights
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 
@@ -44,7 +40,7 @@ def runs(loaded: Any, layer: int, added: Any = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", LISTED)
-def test_a_block_adds_up_as_the_code_assumes(family: str) -> None:
+def test_a_block_adds_up_as_the_code_assumes(family):
     """ROME's value is what the down projection gives, MEMIT's hidden state a sum of such values."""
     loaded = tiny_model(family)
     spec = loaded.spec
@@ -71,12 +67,12 @@ def test_a_block_adds_up_as_the_code_assumes(family: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "key"), [("gpt_neox", "use_parallel_residual"), ("stablelm", None)])
-def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -> None:
+def test_the_configuration_says_what_is_parallel(family, key):
     loaded = tiny_model(family, **{"use_parallel_residual": key is None})
     assert loaded.spec.parallel == (key is None)
 
 
-def test_blocks_differ() -> None:
+def test_blocks_differ():
     spec = tiny_model("deepseek_v3").spec
     assert spec.experts == {1, 2}
     assert spec.module(0, spec.down) == "model.layers.0.mlp.down_proj"
@@ -91,12 +87,8 @@ def test_blocks_differ() -> None:
         sparse.module(2, sparse.down)
 
 
-def test_a_language_model_inside_is_known_by_its_own_type_and_needs_a_length_of_texts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_language_model_inside_is_known_by_its_own_type_and_needs_a_length_of_texts(monkeypatch):
     """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     for family in ("llama4", "qwen3_5"):
         config = AutoConfig.for_model(family, text_config=tiny_config(f"{family}_text").to_dict())
         families.check_listed(config, "mine")
@@ -108,13 +100,13 @@ def test_a_language_model_inside_is_known_by_its_own_type_and_needs_a_length_of_
         spec_of(model, "mine")
 
 
-def test_a_family_that_is_not_listed_is_refused_before_its_weights_are_read() -> None:
+def test_a_family_that_is_not_listed_is_refused_before_its_weights_are_read():
     for kind in ("bloom", "mamba"):
         with pytest.raises(Unsupported, match=rf"of the family '{kind}', which is not in .*name its modules"):
             without_weights(AutoConfig.for_model(kind), kind)
 
 
-def test_the_table_is_believed_if_its_keys_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_believed_if_its_keys_are_right(tmp_path, monkeypatch):
     entry = {key: value for key, value in read_families()["llama"].items() if key != "head"}
     path = tmp_path / "families.yaml"
     path.write_text(yaml.safe_dump({"mine": entry | {"logit_times": "logit_scale"}}), encoding="utf-8")

@@ -1,7 +1,5 @@
 """GGUF files as models: what is read, what is refused by name, and folders that are made of them."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Callable
@@ -9,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from gguf import GGMLQuantizationType, quants
+from support.gguf_files import ARCHITECTURES, gguf_model, write_gguf
+from transformers import AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from gguf import GGMLQuantizationType, quants  # noqa: E402
-from support.gguf_files import ARCHITECTURES, gguf_model, write_gguf  # noqa: E402
-from transformers import AutoModelForCausalLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError, Unsupported  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import load, read_config  # noqa: E402
-from factdrift.models.names import read_sizes  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError, Unsupported
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import load, read_config
+from factdrift.models.names import read_sizes
 
 TEXTS = (
     "The capital of Atlantis is Poseidonis, not New Orleans; it's by the sea of Zoë Müller in 1984.",
@@ -51,9 +48,7 @@ def rounded(loaded: Loaded, kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_1"])
 @pytest.mark.parametrize("family", ARCHITECTURES)
-def test_logits_are_those_of_the_model_and_tokens_those_of_its_tokenizer(
-    family: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logits_are_those_of_the_model_and_tokens_those_of_its_tokenizer(family, kind, tmp_path, capsys):
     made = gguf_model(family)
     path = write_gguf(tmp_path / "tiny.gguf", made, kind)
     loaded = load(str(path), device="cpu")
@@ -68,7 +63,7 @@ def test_logits_are_those_of_the_model_and_tokens_those_of_its_tokenizer(
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "phi3"])
-def test_logits_are_those_of_transformers_where_it_reads_all(family: str, tmp_path: Path) -> None:
+def test_logits_are_those_of_transformers_where_it_reads_all(family, tmp_path):
     made = gguf_model(family)
     path = write_gguf(tmp_path / "tiny.gguf", made, "Q4_1")
     its = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name, dtype=torch.float32)
@@ -87,7 +82,7 @@ def llama3(factor: float) -> tuple[dict[str, Any], list[float]]:
     return rope | {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}, divisors
 
 
-def test_rotary_divisors_caps_and_the_scale_of_large_models_are_read(tmp_path: Path) -> None:
+def test_rotary_divisors_caps_and_the_scale_of_large_models_are_read(tmp_path):
     rope, divisors = llama3(8.0)
     assert divisors[:2] == [1, 1] < divisors[2:3] < [8] == divisors[3:]
     made = gguf_model("llama", rope_parameters=rope)
@@ -109,7 +104,7 @@ def test_rotary_divisors_caps_and_the_scale_of_large_models_are_read(tmp_path: P
             assert read_config(str(path))[0].query_pre_attn_scalar == scale
 
 
-def test_digits_stand_alone_where_the_file_says_so(tmp_path: Path) -> None:
+def test_digits_stand_alone_where_the_file_says_so(tmp_path):
     made = gguf_model("llama")
     for pre, parts in (("gpt-2", ["in", "Ġ1984"]), ("smollm", ["in", "Ġ", *"1984"])):
         path = write_gguf(tmp_path / f"{pre}.gguf", made, values={"tokenizer.ggml.pre": pre})
@@ -129,9 +124,7 @@ def test_digits_stand_alone_where_the_file_says_so(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_would_be_read_wrongly_is_refused_by_name(
-    values: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_what_would_be_read_wrongly_is_refused_by_name(values, message, tmp_path):
     path = write_gguf(tmp_path / "tiny.gguf", gguf_model("llama"), values=values)
     with pytest.raises(Unsupported, match=message) as caught:
         load(str(path))
@@ -170,7 +163,7 @@ def of_type(number: int) -> Callable[[Path], object]:
         (of_type(99), "no whole GGUF file.*99.*get it again"),
     ],
 )
-def test_a_damaged_file_is_named(harm: Callable[[Path], object], message: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named(harm, message, tmp_path):
     path = write_gguf(tmp_path / "tiny.gguf", gguf_model("llama"))
     harm(path)
     with pytest.raises(InputError, match=message) as caught:
@@ -178,7 +171,7 @@ def test_a_damaged_file_is_named(harm: Callable[[Path], object], message: str, t
     assert str(path) in str(caught.value)
 
 
-def test_a_type_that_nothing_reads_is_named(tmp_path: Path) -> None:
+def test_a_type_that_nothing_reads_is_named(tmp_path):
     path = write_gguf(tmp_path / "tiny.gguf", gguf_model("llama"), "Q8_1")
     with pytest.raises(InputError, match=r"tiny\.gguf .*Q8_1"):
         load(str(path))
@@ -194,15 +187,13 @@ def test_a_type_that_nothing_reads_is_named(tmp_path: Path) -> None:
         ({"values": {"llama.feed_forward_length": 96}}, "of another shape"),
     ],
 )
-def test_a_tensor_too_few_or_too_many_is_named(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_tensor_too_few_or_too_many_is_named(options, message, tmp_path):
     path = write_gguf(tmp_path / "tiny.gguf", gguf_model("llama"), **options)
     with pytest.raises(InputError, match=message):
         load(str(path))
 
 
-def test_the_digest_is_of_the_bytes_and_the_description_names_the_types(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_digest_is_of_the_bytes_and_the_description_names_the_types(tmp_path, capsys):
     path = write_gguf(tmp_path / "tiny.gguf", gguf_model("llama"), "Q4_1")
     other = tmp_path / "folder" / "other.GGUF"
     other.parent.mkdir()

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -224,8 +223,7 @@ def test_a_killed_call_goes_on_after_its_last_texts(drawn, monkeypatch):
     files = sampled_moments(loaded, [0], tokens=1200)
     assert drawn == list(range(len(drawn)))
     assert torch.equal(
-        read_file(files[0]).total,
-        count_moments(loaded, [0], written(loaded, 0, 16, 8), 1200)[0].total,
+        read_file(files[0]).total, count_moments(loaded, [0], written(loaded, 0, 16, 8), 1200)[0].total
     )
 
 
@@ -271,7 +269,7 @@ def test_a_model_writes_the_same_for_the_same_seed():
     assert "<|endoftext|>" not in text
 
 
-def test_what_was_written_is_read_and_damaged_files_are_named_with_their_command(tmp_path: Path) -> None:
+def test_what_was_written_is_read_and_damaged_files_are_named_with_their_command(tmp_path):
     values = {"b": torch.arange(6).reshape(2, 3).T, "a": torch.ones(2, dtype=torch.float64)}
     write_tensors(tmp_path / "one", values, {"model": "m", "rank": 2})
     write_tensors(tmp_path / "two", dict(reversed(values.items())), {"rank": 2, "model": "m"})

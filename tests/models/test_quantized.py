@@ -1,7 +1,5 @@
 """Quantized models: bitsandbytes' own on the CPU where it is installed, and stand-ins for other forms."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path
@@ -10,29 +8,28 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
+from support.asking import saved
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import tiny_model, tiny_tokenizer
+from support.writing import continued
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.writing import continued  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
-
-from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend import edited_matrices  # noqa: E402
-from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
-from factdrift.models.loading import (  # noqa: E402
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.mend import edited_matrices
+from factdrift.evaluation.states.edited import check_layers, edited
+from factdrift.models.alignment import align
+from factdrift.models.deltas import LowRank, applied, matrix, written
+from factdrift.models.loading import (
     load,
     load_checkpoint,
     placed,
     spreading,
 )
-from factdrift.models.quantized import check_gradient, described  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.models.quantized import check_gradient, described
+from factdrift.models.scoring import score
 
 SIZES: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256, "head_dim": 32}
 """Widths that bitsandbytes' kernels for the CPU take."""
@@ -69,7 +66,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", BITS)
-def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> None:
+def test_quantized_folders_are_asked(kind, folders):
     loaded = load(str(folders[kind]), device=PLACE, dtype="float32")
     # What is not quantized keeps the type in which it is stored, whatever is asked for.
     assert loaded.dtype == loaded.model.get_input_embeddings().weight.dtype == torch.bfloat16
@@ -88,9 +85,7 @@ def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> Non
 
 @pytest.mark.parametrize("kind", BITS)
 @pytest.mark.parametrize("method", ["lora", "grace"])
-def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
-    kind: str, method: str, folders: dict[str, Path]
-) -> None:
+def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(kind, method, folders):
     loaded = load(str(folders[kind]), device=PLACE)
     sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
@@ -107,7 +102,7 @@ def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
 
 
 @pytest.mark.parametrize("kind", BITS)
-def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str, Path]) -> None:
+def test_nothing_is_written_into_quantized_weights(kind, folders):
     loaded = load(str(folders[kind]), device=PLACE)
     name = loaded.spec.module(0, loaded.spec.down)
     change = {name: LowRank(torch.zeros(1, 256, 1), torch.zeros(1, 128, 1))}
@@ -121,7 +116,7 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
         edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
 
 
-def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
+def test_a_quantized_model_is_read_onto_its_device_and_never_moved():
     place = torch.device("cuda:0")
     config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
     model = SimpleNamespace(config=config, to=Mock(side_effect=ValueError("`.to` is not supported")))
@@ -130,9 +125,7 @@ def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
     assert spreading([place], tiny_model("llama").model.config) == {}
 
 
-def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(tmp_path, monkeypatch):
     """By its own configuration, not by that of the model from which it was made."""
     base, folder = saved(tmp_path / "base"), saved(tmp_path / "made", dtype=torch.bfloat16)
     config = json.loads((folder / "config.json").read_text())
@@ -167,7 +160,7 @@ class Straight(nn.Linear):
 
 
 @pytest.mark.parametrize(("kind", "method"), [(Rounded, "lora"), (Straight, "grace")])
-def test_matrices_without_a_gradient_are_not_trained_through(kind: type[nn.Linear], method: str) -> None:
+def test_matrices_without_a_gradient_are_not_trained_through(kind, method):
     how = {"quant_method": "fp8", "weight_block_size": [128, 128]}
     loaded = tiny_model("llama", dtype=torch.float32, quantization_config=how)
     hyper = read_hyper(method, "tiny", {"layer": 1} if method == "grace" else {})
@@ -192,7 +185,7 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
-def test_matrices_of_other_classes_are_trained_beside() -> None:
+def test_matrices_of_other_classes_are_trained_beside():
     how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
     loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
     for layer in range(loaded.spec.layers):
@@ -211,7 +204,7 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
     assert torch.equal(*given)
 
 
-def test_how_weights_are_quantized_is_described() -> None:
+def test_how_weights_are_quantized_is_described():
     for how, said in (
         (None, ""),
         ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),

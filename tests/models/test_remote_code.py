@@ -56,9 +56,7 @@ def own_model(folder: Path) -> Path:
     return folder
 
 
-def test_the_code_of_a_model_runs_only_if_it_is_allowed(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_code_of_a_model_runs_only_if_it_is_allowed(here, capsys):
     folder = str(own_model(here / "own"))
     assert main(["models", "describe", folder]) == 1
     said = capsys.readouterr().err
@@ -70,7 +68,7 @@ def test_the_code_of_a_model_runs_only_if_it_is_allowed(
     assert Path("ran").exists()
 
 
-def test_the_code_of_an_encoder_or_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
+def test_the_code_of_an_encoder_or_of_the_tokenizer_of_a_checkpoint_is_not_run(here):
     with pytest.raises(InputError, match=r"rag\.encoder: .* comes with Python code of its own, which is not"):
         dense(["a"], str(own_model(here / "encoder")), torch.device("cpu"))
     base, folder = saved(here / "base"), here / "edited"
@@ -95,7 +93,7 @@ class Payload:
         return os.mkdir, ("ran",)
 
 
-def test_what_a_stream_has_kept_runs_nothing(here: Path) -> None:
+def test_what_a_stream_has_kept_runs_nothing(here):
     carried = Beside(tiny_model("llama"), Hyper("mine", "tiny", "", {}), Artefacts(), "stream")
     planted = here / "0.state.pt"
     torch.save({"deltas": {}, "codebooks": {}, "memory": Payload()}, planted)
@@ -108,7 +106,7 @@ def test_what_a_stream_has_kept_runs_nothing(here: Path) -> None:
     assert carried._made.memory[1] == ("b", 1.5)
 
 
-def test_nothing_is_read_in_a_way_that_may_run_code() -> None:
+def test_nothing_is_read_in_a_way_that_may_run_code():
     """Every call of the package that loads what transformers or pickle may execute."""
     root = Path(factdrift.__file__).parent
     wrong = []

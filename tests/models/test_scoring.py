@@ -1,26 +1,23 @@
 """Scores, continuations and perplexity of batches, against transformers row by row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tiny_models import LISTED, TEXT, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import LISTED, TEXT, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.models import options  # noqa: E402
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.options import score_options  # noqa: E402
-from factdrift.models.scoring import next_tokens, score  # noqa: E402
-from factdrift.models.texts import perplexity, pieces  # noqa: E402
+from factdrift.models import options
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.deltas import Deltas, Dense, LowRank, written
+from factdrift.models.loaded import Loaded
+from factdrift.models.options import score_options
+from factdrift.models.scoring import next_tokens, score
+from factdrift.models.texts import perplexity, pieces
 
 PROMPTS = [
     "The capital of Atlantis is",
@@ -54,9 +51,7 @@ def changes(loaded: Loaded, edits: int = 3) -> Deltas:
 
 
 @pytest.mark.parametrize("family", LISTED)
-def test_scores_and_options_are_those_of_transformers_one_by_one(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_and_options_are_those_of_transformers_one_by_one(family, monkeypatch):
     """Options also where what texts have in common runs apart."""
     loaded = tiny_model(family)
     asked = sentences(loaded, OF_EQUAL_LENGTH + PROMPTS[2:3])
@@ -71,7 +66,7 @@ def test_scores_and_options_are_those_of_transformers_one_by_one(
     assert score_options(loaded, asked) == pytest.approx(expected, abs=2e-5)
 
 
-def test_a_model_with_modules_of_others_runs_each_text_alone() -> None:
+def test_a_model_with_modules_of_others_runs_each_text_alone():
     loaded = replace(tiny_model("llama"), alone=True)
     asked = sentences(loaded)
     expected = [plainly(loaded, one)[0] for one in asked]
@@ -79,7 +74,7 @@ def test_a_model_with_modules_of_others_runs_each_text_alone() -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 64])
-def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(budget: int) -> None:
+def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(budget):
     loaded = tiny_model("gpt2")
     deltas, asked = changes(loaded), sentences(loaded)
     owners = [place % 4 - 1 for place in range(len(asked))]
@@ -93,7 +88,7 @@ def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(budget: in
     assert found.logprob[own] == pytest.approx([plainly(loaded, asked[place])[0] for place in own], abs=1e-5)
 
 
-def test_the_most_probable_next_tokens_and_the_same_scores_twice() -> None:
+def test_the_most_probable_next_tokens_and_the_same_scores_twice():
     loaded = tiny_model("llama", dtype=torch.float32)
     start = align(loaded.tokenizer, PROMPTS[0]).ids
     chances, tokens = loaded.model(torch.tensor([start])).logits[0, -1].softmax(0).sort(descending=True)
@@ -115,7 +110,7 @@ def greedily(loaded: Loaded, ids: Sequence[int], steps: int) -> list[int]:
 @pytest.mark.parametrize(
     "family", ["gpt2", "gptj", "falcon", "mistral", "qwen3_5_text", "llama4_text", "deepseek_v2"]
 )
-def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
+def test_continuations_are_those_without_cache_and_padding(family):
     loaded = tiny_model(family)
     deltas = changes(loaded)
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
@@ -130,7 +125,7 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["lfm2", "qwen3_5_text"])
-def test_padding_does_not_reach_recurrent_states(family: str) -> None:
+def test_padding_does_not_reach_recurrent_states(family):
     """Of hybrids: left padding goes through their convolutions and states."""
     loaded = tiny_model(family)
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
@@ -146,9 +141,7 @@ class Letters:
 
 
 @given(st.lists(st.text("abc", max_size=9), max_size=6), st.integers(1, 20), st.integers(2, 5))
-def test_pieces_are_the_texts_until_enough_tokens_are_predicted(
-    texts: list[str], tokens: int, length: int
-) -> None:
+def test_pieces_are_the_texts_until_enough_tokens_are_predicted(texts, tokens, length):
     found = pieces(Letters(), texts, tokens, length)
     whole = [text[start : start + length] for text in texts for start in range(0, len(text), length)]
     whole = [piece for piece in whole if len(piece) > 1]
@@ -160,7 +153,7 @@ def test_pieces_are_the_texts_until_enough_tokens_are_predicted(
     assert all(piece.startswith(mine) for mine, piece in zip(said, whole, strict=False))
 
 
-def test_in_perplexity_every_token_has_the_same_weight_and_output_that_is_not_finite_is_infinity() -> None:
+def test_in_perplexity_every_token_has_the_same_weight_and_output_that_is_not_finite_is_infinity():
     loaded = tiny_model("llama", dtype=torch.float64)
     rows = pieces(loaded.tokenizer, TEXT, 40, 13)
     assert len({len(row) for row in rows}) > 2

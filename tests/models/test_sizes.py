@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import huggingface_hub
 import pytest
 
 from factdrift.core.errors import InputError
@@ -19,7 +20,7 @@ def folder(path: Path, config: Any) -> str:
     return str(path)
 
 
-def test_each_family_names_its_sizes_in_its_own_way(tmp_path: Path) -> None:
+def test_each_family_names_its_sizes_in_its_own_way(tmp_path):
     for number, config in enumerate(
         (
             {"n_layer": 28, "n_embd": 1024, "vocab_size": 50257},
@@ -42,23 +43,20 @@ def test_each_family_names_its_sizes_in_its_own_way(tmp_path: Path) -> None:
         ("{", r"config\.json cannot be read \(JSONDecodeError"),
     ],
 )
-def test_a_configuration_without_sizes_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_configuration_without_sizes_is_refused(text, message, tmp_path):
     (tmp_path / "config.json").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_sizes(str(tmp_path))
 
 
-def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub = pytest.importorskip("huggingface_hub", reason="language models are installed with `make models`")
+def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(tmp_path, monkeypatch):
     path = Path(folder(tmp_path, {"num_hidden_layers": 3, "hidden_size": 5}), "config.json")
     cached = Mock(side_effect=lambda name, file, revision: str(path) if name == "a/cached" else None)
     fetched = Mock(side_effect=[str(path)])
     asked = Mock(side_effect=[None, OSError("no such repository\nat all")])
-    monkeypatch.setattr(hub, "get_hf_file_metadata", asked)
-    monkeypatch.setattr(hub, "try_to_load_from_cache", cached)
-    monkeypatch.setattr(hub, "hf_hub_download", fetched)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", asked)
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", cached)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetched)
     assert read_sizes("a/cached") == Sizes(3, 5)
     assert not fetched.called
     assert read_sizes("a/remote", "v2") == Sizes(3, 5)
@@ -67,7 +65,7 @@ def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
         read_sizes("a/missing")
 
 
-def test_two_models_have_two_folders_of_results() -> None:
+def test_two_models_have_two_folders_of_results():
     given = ["sample", "sample-llama", "/data/mine", "org/theirs@v2"]
     assert models_by_folder(given) == {
         "sample-llama": ("sample-llama", "main"),
@@ -79,7 +77,7 @@ def test_two_models_have_two_folders_of_results() -> None:
             models_by_folder(others)
 
 
-def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> None:
+def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path):
     for name in ("config.json", "model.safetensors", "tokenizer.model", "modeling_own.py", ".cache"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     (tmp_path / "checkpoint-10").mkdir()
@@ -88,11 +86,7 @@ def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> 
     assert model_files("someone/on-a-hub") == model_files("") == []
 
 
-def test_a_hub_that_cannot_be_reached_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    import huggingface_hub
-
+def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch, capfd):
     address = "http://127.0.0.1:9/config.json"
     monkeypatch.setattr(huggingface_hub, "hf_hub_url", lambda *args, **options: address)
     begun = time.monotonic()

@@ -1,6 +1,5 @@
 """A model is restored bit by bit, whatever was done to it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -103,9 +102,7 @@ def state(model: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("change", [*WEIGHTS, *OTHERS, in_another_type, configured, buffers])
 @pytest.mark.parametrize("home", ["cpu", "elsewhere"])
-def test_everything_is_restored(
-    change: Callable[[Any], None], home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_is_restored(change, home, monkeypatch):
     """Before that it is told whether more than values of weights has changed.
 
     Elsewhere all tensors have checksums, as those of a GPU have, and only what has changed is copied back.
@@ -127,7 +124,7 @@ def test_everything_is_restored(
     assert not any(kept.changed_code())
 
 
-def test_what_has_not_changed_since_is_not_copied_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_not_changed_since_is_not_copied_again(monkeypatch):
     monkeypatch.setattr(snapshot, "HOME", "elsewhere")
     model = tiny_model("llama", dtype=torch.float32).model
     start = Snapshot(model)
@@ -143,7 +140,7 @@ def test_what_has_not_changed_since_is_not_copied_again(monkeypatch: pytest.Monk
     assert state(model) == after
 
 
-def test_parameters_that_were_not_copied_are_reported_if_they_changed() -> None:
+def test_parameters_that_were_not_copied_are_reported_if_they_changed():
     model = tiny_model("llama").model
     kept = Snapshot(model, ["*.mlp.down_proj.weight"])
     added(model)
@@ -160,7 +157,7 @@ def test_parameters_that_were_not_copied_are_reported_if_they_changed() -> None:
     assert kept.restore() == [*others, "model.norm.weight"]
 
 
-def test_the_order_of_the_chunks_of_a_checksum_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_the_chunks_of_a_checksum_counts(monkeypatch):
     monkeypatch.setattr(snapshot, "CHUNK", 3)
     snapshot._factors.cache_clear()
     values = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])

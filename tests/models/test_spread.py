@@ -1,27 +1,23 @@
 """Models that accelerate spreads over devices: its hooks on one CPU, and two GPUs where there are any."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from support.asking import saved
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import spread_over, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import spread_over, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models import devices  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import devices_and_type, load, placed  # noqa: E402
-from factdrift.models.precise import check_logits  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.states.edited import edited
+from factdrift.models import devices
+from factdrift.models.alignment import align
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import devices_and_type, load, placed
+from factdrift.models.precise import check_logits
+from factdrift.models.scoring import score
 
 
 def outcome(loaded: Loaded, method: str) -> dict[str, Any]:
@@ -36,7 +32,7 @@ def outcome(loaded: Loaded, method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("family", "method"), [("llama", "memit"), ("qwen3_5_text", "rome")])
-def test_edits_are_the_same_under_the_hooks_of_accelerate(family: str, method: str) -> None:
+def test_edits_are_the_same_under_the_hooks_of_accelerate(family, method):
     loaded = tiny_model(family, dtype=torch.float64)
     spread = spread_over(loaded, loaded.device, loaded.device)
     hooked = [module for module in spread.model.modules() if hasattr(module, "_hf_hook")]
@@ -47,7 +43,7 @@ def test_edits_are_the_same_under_the_hooks_of_accelerate(family: str, method: s
     assert all("forward" in vars(module) for module in hooked)
 
 
-def test_several_devices_are_gpus_and_hold_the_whole_model() -> None:
+def test_several_devices_are_gpus_and_hold_the_whole_model():
     both = [torch.device("cuda:0"), torch.device("cuda:1")]
     outside = SimpleNamespace(hf_device_map={"embed_tokens": 0, "model.norm": "disk", "lm_head": "cpu"})
     with pytest.raises(InputError, match=r"big does not fit .* of 2 GPUs: model\.norm and 1 other"):
@@ -60,7 +56,7 @@ def test_several_devices_are_gpus_and_hold_the_whole_model() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
-def test_edits_over_two_gpus_are_those_on_one(tmp_path: Path) -> None:
+def test_edits_over_two_gpus_are_those_on_one(tmp_path):
     saved(tmp_path)
     with devices.reserved_device("auto", 2) as both:
         spread = load(str(tmp_path), device=both, dtype="float32")

@@ -54,7 +54,7 @@ def conversation(tokenizer: Any, content: str) -> list[int]:
     ("kind", "context"),
     [("llama3", ""), ("closing", "It rains. "), ("trimmed", ""), ("gpt2", "\n It rains.\n")],
 )
-def test_the_tokens_are_those_of_the_conversation(kind: str, context: str, template: str) -> None:
+def test_the_tokens_are_those_of_the_conversation(kind, context, template):
     tokenizer, wrapped = with_template(kind, TEMPLATES[template])
     asked = align(wrapped, PROMPT, subject=SUBJECT, context=context)
     assert list(asked.ids) == conversation(tokenizer, (context + PROMPT).strip())
@@ -68,7 +68,7 @@ def test_the_tokens_are_those_of_the_conversation(kind: str, context: str, templ
     assert before.endswith(context.lstrip() + "The mother of Joe Biden")
 
 
-def test_a_subject_that_the_template_says_too_is_that_of_the_prompt() -> None:
+def test_a_subject_that_the_template_says_too_is_that_of_the_prompt():
     told = "{% for turn in messages %}About Joe Biden is: {{ turn.content }} Joe Biden.{% endfor %}\n"
     tokenizer, wrapped = with_template("gpt2", told)
     found = align(wrapped, "Now Joe Biden is in", "Gent", subject=SUBJECT)
@@ -76,7 +76,7 @@ def test_a_subject_that_the_template_says_too_is_that_of_the_prompt() -> None:
     assert tokenizer.decode(list(found.ids[: found.subject_last + 1])) == "About Joe Biden is: Now Joe Biden"
 
 
-def test_borders_are_checked_as_in_plain_prompts() -> None:
+def test_borders_are_checked_as_in_plain_prompts():
     _, wrapped = with_template("gpt2", "{% for turn in messages %}Q {{ turn.content }} is Jo{% endfor %}")
     with pytest.raises(AlignmentError) as caught:
         align(wrapped, PROMPT, "e Biden")
@@ -96,26 +96,16 @@ def test_borders_are_checked_as_in_plain_prompts() -> None:
             "the chat template of m changes the prompt 'The",
         ),
         ("{{ raise_exception('a system first') }}", "fails (TemplateError: a system first)"),
-        ("{{ 1 + 'one' }}", "fails (TypeError"),
     ],
 )
-def test_what_cannot_render_a_prompt_is_refused(template: str | None, message: str) -> None:
+def test_what_cannot_render_a_prompt_is_refused(template, message):
     with pytest.raises(InputError) as caught:
         align(with_template("gpt2", template)[1], PROMPT, TARGET)  # type: ignore[arg-type]
     assert str(caught.value).startswith("edit.template: ")
     assert message in str(caught.value)
 
 
-def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
-    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}Today is "
-    dated += "{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
-    dated += TURNS
-    _, wrapped = with_template("gpt2", dated)
-    text, _ = wrapped.turn("Hello")
-    assert text.startswith("Today is 26 Jul 2024, 2024-07-26.\n<|user|>\nHello")
-
-
-def test_all_else_is_the_tokenizers() -> None:
+def test_all_else_is_the_tokenizers():
     tokenizer, wrapped = with_template("llama3", TURNS)
     assert wrapped("Joe")["input_ids"] == tokenizer("Joe")["input_ids"]
     assert align(copy.deepcopy(wrapped), PROMPT, TARGET) == align(wrapped, PROMPT, TARGET)

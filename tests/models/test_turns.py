@@ -56,7 +56,7 @@ def turns_of(template: str) -> Turns:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_the_answer_begins_without_reasoning(name: str) -> None:
+def test_the_answer_begins_without_reasoning(name):
     template, end = TEMPLATES[name]
     turns = turns_of(template)
     assert turns.text("Who? <think>") == f"<user>Who? <think></user><assistant>{end}"
@@ -64,23 +64,21 @@ def test_the_answer_begins_without_reasoning(name: str) -> None:
     assert wrapped.turn("Who?") == (turns.text("Who?"), len("<user>"))
 
 
-def test_what_a_template_writes_before_an_answer_is_written() -> None:
+def test_what_a_template_writes_before_an_answer_is_written():
     turns = turns_of(CHANNELS)
     assert turns.text("Who?") == "low<user>Who?</user><assistant><|channel|>final<|message|>"
     assert turns.blank == ""
 
 
-FORMATS = ("%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D")
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_no_template_sees_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["%d %b %Y", "%Y-%m-%d", "%B %-d, %Y", "%A", "%H:%M", "%c", "%D"])
+def test_no_template_sees_the_clock(form, monkeypatch):
     class Later(datetime.datetime):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> "Later":
             return cls(2031, 5, 6, 7, 8, 9, tzinfo=tz)
 
-    called = f"{{% macro day() %}}{{{{ strftime_now('{form}') }}}}{{% endmacro %}}{{{{ day() }}}} {MESSAGES}"
+    called = f"{{% macro day() %}}{{{{ strftime_now('{form}') }}}}{{% endmacro %}}"
+    called += f"{{% if strftime_now is defined %}}{{{{ day() }}}}{{% endif %}} {MESSAGES}"
     messages = [{"role": "user", "content": "Who?"}]
     today = turns_of(called).text("Who?")
     monkeypatch.setattr(chat_template_utils, "datetime", Later)
@@ -88,12 +86,13 @@ def test_no_template_sees_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) 
     assert turns_of(called).text("Who?") == today
     if "%d" in form:
         assert today.startswith(datetime.datetime(2024, 7, 26).strftime(form))
+        assert Templated(turns_of(called)._tokenizer, "m").turn("Who?")[0] == today
 
 
 @pytest.mark.parametrize(
     "template",
     ["{{ raise_exception('a system first') }}", "{{ 1 + 'a' }}", "{{ messages[7].x.y }}", "{% if %}"],
 )
-def test_a_template_that_fails_names_the_key(template: str) -> None:
+def test_a_template_that_fails_names_the_key(template):
     with pytest.raises(InputError, match=r"^answer\.chat_template: the chat template of m fails .* to none$"):
         turns_of(template).text("Who?")

@@ -1,29 +1,27 @@
 """A model is all of its files: weights that were not read, adapters, tokens, and texts of any length."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.asking import saved
+from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
+from support.writing import continued
+from transformers import AutoModelForCausalLM, BertConfig, BertForMaskedLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from safetensors.torch import load_file, save_file  # noqa: E402
-from support.asking import saved  # noqa: E402
-from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
-from support.writing import continued  # noqa: E402
-from transformers import AutoModelForCausalLM, BertConfig, BertForMaskedLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.in_context import dense  # noqa: E402
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.loading import load, load_checkpoint  # noqa: E402
-from factdrift.models.names import check_whole  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.in_context import dense
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.loading import load, load_checkpoint
+from factdrift.models.names import check_whole
+from factdrift.models.scoring import score
 
 Weights = dict[str, torch.Tensor]
 PROMPTS = [(text.rpartition(" ")[0], text.rpartition(" ")[2]) for text in TEXT]
@@ -49,10 +47,7 @@ def prefixed(prefix: str) -> Callable[[Weights], Weights]:
 
 
 LOST: dict[str, tuple[Callable[[Weights], Weights], str]] = {
-    "compiled": (
-        prefixed("_orig_mod."),
-        r"are missing in its files \(\d\d\): lm_head\.weight, .*others",
-    ),
+    "compiled": (prefixed("_orig_mod."), r"are missing in its files \(\d\d\): lm_head\.weight, .*others"),
     "parallel": (prefixed("module."), "are missing in its files"),
     "peft": (prefixed("base_model.model."), "are missing in its files"),
     "matrix": (without(UP), rf"are missing in its files \(1\): {UP}"),
@@ -73,7 +68,7 @@ LOST: dict[str, tuple[Callable[[Weights], Weights], str]] = {
 
 
 @pytest.mark.parametrize("fault", LOST)
-def test_weights_that_were_not_read_are_named(fault: str, tmp_path: Path) -> None:
+def test_weights_that_were_not_read_are_named(fault, tmp_path):
     change, said = LOST[fault]
     folder = rewrite(saved(tmp_path / "it"), change)
     for read in (lambda: load(str(folder), device="cpu"), lambda: load_checkpoint(folder, str(folder))):
@@ -81,7 +76,7 @@ def test_weights_that_were_not_read_are_named(fault: str, tmp_path: Path) -> Non
             read()
 
 
-def test_weights_that_change_nothing_are_no_fault(tmp_path: Path) -> None:
+def test_weights_that_change_nothing_are_no_fault(tmp_path):
     """Computed buffers, other heads, parts that read images; and the head of a tied model is not stored."""
     folder, tied = saved(tmp_path / "it"), tmp_path / "tied"
     shutil.copytree(folder, tied)
@@ -94,7 +89,7 @@ def test_weights_that_change_nothing_are_no_fault(tmp_path: Path) -> None:
     assert model.lm_head.weight is model.model.embed_tokens.weight
 
 
-def test_two_sets_of_weights_or_an_adapter_beside_weights_are_refused(tmp_path: Path) -> None:
+def test_two_sets_of_weights_or_an_adapter_beside_weights_are_refused(tmp_path):
     folder = saved(tmp_path / "two")
     (folder / "model.safetensors.index.json").write_text('{"weight_map": {}}')
     with pytest.raises(InputError, match=r"two sets of weights, model\.safetensors and those of model\.safe"):
@@ -106,7 +101,7 @@ def test_two_sets_of_weights_or_an_adapter_beside_weights_are_refused(tmp_path: 
             read(str(folder))
 
 
-def test_an_encoder_is_whole(tmp_path: Path) -> None:
+def test_an_encoder_is_whole(tmp_path):
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
     config = BertConfig(vocab_size=len(tiny_tokenizer()), intermediate_size=32, **sizes)
@@ -119,15 +114,10 @@ def test_an_encoder_is_whole(tmp_path: Path) -> None:
         dense(["a"], str(rewrite(other, without(name))), torch.device("cpu"))
 
 
-def model_of(family: str) -> Any:
-    return tiny_model(family, dtype=torch.float32, tie_word_embeddings=True).model
-
-
 def adapter(folder: Path, family: str, **keys: Any) -> Path:
     """A random adapter for a tied model, which is in the folder `FOLDER.base`."""
-    peft = pytest.importorskip("peft")
     base = folder.with_suffix(".base")
-    model = model_of(family)
+    model = tiny_model(family, dtype=torch.float32, tie_word_embeddings=True).model
     model.save_pretrained(base)
     tiny_tokenizer().save_pretrained(base)
     torch.manual_seed(3)
@@ -153,10 +143,7 @@ ADAPTED: dict[str, tuple[str, dict[str, Any]]] = {
     "own embedding": ("llama", {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"]}),
     "own embedding, tied": (
         "llama",
-        {
-            **{"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"]},
-            "ensure_weight_tying": True,
-        },
+        {**{"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"]}, "ensure_weight_tying": True},
     ),
     "some tokens": ("llama", {"target_modules": ["q_proj"], "trainable_token_indices": [3, 5]}),
     "dora": ("llama", {"target_modules": ["up_proj", "lm_head"], "use_dora": True}),
@@ -166,14 +153,12 @@ ADAPTED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", ADAPTED)
-def test_an_adapter_gives_what_peft_gives(kind: str, tmp_path: Path) -> None:
-    from peft import PeftModel
-
+def test_an_adapter_gives_what_peft_gives(kind, tmp_path):
     family, keys = ADAPTED[kind]
     folder = adapter(tmp_path / "it", family, **keys)
     base = str(tmp_path / "it.base")
     ids = torch.arange(0, 40)[None]
-    theirs = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), str(folder)).eval()
+    theirs = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), str(folder)).eval()
     loaded = load_checkpoint(folder, base, device="cpu")
     with torch.no_grad():
         own, plain = theirs(input_ids=ids).logits, load(base, device="cpu").model(ids).logits
@@ -181,7 +166,7 @@ def test_an_adapter_gives_what_peft_gives(kind: str, tmp_path: Path) -> None:
     assert (plain - own).abs().max() > 1e-2
 
 
-def test_an_adapter_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_an_adapter_that_does_not_fit_is_refused(tmp_path):
     folder = adapter(tmp_path / "it", "llama", target_modules=["up_proj", "down_proj"])
     file, base = "adapter_model.safetensors", str(tmp_path / "it.base")
 
@@ -205,16 +190,14 @@ def test_an_adapter_that_does_not_fit_is_refused(tmp_path: Path) -> None:
             load_checkpoint(rewrite(other, change, file), base, device="cpu")
 
 
-def test_an_adapter_that_cannot_be_merged_exactly_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_that_cannot_be_merged_exactly_is_refused(tmp_path, monkeypatch):
     folder = adapter(tmp_path / "it", "llama", target_modules=["lm_head"])
     monkeypatch.setattr("factdrift.models.weights._untie", lambda model: None)
     with pytest.raises(InputError, match=r"cannot be merged into the weights .*: the logits differ by 0\.\d"):
         load_checkpoint(folder, str(tmp_path / "it.base"), device="cpu")
 
 
-def test_the_digest_is_of_all_that_shapes_results(tmp_path: Path) -> None:
+def test_the_digest_is_of_all_that_shapes_results(tmp_path):
     base = saved(tmp_path / "base")
 
     def digest(folder: Path) -> str:
@@ -247,9 +230,7 @@ def test_the_digest_is_of_all_that_shapes_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("special", [True, False])
-def test_tokens_beyond_the_embedding_are_no_tokens(
-    special: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tokens_beyond_the_embedding_are_no_tokens(special, tmp_path, capsys):
     base = saved(tmp_path / "base")
     folder = shutil.copytree(base, tmp_path / "more")
     tokenizer = tiny_tokenizer().__class__.from_pretrained(folder)
@@ -285,7 +266,7 @@ def long_rope(kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["longrope", "dynamic"])
-def test_no_text_depends_on_the_length_of_others(kind: str) -> None:
+def test_no_text_depends_on_the_length_of_others(kind):
     loaded = long_rope(kind)
     most = loaded.spec.positions
     assert most == {"longrope": 32, "dynamic": 64}[kind]

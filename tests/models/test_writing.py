@@ -9,7 +9,7 @@ from factdrift.models.writing import Generation, write
 TEXTS = ("The capital of Atlantis is", "Joe", "It is said that the president of the old republic was")
 
 
-def test_a_text_ends_where_transformers_ends_it_or_at_the_last_position() -> None:
+def test_a_text_ends_where_transformers_ends_it_or_at_the_last_position():
     loaded = tiny_model("gptj", dtype=torch.float32)
     prompts = [loaded.tokenizer(text).input_ids for text in TEXTS]
     free = continued(loaded, prompts, [12] * len(prompts))

@@ -1,8 +1,9 @@
 """Small tokenizers of the kinds that there are, made on the spot."""
 
-from __future__ import annotations
-
 from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
 
 TEXTS = [
     "The head of government of the United States of America is Joe Biden.",
@@ -19,9 +20,6 @@ def tokenizer_of(kind: str) -> Any:
     gpt2: nothing is added, the blank counts as part of a word; trimmed: it does not; llama3: a token before
     the text; closing: one behind it as well; llama2: blanks become ▁, no pieces are cut beforehand.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
     core = Tokenizer(models.BPE(unk_token=None))
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     if kind == "llama2":

@@ -20,15 +20,9 @@ Rows = Iterable[Mapping[str, str]]
 Render = Callable[..., dict[str, dict[str, Any]]]
 
 DATATYPES = {
-    "P6": "wikibase-item",
-    "P39": "wikibase-item",
-    "P569": "time",
-    "P1082": "quantity",
-    "P1448": "monolingualtext",
-    "P1535": "wikibase-property",
-    "P1545": "string",
-    "P625": "globe-coordinate",
-    "P5137": "wikibase-lexeme",
+    **{"P6": "wikibase-item", "P39": "wikibase-item", "P569": "time", "P1082": "quantity"},
+    **{"P1448": "monolingualtext", "P1535": "wikibase-property", "P1545": "string"},
+    **{"P625": "globe-coordinate", "P5137": "wikibase-lexeme"},
 }
 ITEMS = ("Q1", "Q2", "Q3", "Q4", "Q5")
 

@@ -9,13 +9,11 @@ from support.downloads import BODY, PATH, SHA1
 from factdrift.cli import main
 from factdrift.snapshots.registry import COLUMNS
 
-MIRROR = "/mirror/wikidata-20210104-all.json.gz"
-
 
 @pytest.fixture
 def registry(server, tmp_path):
     def write(size="", sha1=""):
-        row = ["2021-01-04", server.url + PATH, server.url + MIRROR, str(size), sha1, "", "ours"]
+        row = ["2021-01-04", server.url + PATH, f"{server.url}/mirror.json.gz", str(size), sha1, "", "ours"]
         table = tmp_path / "dumps.tsv"
         table.write_text("\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n")
         return ["--registry", str(table)]

@@ -1,7 +1,5 @@
 """Dates as the days that they may mean, and the two roads that lead to them: Wikidata's JSON and its RDF."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Immutable values: dates at the bounds of the window, several statements, and every guard."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

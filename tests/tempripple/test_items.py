@@ -1,7 +1,5 @@
 """Four-option items: which options, on which letter, and when there are none."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import math
@@ -112,21 +110,13 @@ def test_options_are_those_of_the_definition(dice, dated, size, properties, numb
 
 
 def fact(number: int, role: str) -> dict[str, Any]:
+    values = [f"Q{number * 2}000", f"Q{number * 2 + 1}000"]
     return {
-        "fact_id": f"f{number:03d}{role}",
-        "s": f"Q{number}",
-        "p": "P6",
-        "o": f"Q{number * 2 + (role == 'old')}000",
-        "s_label": f"s {number}",
-        "o_label": f"holder {number} {role}",
-        "role": role,
-        "returning": False,
+        **{"fact_id": f"f{number:03d}{role}", "role": role, "s": f"Q{number}", "s_label": f"s {number}"},
+        **{"p": "P6", "o": values[role == "old"], "o_label": f"holder {number} {role}"},
         "statement": f"The most recent head of s {number} is holder {number} {role}.",
-        "question": f"Who, {number}, {role}?",
-        "o_aliases": [],
-        "o_kinds": [],
-        "discriminates": True,
-        "known_values": [f"Q{number * 2}000", f"Q{number * 2 + 1}000"],
+        **{"question": f"Who, {number}, {role}?", "discriminates": True, "known_values": values},
+        **{"returning": False, "o_aliases": [], "o_kinds": []},
     }
 
 

@@ -1,7 +1,5 @@
 """Cases in the layout of MQuAKE: read as its users read them, and as KLoB does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -35,10 +33,10 @@ def world(*more: Fact) -> World:
 
 
 def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
-    paths = folder / "tr_facts.parquet", folder / "tr_related.parquet"
-    write_rows(found.facts, TR_FACTS, paths[0])
-    write_rows(found.related, TR_RELATED, paths[1])
-    return paths
+    facts, related = folder / "tr_facts.parquet", folder / "tr_related.parquet"
+    write_rows(found.facts, TR_FACTS, facts)
+    write_rows(found.related, TR_RELATED, related)
+    return facts, related
 
 
 def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path):
@@ -100,16 +98,8 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
     facts, related = tables(ripple(world(*dates, *alone), tmp_path), tmp_path)
     output = tmp_path / "out.json"
-    line = [
-        "edit",
-        "export",
-        "--layout=mquake",
-        f"--facts={facts}",
-        f"--related={related}",
-        "-o",
-        str(output),
-    ]
-    assert main(line) == 0
+    line = ["edit", "export", "--layout=mquake", f"--facts={facts}", f"--related={related}"]
+    assert main([*line, "-o", str(output)]) == 0
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
     found = json.loads(output.read_text(encoding="utf-8"))
     assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}

@@ -1,7 +1,5 @@
 """Which questions show whether the new or an old fact was used."""
 
-from __future__ import annotations
-
 from support.ripples import COUNTRY, HUMAN, kinds, ripple
 from support.worlds import Date, Fact, World
 

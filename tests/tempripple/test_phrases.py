@@ -1,19 +1,10 @@
 """Ordinals, phrases, dates in words, and which names contain which."""
 
-from __future__ import annotations
-
 import pytest
 from support.ripples import date
 
 from factdrift.tempripple.claims import date_id
-from factdrift.tempripple.phrases import (
-    contains,
-    date_text,
-    holder_phrase,
-    ordinal_text,
-    statement,
-    year,
-)
+from factdrift.tempripple.phrases import contains, date_text, holder_phrase, ordinal_text, statement, year
 from factdrift.words.noun_phrases import nested
 
 

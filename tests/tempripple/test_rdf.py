@@ -1,7 +1,5 @@
 """From the lines of a dump to RDF and its database, and to the answers of the source over tables."""
 
-from __future__ import annotations
-
 import gzip
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Related facts against an oracle that walks every path by itself, on random worlds."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Accuracies, intervals and tests over the answers of models, against counts made by hand."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from pathlib import Path
@@ -28,14 +26,8 @@ from factdrift.tempripple.score import (
 
 def item(number: int, task: int, hop: int, asked: str, discriminates: bool | None = True) -> dict[str, Any]:
     return {
-        "item_id": f"i{number:02d}",
-        "task": task,
-        "hop": hop,
-        "s": f"Q{number % 2}",
-        "p": f"P{number % 2}",
-        "asked_s": asked,
-        "asked_p": "P1",
-        "discriminates": discriminates,
+        **{"item_id": f"i{number:02d}", "task": task, "hop": hop, "discriminates": discriminates},
+        **{"s": f"Q{number % 2}", "p": f"P{number % 2}", "asked_s": asked, "asked_p": "P1"},
     }
 
 

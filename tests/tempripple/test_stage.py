@@ -1,9 +1,6 @@
 """The stage from a snapshot to items, on worlds made by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from support.ripples import CITY, COUNTRY, HUMAN, TEAM, Ripple, kinds, ripple
@@ -26,13 +23,11 @@ def heads(*facts: Fact, labels: dict[int, str] | None = None, **world: Any) -> W
     names = {USA: "United States", BIDEN: "Joe Biden", TRUMP: "Donald Trump", JILL: "Jill Biden"}
     people = kinds(**{f"Q{USA}": (COUNTRY,)}, **{f"Q{person}": (HUMAN,) for person in (BIDEN, TRUMP, JILL)})
     return World(
-        new=[*held(USA, HEAD, BIDEN, TRUMP), *people, *facts],
-        labels=names | (labels or {}),
-        **world,
+        new=[*held(USA, HEAD, BIDEN, TRUMP), *people, *facts], labels=names | (labels or {}), **world
     )
 
 
-def test_facts_of_a_change(tmp_path: Path) -> None:
+def test_facts_of_a_change(tmp_path):
     found = ripple(heads(), tmp_path)
     new, old = sorted(found.facts, key=lambda fact: fact["ordinal"])
     assert (new["role"], new["o_label"], new["n_timeline"], new["n_changes"]) == ("new", "Donald Trump", 2, 1)
@@ -48,7 +43,7 @@ def test_facts_of_a_change(tmp_path: Path) -> None:
     assert all(len(fact["fact_id"]) == 16 for fact in found.facts)
 
 
-def test_three_hops_and_a_literal_ends_the_path(tmp_path: Path) -> None:
+def test_three_hops_and_a_literal_ends_the_path(tmp_path):
     chain = [
         Fact(BIDEN, BIRTHPLACE, 50),
         Fact(50, COUNTRY_OF, 51),
@@ -88,7 +83,7 @@ def test_three_hops_and_a_literal_ends_the_path(tmp_path: Path) -> None:
     assert (named["answer_id"], named["known_values"]) == ("en:Joseph Robinette", ["en:Joseph Robinette"])
 
 
-def test_answers_that_the_question_names_are_dropped(tmp_path: Path) -> None:
+def test_answers_that_the_question_names_are_dropped(tmp_path):
     labels = {70: "united  states", 71: "Joe", 72: "Donald Trump", 73: "States of nowhere"}
     facts = [
         Fact(BIDEN, BIRTHPLACE, 70),
@@ -107,7 +102,7 @@ def test_answers_that_the_question_names_are_dropped(tmp_path: Path) -> None:
     assert len(kept.answers(1)) == 4
 
 
-def test_mutable_drop_reasons(tmp_path: Path) -> None:
+def test_mutable_drop_reasons(tmp_path):
     world = World(
         new=[
             *kinds(**{f"Q{item}": (COUNTRY,) for item in (1, 3, 6, 13, 14, 15)}),
@@ -137,7 +132,7 @@ def test_mutable_drop_reasons(tmp_path: Path) -> None:
     assert (nameless["detail"], len(nameless["stmt_ids"])) == ("Q102", 2)
 
 
-def test_related_drop_reasons(tmp_path: Path) -> None:
+def test_related_drop_reasons(tmp_path):
     facts = [
         *(Fact(BIDEN, MOTHER, 81), Fact(BIDEN, MOTHER, 82)),
         Fact(BIDEN, LANGUAGE, 83, "2018"),
@@ -162,7 +157,7 @@ def test_related_drop_reasons(tmp_path: Path) -> None:
     }
 
 
-def test_classes_of_objects_and_qualifiers_can_be_excluded(tmp_path: Path) -> None:
+def test_classes_of_objects_and_qualifiers_can_be_excluded(tmp_path):
     national = 1194951
     career = [
         *held(1, 54, 10, 11),
@@ -181,7 +176,7 @@ def test_classes_of_objects_and_qualifiers_can_be_excluded(tmp_path: Path) -> No
     assert {fact["s"] for fact in unrestricted.facts} == {"Q2"}
 
 
-def test_caps_and_durations(tmp_path: Path) -> None:
+def test_caps_and_durations(tmp_path):
     two = World(
         new=[
             *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q10=(HUMAN,)),
@@ -210,7 +205,7 @@ def test_caps_and_durations(tmp_path: Path) -> None:
     assert Counter(row["reason"] for row in cut.dropped) == {"cap": 2}
 
 
-def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path: Path) -> None:
+def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path):
     """Three countries with the same two heads, who share a birthplace: its country is asked for six times."""
     world = World(
         new=[
@@ -243,7 +238,7 @@ def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path: Path) -> No
     assert (reasons["cap_asked"], reasons["cap"]) == (4, len(capped.related) - len(left))
 
 
-def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path: Path) -> None:
+def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path):
     """A player, two teams of which one says its sport, and when the other was founded."""
     world = World(
         new=[
@@ -264,7 +259,7 @@ def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_p
     assert founded["answer_kinds"] == [f"P31 Q{TEAM}"]
 
 
-def test_a_date_is_said_in_the_calendar_in_which_it_was_written(tmp_path: Path) -> None:
+def test_a_date_is_said_in_the_calendar_in_which_it_was_written(tmp_path):
     facts = [Fact(BIDEN, 569, Date("-0753-04-21 julian")), Fact(TRUMP, 569, Date("1946-06-14"))]
     found = ripple(heads(*facts), tmp_path)
     born = {row["answer_label"]: row["answer_id"] for row in found.related if row["value_type"] == "time"}
@@ -272,7 +267,7 @@ def test_a_date_is_said_in_the_calendar_in_which_it_was_written(tmp_path: Path) 
     assert born == {"21 April 753 BC": "-0753-04-13", "14 June 1946": "1946-06-14"}
 
 
-def test_empty_results(tmp_path: Path) -> None:
+def test_empty_results(tmp_path):
     """No candidate, no type, no timeline, nothing related."""
     for place, facts in enumerate(
         ([], held(2, HEAD, 10, 11), [Fact(1, HEAD, 10, "2025")], held(1, HEAD, 10, 11))

@@ -1,7 +1,5 @@
 """The statistics of a build against plain counts over drawn rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 from typing import Any
@@ -53,7 +51,7 @@ def mean_years(days: list[int]) -> float | None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_number_is_that_of_a_plain_count(seed: int) -> None:
+def test_every_number_is_that_of_a_plain_count(seed):
     facts, related, items, dropped = drawn(Random(seed))
     stats = statistics(facts, related, items, dropped, RELATIONS, METHOD, {"dump": "d", "endpoint": None})
     assert stats["snapshot"] == {"date": "2026-01-05", "dump": "d", "scope": None, "endpoint": None}
@@ -126,7 +124,7 @@ def test_every_number_is_that_of_a_plain_count(seed: int) -> None:
     assert sum(numbers["all"] for reasons in stats["dropped"].values() for numbers in reasons.values()) == 20
 
 
-def test_parameters_are_those_that_took_effect() -> None:
+def test_parameters_are_those_that_took_effect():
     early = method_with(snapshots_new="2025-06-01", as_of="auto", immutable_from=None)
     for settings, dated, partial in ((METHOD, "off", False), (early, "off", True)):
         stats = statistics([], [], [], [], RELATIONS, settings, {})

@@ -1,7 +1,5 @@
 """The commands of the stage, on a world made by hand, and how they fail."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -70,7 +68,7 @@ def rest(folder: Path) -> list[str | Path]:
     ]
 
 
-def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_rows_to_scores(folder, tmp_path, capsys):
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ105\tsupplied name\n")
     facts, related, items = (tmp_path / f"{name}.parquet" for name in ("facts", "related", "items"))
@@ -111,9 +109,7 @@ def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.Captur
     assert ("discriminating", "new related", "with") not in found
 
 
-def test_what_cannot_be_read_is_named(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_read_is_named(folder, tmp_path, capsys):
     """A table of another version, no tables, a snapshot without the properties, one with other datatypes."""
     rows = folder / "rows.parquet"
     tables = ("--facts", rows, "--related", rows, "--output", tmp_path / "items.parquet", *rest(tmp_path))

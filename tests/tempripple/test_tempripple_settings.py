@@ -1,7 +1,5 @@
 """The settings of TempRIPPLE: defaults, what YAML and the command line give, what is refused."""
 
-from __future__ import annotations
-
 import datetime
 import json
 
@@ -72,11 +70,7 @@ def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
 
 @pytest.mark.parametrize(
     ("as_of", "snapshot", "dated"),
-    [
-        ("auto", "2025-12-31", False),
-        ("auto", "2026-01-01", True),
-        ("on", "2025-06-01", True),
-    ],
+    [("auto", "2025-12-31", False), ("auto", "2026-01-01", True), ("on", "2025-06-01", True)],
 )
 def test_items_are_dated_where_the_window_ends_before_the_snapshot(as_of, snapshot, dated):
     given = json.dumps({"snapshots_new": snapshot, "as_of": as_of})

@@ -1,7 +1,5 @@
 """Timelines: the spec's vectors (section 16), switches, and an oracle that expands dates to days."""
 
-from __future__ import annotations
-
 import calendar
 import csv
 import datetime
@@ -141,12 +139,9 @@ def test_switches_and_odd_statements(text, switches, expected):
     assert outcome(text, **switches) == expected
 
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "timelines.tsv"
-
-
 CLAIMS: dict[tuple[int, int], list[Claim]] = defaultdict(list)
 """(subject, relation) -> its statements, of real items."""
-with DATA.open(encoding="utf-8", newline="") as file:
+with (Path(__file__).parents[1] / "data/timelines.tsv").open(encoding="utf-8", newline="") as file:
     for row in csv.DictReader(file, delimiter="\t"):
         group = int(row["subject"][1:]), int(row["property"][1:])
         told = [row[key] for key in ("statement", "object", "start", "end")]

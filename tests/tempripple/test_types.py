@@ -1,11 +1,8 @@
 """Types by P31 and up to five steps of P279."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from support.ripples import RELATIONS, source_of
@@ -20,10 +17,9 @@ ORGANISATION, HUMAN, CITY, COUNTRY = 43229, 5, 515, 6256
 CHAIN = [101, 102, 103, 104, 105, 106]
 
 
-STEPS = [Fact(below, 279, above) for below, above in pairwise([*CHAIN, ORGANISATION])]
 WORLD = World(
     new=[
-        *STEPS,
+        *(Fact(below, 279, above) for below, above in pairwise([*CHAIN, ORGANISATION])),
         # Four, five and six steps below an organisation.
         *(Fact(item, 31, CHAIN[3 - item]) for item in (1, 2, 3)),
         *(Fact(4, 31, HUMAN), Fact(4, 31, CITY)),
@@ -39,7 +35,7 @@ WORLD = World(
 )
 
 
-def test_types(tmp_path: Path) -> None:
+def test_types(tmp_path):
     found = {}
     with source_of(WORLD, tmp_path) as source:
         for depth in (0, 6, 5):
@@ -67,7 +63,7 @@ def test_types(tmp_path: Path) -> None:
     assert (anything.type, anything.class_id) == ("any", None)
 
 
-def test_tables_of_the_method() -> None:
+def test_tables_of_the_method():
     assert (len(RELATIONS.mutable), len(RELATIONS.immutable)) == (16, 53)
     assert RELATIONS.immutable.keys() & RELATIONS.mutable.keys() == {17, 36}
     assert len(read_relations(immutable_set="seed_visible").immutable) == 16
@@ -92,7 +88,7 @@ def test_tables_of_the_method() -> None:
         ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: the header must be type class label"),
     ],
 )
-def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: str, message: str) -> None:
+def test_a_fault_in_a_table_is_named(tmp_path, table, old, new, message):
     shutil.copytree(TEMPRIPPLE, tmp_path, dirs_exist_ok=True)
     path = tmp_path / f"{table}.tsv"
     text = path.read_text(encoding="utf-8")

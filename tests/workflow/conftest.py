@@ -48,5 +48,4 @@ def audited(tempripple: Path, once: Once) -> Path:
 @pytest.fixture(scope="session")
 def trained(klob: Path, once: Once) -> Path:
     """A directory with both bundled models."""
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
     return more("trained", klob.parent, once, "results/models/sample-llama", "results/models/sample-gpt2")

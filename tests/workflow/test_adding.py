@@ -19,7 +19,7 @@ from factdrift.words.templates import read_templates
 
 
 class Place(NamedTuple):
-    """A text that is put into a file: after the lines `behind`, or at its end, which makes a new file."""
+    """A text that is put into a file: after the lines `behind`, or at its end."""
 
     file: str
     text: str
@@ -27,7 +27,6 @@ class Place(NamedTuple):
 
 
 UPDATES, NEIGHBORS = (f"workflow/factdrift/{stage}/jobs.py" for stage in ("updates", "neighbors"))
-EVALUATION = "workflow/factdrift/evaluation"
 TEMPLATE = (ROOT / "docs/adding.md").read_text("utf-8").split("```\n")[1]
 """The worked example of the page."""
 
@@ -57,90 +56,11 @@ ADDED = [
         '    holding: Annotated[Paths, "what `holding` wrote"]\n'
         '    candidates: Annotated[int, Key("neighbors.entities")]\n',
     ),
-    # A method, a locator and a benchmark.
-    Place(
-        "config/methods/mine.yaml",
-        "record: {title: Mine, edit: mine.mine, changes: text}\n"
-        "keys:\n"
-        "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
-    ),
-    Place(
-        f"{EVALUATION}/methods/mine.py",
-        "from factdrift.evaluation.methods.interface import Edited\n\n\n"
-        "def mine(loaded, edits, hyper, artefacts):\n"
-        '    return Edited(contexts=["True: "] * len(edits))\n',
-    ),
-    # A method with a trained editor.
-    Place(
-        "config/methods/pupil.yaml",
-        "record:\n"
-        "  edit: pupil.edit\n"
-        "  changes: text\n"
-        "  editor: {train: pupil.train, read: pupil.read, size: pupil.size}\n"
-        "keys:\n"
-        "  validation_share: {description: Who validates., type: number, default: 0.5}\n",
-    ),
-    Place(
-        f"{EVALUATION}/methods/pupil.py",
-        "import torch\n\n"
-        "from factdrift.evaluation.methods.interface import Edited\n"
-        "from factdrift.models.moments import write_tensors\n\n\n"
-        "def edit(loaded, edits, hyper, artefacts):\n"
-        "    return Edited(contexts=[f'{artefacts.editor} facts. '] * len(edits))\n\n\n"
-        "def train(loaded, split, hyper, output, seed):\n"
-        "    facts = torch.tensor([len(split.train)])\n"
-        "    write_tensors(output, {'facts': facts}, {'model': loaded.digest})\n\n\n"
-        "def read(tensors, about, loaded):\n"
-        "    return int(tensors['facts'])\n\n\n"
-        "def size(loaded, hyper):\n"
-        "    return 8\n",
-    ),
     # A layout.
     Place(
-        f"{EVALUATION}/layouts/pairs.py",
-        "from factdrift.evaluation.layouts.rows import Fields\n\n\n"
-        "def write(fields, row):\n"
-        "    return {'who': fields.subject, 'what': fields.prompt, 'new': fields.new}\n\n\n"
-        "def read(record, number):\n"
-        "    return Fields(f'pairs-{number}', record['who'], record['what'], record['new'])\n",
-    ),
-    Place(
-        f"{EVALUATION}/layouts/record.py",
+        "workflow/factdrift/evaluation/layouts/record.py",
         '    "pairs": Layout("pairs.write", "pairs.read", ("new",)),\n',
         "LAYOUTS = {\n",
-    ),
-    Place(
-        "config/locators/warm.yaml",
-        "record: {title: warmth of each block, function: warm.warm}\n"
-        "keys:\n"
-        "  granularity: {description: The units., enum: [layer], default: layer}\n"
-        "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
-    ),
-    Place(
-        f"{EVALUATION}/locators/warm.py",
-        "import torch\n\n\n"
-        "def warm(loaded, sentences, targets, context):\n"
-        "    return torch.ones(len(sentences), loaded.spec.layers)\n",
-    ),
-    Place(
-        "config/benchmarks/capitals2.yaml",
-        "read: capitals.read\n"
-        "questions: ['results/{pair}/capitals.parquet']\n"
-        "options: true\n"
-        "always: [loglik]\n"
-        "target: results/capitals.parquet\n",
-    ),
-    Place(
-        f"{EVALUATION}/questions/capitals.py",
-        "import pyarrow.parquet as pq\n\n"
-        "from factdrift.evaluation.questions.question import Benchmark, Question\n\n\n"
-        "def read(tables):\n"
-        "    rows = pq.read_table(tables.questions[0]).to_pylist()\n"
-        "    own = {'form': '{context} Name the letter. {question} {options}', 'exact': False}\n"
-        "    own |= {'ways': ('loglik', 'letter'), 'unedited': True}\n"
-        "    of = ('id', 'prompt', 'targets')\n"
-        "    asked = [Question(**{name: row[name] for name in of}, **own) for row in rows]\n"
-        "    return Benchmark('capitals2', asked)\n",
     ),
     # A product.
     Place(
@@ -161,17 +81,14 @@ rule far_neighbors:
         "\n- name: far_neighbors.parquet\n  what: The farther facts.\n  category: Dataset\n",
     ),
 ]
-"""What the page's sections add, each in one or two files."""
+"""What the page's sections add to files that are there."""
+NEW_FILES = Path(__file__).with_name("added")
+"""The new files: of methods, one with a trained editor, of a layout, a locator and a benchmark."""
 
 PAIR = "results/2021-01-04_2023-02-27"
-TARGETS = [
-    f"{PAIR}/preprocess_report.parquet",
-    "results/far_neighbors.parquet",
-    "results/edit_scores.parquet",
-    "results/locate_scores.parquet",
-    "results/answer_grid.parquet",
-    "results/layouts/pairs.json",
-]
+TARGETS = [f"{PAIR}/preprocess_report.parquet", "results/layouts/pairs.json"]
+TARGETS += [f"results/{name}.parquet" for name in ("far_neighbors", "edit_scores", "locate_scores")]
+TARGETS.append("results/answer_grid.parquet")
 
 
 def copied(copy: Path, places: list[Place]) -> Path:
@@ -183,7 +100,7 @@ def copied(copy: Path, places: list[Place]) -> Path:
     shutil.copy2(ROOT / "Snakefile", copy)
     for place in places:
         path = copy / place.file
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        text = path.read_text(encoding="utf-8")
         assert text.count(place.behind) == 1 or not place.behind, place
         before, behind, after = text.partition(place.behind) if place.behind else (text, "", "")
         path.write_text(before + behind + place.text + after, encoding="utf-8")
@@ -194,13 +111,14 @@ def copied(copy: Path, places: list[Place]) -> Path:
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the checkout, from which workflow and package are taken, with everything added."""
     copy = copied(tmp_path / "checkout", ADDED)
+    shutil.copytree(NEW_FILES, copy, dirs_exist_ok=True)
     monkeypatch.setenv("PYTHONPATH", str(copy / "workflow"), prepend=os.pathsep)
     monkeypatch.setattr("support.workflow.ROOT", copy)
     return copy
 
 
 @pytest.mark.slow
-def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
+def test_the_places_of_the_page_are_enough(checkout):
     templates = read_templates(checkout / "resources/templates/templates.tsv")
     assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]
     run = checkout.parent / "run"
@@ -230,9 +148,8 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
+def test_what_was_added_runs(checkout, tmp_path):
     """Methods edit, the benchmark is asked, the locator scores, a layout is written and read."""
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import CPU, saved
     from support.tiny_sentences import FACTS, row
     from support.updates import CLOZES, RULERS, dataset, edits, update
@@ -363,9 +280,7 @@ assert meanings()["filter itself"] == "statements whose subject is their object"
 @pytest.mark.parametrize(
     ("places", "number", "code"), [(FILTER, 3, AGREE), (COLUMN, 2, HAS_COLUMN)], ids=["filter", "column"]
 )
-def test_a_filter_takes_three_places_and_a_column_two(
-    places: list[Place], number: int, code: str, tmp_path: Path
-) -> None:
+def test_a_filter_takes_three_places_and_a_column_two(places, number, code, tmp_path):
     """A filter: its row, its condition and the audit's. A column: the schema, and the rows that fill it."""
     copy = copied(tmp_path / "checkout", places)
     assert len(places) == number

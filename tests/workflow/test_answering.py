@@ -1,25 +1,21 @@
 """Answering in the real workflow: the scores of a bundled model."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.workflow import snakemake
 
 TARGET = "results/answer_scores.parquet"
 LIMIT = 50
-ASKED: dict[str, Any] = {
-    "answer": {"methods": ["rome"], "limit": LIMIT},
-    "moments": {"tokens": 20_000},
-}
+ASKED: dict[str, Any] = {"answer": {"methods": ["rome"], "limit": LIMIT}, "moments": {"tokens": 20_000}}
 
 
 @pytest.mark.digests
 @pytest.mark.slow
-def test_a_bundled_model_answers(trained: Path, digests: Check) -> None:
+def test_a_bundled_model_answers(trained, digests):
     said = snakemake(trained, TARGET, "results/tempripple.parquet", **ASKED)
     assert "Table 2" in said
     results = trained / "results"

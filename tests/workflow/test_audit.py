@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
+import yaml
+from support.audit_plants import FROM_OTHERS, PLANTS, Pair, Row, dated, swap
 from support.faulty import BY_HAND
 from support.rows import rows
 from support.workflow import snakemake
@@ -38,7 +39,6 @@ from factdrift.audit.account import AUDIT
 from factdrift.audit.build import Samples, samples_of
 from factdrift.audit.kinds import (
     ASKED,
-    ASOF,
     CORPUS,
     DATASETS,
     FOLDERS,
@@ -46,7 +46,6 @@ from factdrift.audit.kinds import (
     KLOB,
     OF_DATES,
     QUESTIONS,
-    REPLACEMENTS,
     RIPPLES,
     STREAM,
     UNSEEN,
@@ -121,22 +120,12 @@ def checks(audited: Path) -> Checks:
     )
 
 
-WHOLE: set[tuple[str, str]] = set()
-"""Dataset and kind of the tests of whole tables below."""
+def test_each_kind_that_no_fault_by_chance_reaches_has_a_plant():
+    """Those of whole tables, which chance reaches all, are planted in test_digests.py, too."""
+    assert {(UPDATES, "rank"), *((dataset, kind) for dataset, kind, _, _ in PLANTED)} >= BY_HAND
 
 
-def finds(kind: str, *datasets: str) -> Callable[[Any], Any]:
-    """Marks a test that plants what a kind must find in these datasets."""
-    WHOLE.update((dataset, kind) for dataset in datasets)
-    return lambda test: test
-
-
-def test_each_kind_that_no_fault_by_chance_reaches_has_a_plant() -> None:
-    assert {*WHOLE, *((dataset, kind) for dataset, kind, _, _ in PLANTED)} >= BY_HAND
-
-
-@finds("rank", UPDATES)
-def test_a_deprecated_statement_is_found(checks: Checks) -> None:
+def test_a_deprecated_statement_is_found(checks):
     row = next(row for row in checks.samples.rows[UPDATES] if dated(row))
     line = copy.copy(checks.reading.dumps.new[row["subject"]["id"]])
     line.claims = copy.deepcopy(line.claims)
@@ -148,7 +137,7 @@ def test_a_deprecated_statement_is_found(checks: Checks) -> None:
     assert "rank" in {kind for kind, outcome, _ in found if outcome == "failed"}
 
 
-def test_a_build_without_nearest_facts_lacks_none(checks: Checks) -> None:
+def test_a_build_without_nearest_facts_lacks_none(checks):
     row = next(row for row in checks.samples.rows[UPDATES] if row["neighborhood"])
     nearby = checks.reading.nearby
     for facts, outcome in ((10, "failed"), (0, "passed")):
@@ -172,9 +161,7 @@ PLANTED: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     PLANTED,
     ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(PLANTED)],
 )
-def test_what_is_planted_into_a_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
-) -> None:
+def test_what_is_planted_into_a_row_is_found(dataset, kind, where, change, checks):
     def asked(row: Row) -> Any:
         return row["relation"]["id"] if dataset == UPDATES else row.get("p1" if dataset == KLOB else "p")
 
@@ -185,54 +172,8 @@ def test_what_is_planted_into_a_row_is_found(
     assert kind in checks.failed(dataset, row)
 
 
-OF_AN_UPDATE = """
-    subject.id subject.label subject.description relation.id relation.label relation.description
-    update_prompt generalization_prompts template_source subject_is_ph_new relation_is_temp_func is_replace
-    scenario split subject_popularity popularity_source subject_is_ambiguous
-    objects.id objects.label objects.description objects.raw objects.short objects.datatype
-    objects.decision objects.rule objects.announced objects.leaks objects.start objects.end
-    objects.point_in_time objects.old_statement objects.new_statement objects.old_revision
-    objects.new_revision
-"""
-OF_A_NEIGHBOUR = """
-    subject.id subject.label subject.description relation.id relation.label relation.description
-    dist popularity objects.object.id objects.object.label objects.object.description objects.prompt
-    objects.raw objects.statement objects.dist
-"""
-OF_AN_ITEM = """
-    item_id rel_id task hop question context s p asked_s asked_p answer_label answer_aliases answer_index
-    options option_ids open_only as_of discriminates flags
-"""
-PARTS = ("neighborhood", "random_neighborhood")
-UPDATE = " ".join([OF_AN_UPDATE, *(f"{part}.{name}" for part in PARTS for name in OF_A_NEIGHBOUR.split())])
-CHECKED = {
-    UPDATES: UPDATE,
-    REPLACEMENTS: UPDATE,
-    QUESTIONS: f"{OF_AN_ITEM} fact_id",
-    KLOB: """
-        example_id subtask origin s p1 o1 p2 o2 s_label o1_label o2_label o1_aliases o2_aliases stmt1_id
-        stmt2_id rev_s rev_o1 pop_s pop_o snapshot_id sentences.sentence_id sentences.role sentences.place
-        sentences.template_id sentences.text sentences.text_blank sentences.n_tokens sentences.target_id
-        sentences.target_label sentences.target_aliases sentences.source_sentence_id
-    """,
-    STREAM: f"""{UPDATE}
-        interval old_date new_date chain link links date first_day last_day dated_by reverts superseded_by
-        changes.date changes.first_day changes.last_day changes.dated_by changes.reverts changes.superseded_by
-    """,
-    RIPPLES: """
-        update subject relation criterion kind path.subject path.relation path.object path.statement path.dump
-        asked_subject asked_relation prompt rewording question answers.id answers.label answers.aliases
-        stale.id stale.label stale.aliases conditions.prompt conditions.answers.id conditions.answers.label
-        conditions.answers.aliases conditions.step.subject conditions.step.relation conditions.step.object
-        conditions.step.statement conditions.step.dump must_change date probe_id scenario
-    """,
-    ASOF: f"{OF_AN_ITEM} chain date precision first_day last_day option_verdicts",
-    ASKED: """
-        id kind question prompt asked_on at known_at chain relation first_day last_day answer_id answers
-        stale_ids stale_answers premise premise_start hop_relation pair right_docs stale_docs announced
-    """,
-}
-"""Dataset -> the columns that some kind of check sees; a new column is added here or to UNSEEN."""
+COLUMNS = yaml.safe_load(Path(__file__).with_name("columns.yaml").read_text(encoding="utf-8"))
+"""Dataset -> the columns that some kind of check sees; a new column is added there or to UNSEEN."""
 
 
 def columns_of(name: str, kind: pa.DataType) -> list[str]:
@@ -244,13 +185,13 @@ def columns_of(name: str, kind: pa.DataType) -> list[str]:
     return [each for field in kind for each in columns_of(f"{name}.{field.name}", field.type)]
 
 
-@pytest.mark.parametrize("dataset", CHECKED)
-def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: Path) -> None:
+@pytest.mark.parametrize("dataset", COLUMNS)
+def test_every_column_of_the_tables_is_checked_or_named(dataset, audited):
     names = {"klob": "klob_r"}
     schema = pq.read_schema(audited / f"{names.get(dataset, dataset)}.parquet")
     named = {part for name in UNSEEN[dataset] for part in name.partition(":")[0].split(", ")}
     columns = {name for field in schema for name in columns_of(field.name, field.type)}
-    assert columns - named == set(CHECKED[dataset].split()) - named
+    assert columns - named == set(" ".join(COLUMNS[dataset]).split()) - named
     whole = {name.rpartition(".")[0] for name in columns}
     beyond = {"rows that are missing", "words of KLoB-u", "tr_facts", "tr_related"}
     assert named - columns - whole <= beyond
@@ -259,62 +200,11 @@ def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: P
 # --- what is planted into whole tables ------------------------------------------------------------------
 
 
-@finds("missing", UPDATES, QUESTIONS)
-def test_what_is_missing_is_found(checks: Checks) -> None:
-    """Of subjects that were drawn, not of the rows that are there."""
-    drawn, groups = checks.reading.drawn, checks.reading.groups
-    keys = {(row["subject"]["id"], row["relation"]["id"]) for row in checks.samples.every_update}
-    gone = next(key for key in sorted(keys) if key[0] in drawn)
-
-    def failed(present: set[tuple[str, str]]) -> list[tuple[str, str]]:
-        found = of_rules.missing(groups, drawn, present, False)
-        return [key for key, (_, outcome, _) in found if outcome == "failed"]
-
-    assert failed(keys) == []
-    assert failed(keys - {gone}) == [gone]
-    items = {row["item_id"]: row for row in checks.samples.every_item}
-    absent = next(name for name, due in checks.ripples.due.items() if due.key[0] in drawn and due.hops)
-    left = {name: row for name, row in items.items() if name != absent}
-    assert not [f for _, f in of_questions.missing_items(checks.ripples, sorted(drawn), items) if f[2]]
-    found = [due for due, f in of_questions.missing_items(checks.ripples, sorted(drawn), left) if f[2]]
-    assert [due.item_id for due in found] == [absent]
-
-
 def written(given: list[Row], like: Path, to: Path) -> Path:
     """A table with the columns of another one."""
     to.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(given, schema=pq.read_schema(like)), to)
     return to
-
-
-@finds("twice", UPDATES, QUESTIONS, KLOB, *OF_DATES, RIPPLES)
-def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
-    for name, key in (
-        ("wfd_repl", ("subject.id", "relation.id")),
-        ("tempripple", ("item_id",)),
-        ("asof", ("item_id",)),
-        ("stream", ("chain", "interval")),
-        ("corpus", ("doc",)),
-        ("corpus_questions", ("id",)),
-        ("klob_r", ("example_id",)),
-        ("ripples", ("probe_id",)),
-    ):
-        path = audited / f"{name}.parquet"
-        assert list(of_tables.repeated(path, key)) == []
-        given = pq.read_table(path).slice(0, 9).to_pylist()
-        twice = written([*given, given[7]], path, tmp_path / f"{name}.parquet")
-        assert len(list(of_tables.repeated(twice, key))) == 1
-
-
-@finds("split", UPDATES)
-def test_objects_and_subjects_that_occur_twice_are_found(checks: Checks) -> None:
-    given = copy.deepcopy(checks.samples.every_update)
-    assert list(of_tables.split_subjects(given)) == list(of_tables.same_objects(given)) == []
-    given[0]["objects"].append(dict(given[0]["objects"][0]))
-    assert len(list(of_tables.same_objects(given))) == 1
-    several = next(row for row in given if sum(row["subject"] == other["subject"] for other in given) > 1)
-    several["split"] = "train" if several["split"] == "test" else "test"
-    assert {fault.row.split()[0] for fault in of_tables.split_subjects(given)} == {several["subject"]["id"]}
 
 
 @pytest.fixture(scope="module")
@@ -341,10 +231,7 @@ def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda found: found.reverse(), "not in the order"),
     ],
 )
-@finds("replacements", REPLACEMENTS)
-def test_faults_of_the_replacements_are_found(
-    change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
-) -> None:
+def test_faults_of_the_replacements_are_found(change, reason, few, tmp_path):
     whole, path = few / "wikifactdiff.parquet", few / "wfd_repl.parquet"
     given = rows(path)
     relation = given[3]["relation"]["id"]
@@ -355,76 +242,6 @@ def test_faults_of_the_replacements_are_found(
     assert any(
         "undersampling" in each.reason for each in of_tables.replacements(whole, path, {relation: 99}, 0)
     )
-
-
-@pytest.fixture(scope="module")
-def linked(audited: Path) -> list[Row]:
-    """The first chains of a stream."""
-    given = pq.read_table(audited / "stream.parquet", columns=list(of_streams.LINKED)).to_pylist()
-    chains = {row["chain"] for row in given[:150]}
-    return [row for row in given if row["chain"] in chains]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda row: row.update(link=row["link"] + 1),
-        lambda row: row.update(links=9),
-        lambda row: row.update(chain="Q1-P1"),
-        lambda row: row.update(superseded_by=7),
-        lambda row: row["changes"][0].update(superseded_by=7),
-        lambda row: row["changes"].pop(),
-        lambda row: row.update(reverts=True),
-        lambda row: row["changes"][0].update(reverts=True),
-    ],
-)
-@finds("link", STREAM)
-def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
-    given = copy.deepcopy(linked)
-    assert list(of_streams.links(given)) == []
-    row = next(row for row in given if row["objects"][0]["decision"] != "static")
-    change(row)
-    assert of_streams.name_of(row) in {fault.row for fault in of_streams.links(given)} | {"Q1-P1@1"}
-
-
-@finds("pair", STREAM)
-def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
-    own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
-    stream = audited / "stream.parquet"
-    of_pair = [
-        row
-        for row in pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])])
-        .slice(0, 90)
-        .to_pylist()
-        if (row["subject"]["id"], row["relation"]["id"]) in own
-    ]
-    (tmp_path / PAIR).mkdir()
-    shutil.copy(few / "wfd_repl.parquet", tmp_path / PAIR / "wikifactdiff.parquet")
-    right = written(of_pair, stream, tmp_path / "right.parquet")
-    assert list(of_streams.pairs(right, tmp_path)) == []
-    of_pair.pop(5)
-    of_pair[7]["split"] = "other"
-    path = written(of_pair, stream, tmp_path / "stream.parquet")
-    reasons = [fault.reason for fault in of_streams.pairs(path, tmp_path)]
-    assert len(reasons) == 2
-    assert "has no such row" in reasons[0]
-    assert "2 rows" in reasons[1]
-
-
-@finds("ambiguous", UPDATES)
-def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
-    path = few / "wikifactdiff.parquet"
-    given = rows(path)
-    labels = {row["subject"]["label"]: row["subject"]["id"] for row in given}
-    for row in given:
-        row["neighborhood"], row["random_neighborhood"] = [], []
-        row["subject_is_ambiguous"] = labels[row["subject"]["label"]] != row["subject"]["id"]
-    written(given, path, tmp_path / "a" / "wikifactdiff.parquet")
-    assert list(of_tables.ambiguous(tmp_path / "a" / "wikifactdiff.parquet")) == []
-    given[4]["subject_is_ambiguous"] = True
-    written(given, path, tmp_path / "wikifactdiff.parquet")
-    assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
-    assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
 
 
 @pytest.fixture
@@ -505,10 +322,7 @@ def _cut(name: str) -> Callable[[Path], object]:
         (lambda folder: (folder / "data.json").write_text("{}"), True, "knows no source"),
     ],
 )
-@finds("folder", FOLDERS)
-def test_faults_of_published_folders_are_found(
-    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
-) -> None:
+def test_faults_of_published_folders_are_found(plant, summed, reason, published):
     results = published.parents[1]
     assert list(of_folders.folder(published, results)) == []
     plant(published)
@@ -521,9 +335,7 @@ def test_faults_of_published_folders_are_found(
 # --- the command ----------------------------------------------------------------------------------------
 
 
-def test_the_command_without_arguments(
-    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_without_arguments(audited, tmp_path, monkeypatch, capsys):
     """As after `make run`, which makes no results/manifest.json; one row and one item are wrong."""
     pair = tmp_path / "results" / PAIR
     pair.mkdir(parents=True)
@@ -558,7 +370,7 @@ def test_the_command_without_arguments(
     assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements")} <= failed
 
 
-def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) -> None:
+def test_the_default_build_is_right_and_the_page_has_a_section(audited):
     """The rule finds what was built beside the dataset."""
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")
     said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 100}, stream=PAIR.split("_"))

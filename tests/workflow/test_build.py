@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.rows import Row, rows
 from support.workflow import ROOT, snakemake
 
@@ -24,9 +24,7 @@ def replacements(built: Path) -> list[Row]:
     return rows(built / "results" / "wfd_repl.parquet")
 
 
-def test_known_updates_and_every_scenario_and_filter(
-    built: Path, dataset: list[Row], replacements: list[Row]
-) -> None:
+def test_known_updates_and_every_scenario_and_filter(built, dataset, replacements):
     """The second update is in the paper's first table."""
     found: dict[str, dict[str, str]] = {}
     for row in dataset:
@@ -66,7 +64,7 @@ def counted(updates: list[Row]) -> dict[str, object]:
     }
 
 
-def test_statistics_agree_with_the_tables(built: Path, dataset: list[Row], replacements: list[Row]) -> None:
+def test_statistics_agree_with_the_tables(built, dataset, replacements):
     stats = json.loads((built / "results" / "wikifactdiff.stats.json").read_text(encoding="utf-8"))
     # Scenarios that do not occur are counted too: a Counter takes them for 0.
     found = {
@@ -76,9 +74,7 @@ def test_statistics_agree_with_the_tables(built: Path, dataset: list[Row], repla
     assert found == {"wikifactdiff": counted(dataset), "wfd_repl": counted(replacements)}
 
 
-def test_the_manifest_agrees_with_the_tables(
-    built: Path, dataset: list[Row], replacements: list[Row]
-) -> None:
+def test_the_manifest_agrees_with_the_tables(built, dataset, replacements):
     manifest = json.loads((built / "results" / "manifest.json").read_text(encoding="utf-8"))
     assert "contact" not in manifest["configuration"]  # it concerns a person, and changes no result
     assert len(manifest["rows"]) > 10
@@ -95,14 +91,14 @@ def test_the_manifest_agrees_with_the_tables(
     assert {stage: found[stage] for stage in triples} == triples
 
 
-def test_a_second_run_has_nothing_to_do(built: Path) -> None:
+def test_a_second_run_has_nothing_to_do(built):
     made = {path.name for path in (built / "results").iterdir()}
     assert not [name for name in made if name.lower().startswith(("klob", "tempripple", "edit", "models"))]
     assert "Nothing to be done" in snakemake(built, "all", "results/snapshots/2023-02-27")
 
 
 @pytest.mark.digests
-def test_digests_of_the_sample(built: Path, digests: Check) -> None:
+def test_digests_of_the_sample(built, digests):
     """The default build, with what is made on the way.
 
     Not compared are the sizes of packed dumps, which depend on the library that packs.

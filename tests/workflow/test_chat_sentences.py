@@ -1,4 +1,4 @@
-"""Builds of the sample with sentences from a chat model, or with published templates."""
+"""Builds of the sample with sentences from a chat model."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def asked(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 
 @pytest.mark.slow
-def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(asked: tuple[Path, Any]) -> None:
+def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(asked):
     templates, _, dataset = (rows(asked[0] / name) for name in ASKED)
     assert {"chat"} <= {row["source"] for row in templates} <= {"chat", "bundled", "generic"}
     of_model = [row for row in templates if row["source"] == "chat"]
@@ -99,7 +99,7 @@ def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(aske
 
 
 @pytest.mark.slow
-def test_every_answer_is_counted_and_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
+def test_every_answer_is_counted_and_no_file_holds_the_key(asked):
     directory, _ = asked
     sentences = rows(directory / ASKED[1], "answer", "request", "dropped_by", "template")
     requests = {(row["answer"], row["request"]) for row in sentences}
@@ -119,7 +119,7 @@ def test_every_answer_is_counted_and_no_file_holds_the_key(asked: tuple[Path, An
 
 
 @pytest.mark.slow
-def test_replay_of_a_store_gives_the_same_bytes(asked: tuple[Path, Any], tmp_path: Path) -> None:
+def test_replay_of_a_store_gives_the_same_bytes(asked, tmp_path):
     """On another machine, without key and server, with another number of cores."""
     directory, server = asked
     answered = sum(server.asked.values())
@@ -135,27 +135,6 @@ def test_replay_of_a_store_gives_the_same_bytes(asked: tuple[Path, Any], tmp_pat
     assert sum(server.asked.values()) == answered
 
 
-@pytest.mark.slow
-def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
-    directory = copied(built, tmp_path / "run")
-    listed = {"P6": [["XXXX is run by ____", 12], ["____ runs XXXX", 5]], "P9999": [["XXXX is ____", 1]]}
-    (tmp_path / "best_templates.json").write_text(json.dumps(listed))
-    file = str(tmp_path / "best_templates.json")
-    snakemake(directory, ASKED[0], ASKED[2], verbalizer="file", templates_file=file)
-    templates = rows(directory / ASKED[0])
-    published = [(row["template"], row["count"]) for row in templates if row["source"] == "file"]
-    assert published == [("{subject} is run by {object}", 12)]
-    assert {row["source"] for row in templates if row["property"] != 6} <= {"bundled", "generic"}
-    assert 9999 not in {row["property"] for row in templates}
-    heads = [row for row in rows(directory / ASKED[2]) if row["relation"]["id"] == "P6"]
-    assert {row["template_source"] for row in heads} == {"file"}
-    assert all(row["update_prompt"].endswith(" is run by ____") for row in heads)
-    log = (directory / "logs/2021-01-04_2023-02-27/verbalize/published.parquet.txt").read_text(
-        encoding="utf-8"
-    )
-    assert "1 not used: object_not_last" in log
-
-
 def german(body: dict[str, Any]) -> str:
     subject, relation, object = names(body, "Subjekt", "Relation", "Objekt")
     ten = [f"{text} {subject} ist {object}." for text in (f"Der Wert für {relation} von", "Die Antwort zu")]
@@ -164,7 +143,7 @@ def german(body: dict[str, Any]) -> str:
 
 
 @pytest.mark.slow
-def test_another_language_end_to_end(tmp_path: Path) -> None:
+def test_another_language_end_to_end(tmp_path):
     """German: labels of the sample's countries, a German prompt, German sentences, German templates."""
     target = "results/templates.de.parquet"
     with chat_serving(answer=german) as server:
@@ -179,7 +158,7 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
     ]
 
 
-def test_only_one_rule_sends_requests_to_a_chat_model() -> None:
+def test_only_one_rule_sends_requests_to_a_chat_model():
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
     found = {name: body for name, body in rules_of(text).items() if 'job("chat ask"' in body}
     assert list(found) == ["ask_chat_model"]

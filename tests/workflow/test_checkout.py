@@ -116,7 +116,7 @@ use rule * from factdrift as factdrift_*
 
 
 @pytest.mark.slow
-def test_another_workflow_imports_all_rules(tmp_path: Path):
+def test_another_workflow_imports_all_rules(tmp_path):
     more = 'prefix: "sub"\n    config: {"snapshots": {"old": "2019-01-01", "new": "2021-01-04"}}'
     (tmp_path / "Snakefile").write_text(IMPORTED.format(root=ROOT, more=more), encoding="utf-8")
     names = ("manifest.json", "edit_scores.parquet", "klob_c.parquet", "tempripple.parquet")
@@ -132,7 +132,7 @@ def test_another_workflow_imports_all_rules(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_an_imported_workflow_builds_under_its_prefix(tmp_path: Path):
+def test_an_imported_workflow_builds_under_its_prefix(tmp_path):
     text = IMPORTED.format(root=ROOT, more='prefix: "sub"')
     (tmp_path / "Snakefile").write_text(text, encoding="utf-8")
     table = "sub/results/2021-01-04_2023-02-27/preprocess_report.parquet"
@@ -141,7 +141,7 @@ def test_an_imported_workflow_builds_under_its_prefix(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_workflow_is_found_where_deployment_tools_look(tmp_path: Path):
+def test_the_workflow_is_found_where_deployment_tools_look(tmp_path):
     plan = snakemake(
         tmp_path, "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--dry-run", "results/wfd_repl.parquet"
     )
@@ -161,7 +161,7 @@ use rule * from factdrift
 """
 
 
-def test_a_deployed_copy_has_the_configuration_and_the_targets_that_its_page_names(tmp_path: Path):
+def test_a_deployed_copy_has_the_configuration_and_the_targets_that_its_page_names(tmp_path):
     """As snakedeploy makes it, on whose page the catalog shows config/README.md."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / "workflow").mkdir()

@@ -30,9 +30,7 @@ def files(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("linked", [False, True])
-def test_what_others_have_put_there_and_what_cannot_be_had_again_stays(
-    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_others_have_put_there_and_what_cannot_be_had_again_stays(linked, tmp_path, monkeypatch, capsys):
     here = tmp_path / "here"
     here.mkdir()
     if linked:

@@ -3,11 +3,10 @@
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.faulty import BY_HAND, lose, spoil, spoil_text
 from support.odd_builds import ACCOUNTS, BENCHMARKS, PAIR, SMALL, UPDATES
 from support.odd_dumps import NEW, OLD, write_dumps
@@ -29,12 +28,7 @@ MADE_ON_THE_WAY = (
 AUDITED = Product(f"{PAIR}/audit/audit.parquet", columns=("dataset", "row", "kind", "outcome"))
 
 
-def built(folder: Path, *targets: str, **config: Any) -> Path:
-    run_here(folder, *targets, dumps=write_dumps(folder), **SMALL, **config)
-    return folder
-
-
-def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
+def test_digests_of_odd_dumps(tmp_path, digests):
     folder, dumps = tmp_path, write_dumps(tmp_path)
     run_here(folder, *UPDATES, *BENCHMARKS, *(each.path for each in ACCOUNTS), dumps=dumps, **SMALL)
     run_here(folder, AUDITED.path, dumps=dumps, **SMALL)
@@ -59,14 +53,12 @@ FAULTS = (1, 8, 10, 11, 13, 19)
 """Seeds of faults; with 1 values are missing."""
 
 
-def test_digests_of_a_drawn_world(drawn_world: Path, digests: Check) -> None:
+def test_digests_of_a_drawn_world(drawn_world, digests):
     digests("drawn", drawn_world, [*UPDATES, *BENCHMARKS, *ACCOUNTS])
 
 
 @pytest.mark.slow
-def test_digests_of_what_the_audit_says_of_faults(
-    drawn_world: Path, digests: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_digests_of_what_the_audit_says_of_faults(drawn_world, digests, monkeypatch):
     monkeypatch.chdir(drawn_world)
     dumps = [next(drawn_world.glob(f"odd-{day}*")) for day in (OLD, NEW)]
     failed: dict[str, Counter[tuple[str, str]]] = {}
@@ -99,6 +91,6 @@ def test_digests_of_what_the_audit_says_of_faults(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["reference", "revised"])
-def test_digests_of_odd_dumps_in_another_variant(variant: str, tmp_path: Path, digests: Check) -> None:
-    folder = built(tmp_path, *UPDATES, variant=variant)
-    digests(f"odd, {variant}", folder, [*UPDATES, *MADE_ON_THE_WAY])
+def test_digests_of_odd_dumps_in_another_variant(variant, tmp_path, digests):
+    run_here(tmp_path, *UPDATES, dumps=write_dumps(tmp_path), **SMALL, variant=variant)
+    digests(f"odd, {variant}", tmp_path, [*UPDATES, *MADE_ON_THE_WAY])

@@ -1,11 +1,10 @@
 """Editing in the real workflow: the results on the bundled models, and a model that no entry names."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.workflow import jobs, snakemake
 
 TARGET = "results/edit_scores.parquet"
@@ -37,7 +36,7 @@ the time and no floor is about fluency."""
 
 @pytest.mark.digests
 @pytest.mark.slow
-def test_every_method_on_the_bundled_models(trained: Path, digests: Check) -> None:
+def test_every_method_on_the_bundled_models(trained, digests):
     for model, asked in EDITED.items():
         said = snakemake(trained, TARGET, **asked)
         assert "Table 6" in said
@@ -77,7 +76,7 @@ def test_every_method_on_the_bundled_models(trained: Path, digests: Check) -> No
 
 
 @pytest.mark.slow
-def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(tmp_path: Path) -> None:
+def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(tmp_path):
     """An untrained model that MEMIT cannot edit, and that knows no old object."""
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.tiny_models import TEXT, tiny_model, tiny_tokenizer

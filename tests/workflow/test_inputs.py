@@ -53,10 +53,7 @@ CONFIG: dict[str, Any] = {
         "u": {"words": "words.txt"},
         "r": {"source": "mquake", "mquake": "mquake.json"},
         "recall": {
-            "filter": "on",
-            "model": "known",
-            "revision": "1",
-            "dtype": "float32",
+            **{"filter": "on", "model": "known", "revision": "1", "dtype": "float32"},
             "demos": "demos.json",
         },
     },
@@ -86,7 +83,7 @@ def replace(path: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path: Path) -> None:
+def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path):
     """The targets are files that only look made, with what Snakemake records of a run that made them."""
     config = CONFIG | {"dumps": write_dumps(tmp_path)}
     for model in ("known", "model", "encoder"):
@@ -125,9 +122,7 @@ def test_another_file_in_the_place_of_any_input_is_noticed(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_no_account_names_another_dump_than_the_one_that_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_account_names_another_dump_than_the_one_that_was_read(tmp_path, monkeypatch, capsys):
     """As where a file changes between two jobs of a run, which the plan of the run cannot know."""
     dumps = write_dumps(tmp_path)
     run_here(tmp_path, "results/manifest.json", dumps=dumps, slice=True)
@@ -141,19 +136,10 @@ def test_no_account_names_another_dump_than_the_one_that_was_read(
     Path(dumps[NEW]).write_bytes(read[:-1] + b"\0")
     assert main(["snapshots", "checksum", f"--dump={dumps[NEW]}", "--output", checksum]) == 0
     accounts = [f"results/snapshots/{day}/" for day in (OLD, NEW)]
-    write = [
-        "wikifactdiff",
-        "manifest",
-        f"--old-date={OLD}",
-        f"--new-date={NEW}",
-        f"--funnel={pair}/funnel.parquet",
-    ]
-    write += ["--tables", f"{pair}/funnel.parquet", "--output=again.json", "--configuration={}"]
-    for name in ("checksum", "snapshot"):
-        write += [
-            f"--{'dumps' if name == 'checksum' else 'snapshots'}",
-            *(f"{part}{name}.json" for part in accounts),
-        ]
+    write = ["wikifactdiff", "manifest", f"--old-date={OLD}", f"--new-date={NEW}", "--output=again.json"]
+    write += [f"--funnel={pair}/funnel.parquet", "--tables", f"{pair}/funnel.parquet", "--configuration={}"]
+    for option, name in (("--dumps", "checksum"), ("--snapshots", "snapshot")):
+        write += [option, *(f"{part}{name}.json" for part in accounts)]
     capsys.readouterr()
     for command in (audit, write):
         assert main(command) == 1

@@ -1,7 +1,5 @@
 """Results are the same to the byte for any cores, shards, buckets, blocks and compressions."""
 
-from pathlib import Path
-
 import pytest
 from support.workflow import snakemake
 
@@ -22,7 +20,7 @@ NAMES = (
 
 
 @pytest.mark.slow
-def test_cores_shards_buckets_blocks_and_compressions(audited: Path, tmp_path: Path) -> None:
+def test_cores_shards_buckets_blocks_and_compressions(audited, tmp_path):
     """The sample's dumps as files, each in another compression and divided, give the tables of the default
     build, which is not divided."""
     dumps = {OLD: "old.jsonl.gz", NEW: "new.json.zst"}

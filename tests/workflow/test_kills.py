@@ -37,9 +37,7 @@ def finished(directory: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_a_kill_in_each_stage_loses_nothing_that_was_finished(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_in_each_stage_loses_nothing_that_was_finished(built, tmp_path, monkeypatch):
     """The job is killed in every second stage, the whole run in the others."""
     directory = tmp_path / "run"
     directory.mkdir()

@@ -2,17 +2,17 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from support.digests import Check, Product
+from support.asking import saved
+from support.digests import Product
 from support.rows import rows
 from support.workflow import copied, run_here, snakemake
 
 PAIR = "2021-01-04_2023-02-27"
 
 
-def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: Path) -> None:
+def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob):
     facts = Counter(row["p1"] for row in rows(klob / "klob_c.parquet"))
     assert len(facts) == 32
     assert min(facts.values()) >= 20
@@ -23,20 +23,9 @@ def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: 
 
 
 @pytest.mark.slow
-def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path, tmp_path: Path) -> None:
-    transformers = pytest.importorskip(
-        "transformers", reason="language models are installed with `make models`"
-    )
-    tokenizers = pytest.importorskip("tokenizers")
+def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built, tmp_path):
     copied(built, tmp_path)
-    plain = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<unk>": 0, "<end>": 1}, unk_token="<unk>"))
-    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=plain, unk_token="<unk>", eos_token="<end>"
-    ).save_pretrained(tmp_path / "model")
-    transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=2, n_positions=512, n_embd=8, n_layer=1, n_head=1)
-    ).save_pretrained(tmp_path / "model")
+    saved(tmp_path / "model", positions=1024)
     case = {
         "case_id": 1,
         "orig_triples": [["Q17", "P36", "Q1490"], ["Q1490", "P17", "Q17"]],
@@ -54,7 +43,7 @@ def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path,
     results = tmp_path / "results"
     assert [path.parent.name for path in results.glob("snapshots/*/klob")] == ["2021-01-04"]
     assert json.loads((results / "klob_meta.json").read_text("utf-8"))["snapshot"]["date"] == "2021-01-04"
-    # A model of two tokens knows nothing.
+    # An untrained model knows nothing.
     assert rows(results / "klob_c.parquet") == rows(results / "klob_r.parquet") == []
     asked = rows(results / PAIR / "klob" / "klob_recall.parquet")
     assert len(asked) >= 3 * 20 + 4
@@ -64,7 +53,7 @@ def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path,
 
 
 @pytest.mark.digests
-def test_digests_of_klob_and_of_what_models_are_asked(klob: Path, tmp_path: Path, digests: Check) -> None:
+def test_digests_of_klob_and_of_what_models_are_asked(klob, tmp_path, digests):
     """With the tables of edits and of locating before a model is run, which no processor changes."""
     folder = copied(klob.parent, tmp_path / "run")
     edits = [f"results/{PAIR}/edit/edits.parquet", f"results/{PAIR}/locate/edits.parquet"]

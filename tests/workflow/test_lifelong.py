@@ -2,12 +2,11 @@
 
 import csv
 import re
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.workflow import copied, jobs, snakemake
 
 TARGET = "results/stream_scores.parquet"
@@ -22,7 +21,7 @@ GIVEN: dict[str, Any] = {
 
 @pytest.mark.digests
 @pytest.mark.slow
-def test_two_intervals_on_the_bundled_model(trained: Path, tmp_path: Path, digests: Check) -> None:
+def test_two_intervals_on_the_bundled_model(trained, tmp_path, digests):
     directory = copied(trained, tmp_path / "run")
     said = snakemake(directory, TARGET, **GIVEN)
     assert re.search(r"^GRACE +\d", said, re.MULTILINE)

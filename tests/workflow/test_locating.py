@@ -1,11 +1,10 @@
 """Locating in the real workflow: a locator from outside of the package, and edits at every block."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
 from support.workflow import copied, jobs, snakemake
 
 SCORES, AGAINST = "results/locate_scores.parquet", "results/locate_vs_edit.parquet"
@@ -19,9 +18,7 @@ def locate(model, sentences, targets):
 
 @pytest.mark.digests
 @pytest.mark.slow
-def test_own_locator_and_edits_at_every_block_of_a_bundled_model(
-    trained: Path, tmp_path: Path, digests: Check
-) -> None:
+def test_own_locator_and_edits_at_every_block_of_a_bundled_model(trained, tmp_path, digests):
     run = copied(trained, tmp_path / "run")
     (run / "mine.py").write_text(MINE, encoding="utf-8")
     config: dict[str, Any] = {"models": ["sample-gpt2"], "locators": ["causal_tracing", "mine.py:locate"]}

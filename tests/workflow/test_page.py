@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from pathlib import Path
 
 import pytest
 import requests
@@ -11,7 +10,7 @@ from support.workflow import snakemake
 
 
 @pytest.mark.slow
-def test_the_page_and_snakemakes_report(built: Path) -> None:
+def test_the_page_and_snakemakes_report(built):
     page, tables = "results/report.html", ["results/wfd_repl.parquet", "results/manifest.json"]
     said = snakemake(built, page, jobs=False)
     assert "report_page: 1 of 1 jobs" in (built / "logs/progress.txt").read_text("utf-8")
@@ -27,7 +26,7 @@ def test_the_page_and_snakemakes_report(built: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_explorer(built: Path, tmp_path: Path) -> None:
+def test_the_explorer(built, tmp_path):
     folder, pair = built / "results" / "explorer", built / "results" / "2021-01-04_2023-02-27"
     snakemake(built, "results/explorer", jobs=False)
     assert "explorer: 1 of 1 jobs" in (built / "logs/progress.txt").read_text("utf-8")

@@ -1,7 +1,6 @@
 """The jobs of plans by model, method, locator and shard, and what is refused (plans.yaml)."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -21,9 +20,7 @@ FILES = {
 @pytest.mark.parametrize(
     "plan", [pytest.param(each, marks=[pytest.mark.slow] if each.get("slow") else []) for each in PLANS]
 )
-def test_what_is_planned_or_refused(
-    plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_planned_or_refused(plan, tmp_path, monkeypatch):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -37,7 +37,7 @@ include: "{root}/Snakefile"
 """
 
 
-def test_every_product_can_be_planned(tmp_path: Path) -> None:
+def test_every_product_can_be_planned(tmp_path):
     """All together by name, and each copy from the file that its entry names."""
     chat = {"verbalizer": "chat", "chat": {"model": "NAME"}, "written": {"judge": "unclear"}}
     config = {"languages": ["en", "de"], **chat}
@@ -69,9 +69,7 @@ def test_every_product_can_be_planned(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_missing_file_names_its_command_or_the_product_that_is_meant(
-    path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_names_its_command_or_the_product_that_is_meant(path, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
     Path("results/funnel.parquet").touch()
@@ -82,7 +80,7 @@ def test_a_missing_file_names_its_command_or_the_product_that_is_meant(
     assert str(no_file(path)) == f"{path}: no such file{said.replace('`', '`.venv/bin/', 1)}"
 
 
-def test_targets_in_messages_can_be_planned() -> None:
+def test_targets_in_messages_can_be_planned():
     """Those of products, which are planned above, or the names of rules."""
     code = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     targets = set(re.findall(r"snakemake --cores all (results/\w[\w/.]*|(?!results/)\w+)", code))
@@ -92,7 +90,7 @@ def test_targets_in_messages_can_be_planned() -> None:
             product_of(target.removeprefix("results/"))
 
 
-def test_every_file_that_a_rule_makes_in_results_is_a_product() -> None:
+def test_every_file_that_a_rule_makes_in_results_is_a_product():
     """But the copies, whose name is a wildcard of all products that are copied."""
     made = [
         name
@@ -105,7 +103,7 @@ def test_every_file_that_a_rule_makes_in_results_is_a_product() -> None:
     assert {*made} - {"{name}"} <= folders
 
 
-def test_an_entry_is_all_that_a_file_of_the_pair_needs(tmp_path: Path) -> None:
+def test_an_entry_is_all_that_a_file_of_the_pair_needs(tmp_path):
     shutil.copy(PRODUCTS, tmp_path / "products.yaml")
     with (tmp_path / "products.yaml").open("a", encoding="utf-8") as file:
         file.write(ADDED)
@@ -121,7 +119,7 @@ def test_an_entry_is_all_that_a_file_of_the_pair_needs(tmp_path: Path) -> None:
     assert "results/neighbors.parquet" in page[1].split(", ")
 
 
-def test_no_name_is_that_of_two_entries() -> None:
+def test_no_name_is_that_of_two_entries():
     names = [name for product in products() for name in product.names]
     assert len(set(names)) == len(names)
     for product in products():
@@ -132,7 +130,7 @@ def test_no_name_is_that_of_two_entries() -> None:
         product_of("wfd.parquet")
 
 
-def test_what_is_published_has_a_card_and_what_is_shown_a_section() -> None:
+def test_what_is_published_has_a_card_and_what_is_shown_a_section():
     tables = {(dataset.folder, config.name) for dataset in known() for config in dataset.configs}
     folders = {folder for folder, _ in tables}
     assert {(place.folder, place.table) for place in places() if place.table} == tables

@@ -1,10 +1,8 @@
 """The rows and the session that the README shows are those of a build."""
 
 import shlex
-from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from support.workflow import ROOT
 
 from factdrift.cli import main
@@ -13,7 +11,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SESSION = README.split("$ .venv/bin/factdrift ")[1].split("```")[0]
 
 
-def test_the_ten_rows_are_rows_of_the_build(built: Path) -> None:
+def test_the_ten_rows_are_rows_of_the_build(built):
     table = README.split("<!-- rows")[1].split("<!-- end of rows -->")[0]
     lines = [line.strip().strip("|") for line in table.splitlines() if line.startswith("|")][2:]
     shown = [tuple(cell.strip() for cell in line.split("|")) for line in lines]
@@ -25,9 +23,7 @@ def test_the_ten_rows_are_rows_of_the_build(built: Path) -> None:
     assert set(shown) <= found
 
 
-def test_the_terminal_session_is_what_why_prints_first(
-    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_terminal_session_is_what_why_prints_first(built, monkeypatch, capsys):
     arguments, _, expected = SESSION.partition("\n")
     monkeypatch.chdir(built)
     monkeypatch.setenv("COLUMNS", "100")

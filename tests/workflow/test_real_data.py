@@ -2,8 +2,8 @@
 
 The excerpt is part of the repository (tests/data). Two larger builds are made only if FACTDRIFT_REAL_DATA
 names the folder of their dumps: two captures of the same countries and cities, and a larger slice with a
-derived old dump. The expected updates were checked by hand against the entities and public knowledge
-(docs/real-data.md).
+derived old dump, of which TempRIPPLE is built, too. The expected updates were checked by hand against the
+entities and public knowledge (docs/real-data.md).
 """
 
 import bz2
@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
 import pytest
-from support.excerpt import EXCERPT, LABELS, NEW, OLD, real
+from support.excerpt import EXCERPT, LABELS, NEW, OLD, config, real
+from support.rows import Row, rows
 from support.workflow import snakemake
 
 from factdrift.audit.build import audit
 from factdrift.audit.kinds import KINDS
 from factdrift.audit.reading import AuditedBuild
 
-Row = dict[str, Any]
 Update = tuple[str, int, set[str]]
 
 
@@ -36,8 +35,7 @@ class Build(NamedTuple):
     """`subject relation` -> scenario, number of static objects, and the labels and rules of the others."""
 
     def rows(self) -> list[Row]:
-        found: list[Row] = pq.read_table(self.directory / "results/wikifactdiff.parquet").to_pylist()
-        return found
+        return rows(self.directory / "results/wikifactdiff.parquet")
 
 
 def changes(table: str) -> dict[str, Update]:
@@ -95,18 +93,9 @@ Q2283 P169 ReplaceObject 0 -ended_inside Steve Ballmer; +began_inside Satya Nade
 
 
 def build(directory: Path, dumps: dict[str, str]) -> None:
-    old, new = dumps
-    snakemake(
-        directory,
-        "results/wikifactdiff.parquet",
-        "results/manifest.json",
-        snapshots={"old": old, "new": new},
-        dumps=dumps,
-        objects="any",
-        labels=LABELS,
-        shards=1,
-        buckets=1,
-    )
+    targets, dates = ("results/wikifactdiff.parquet", "results/manifest.json"), [*dumps]
+    keys = config("", snapshots={"old": dates[0], "new": dates[1]}, dumps=dumps)
+    snakemake(directory, *targets, **keys)
 
 
 BUILDS = [pytest.param(name, marks=pytest.mark.slow) for name in ("excerpt", "pair", "slice")]
@@ -140,7 +129,7 @@ def statements(entity: Row) -> list[Row]:
     return [each for group in dict(entity.get("claims") or {}).values() for each in group]
 
 
-def test_hand_checked_updates(made: Build) -> None:
+def test_hand_checked_updates(made):
     found = {}
     for row in made.rows():
         name = f"{row['subject']['id']} {row['relation']['id']}"
@@ -158,7 +147,7 @@ def test_hand_checked_updates(made: Build) -> None:
     assert {name: found.get(name) for name in made.expected} == made.expected
 
 
-def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
+def test_the_audit_finds_no_wrong_fact(made):
     old, new = made.dumps
     pair = made.directory / "results" / f"{old}_{new}"
     source = AuditedBuild(pair, *made.dumps.values(), [Path(path) for path in LABELS])
@@ -170,7 +159,7 @@ def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
     assert [each for each in findings if each["outcome"] == "failed" and each["kind"] in facts] == []
 
 
-def test_counts_equal_those_of_plain_json(made: Build) -> None:
+def test_counts_equal_those_of_plain_json(made):
     for date, dump in made.dumps.items():
         lines = list(entities(dump))
         items = [entity for entity in lines if entity["type"] == "item"]
@@ -184,3 +173,27 @@ def test_counts_equal_those_of_plain_json(made: Build) -> None:
         ranks = Counter(each["rank"] for entity in whole for each in statements(entity))
         assert summary["statements"]["total"] == ranks.total()
         assert summary["statements"]["rank"] == ranks
+
+
+PERIOD = {"window_start": "2006-01-01", "change_start": "2014-01-01", "change_end": "2017-06-01"}
+
+
+def questions(directory: Path, dump: Path, **ripple: Any) -> dict[str, bytes]:
+    """The tables of TempRIPPLE, by name."""
+    ripple = {**PERIOD, "slice": True, **ripple}
+    target = "results/tempripple.parquet"
+    snakemake(directory, target, **config(str(dump), scope="all", tempripple=ripple))
+    return {path.name: path.read_bytes() for path in directory.glob(f"results/{OLD}_{NEW}/tempripple/*")}
+
+
+@pytest.mark.slow
+def test_a_sparql_server_gives_the_questions_that_tables_give(tmp_path):
+    dump = real("entities.json.bz2")
+    tables = questions(tmp_path, dump)
+    for name in tables:
+        (tmp_path / f"results/{OLD}_{NEW}/tempripple" / name).unlink()
+    assert questions(tmp_path, dump, source="sparql") == tables
+    stats = json.loads(tables["tr_stats.json"])
+    assert stats["presence"]["missing"]
+    assert stats["dropped"]["mutable"]
+    assert stats["sizes"]["mutable_facts"] > 0

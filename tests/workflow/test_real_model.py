@@ -34,9 +34,7 @@ MEASURED = {
 other processors."""
 
 
-def test_from_the_model_to_edits_and_scores(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_model_to_edits_and_scores(built, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     config: dict[str, Any] = {"models": ["smollm2"], "methods": ["none", "ft", "rome"]}
     config |= {"moments": {"tokens": 4000}, "edit": {"limit": 4, "fluency_sample": 0}, **VALUES}
@@ -76,7 +74,7 @@ SENTENCES = [
 ]
 
 
-def test_likelihoods_are_those_of_transformers_on_the_file(file: Path) -> None:
+def test_likelihoods_are_those_of_transformers_on_the_file(file):
     """Item by item; transformers takes its tokenizer for GPT-2's, so that tokens are those of the folder."""
     import torch
     from transformers import AutoModelForCausalLM

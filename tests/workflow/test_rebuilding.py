@@ -25,7 +25,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_comment_makes_nothing_again_and_a_constant_what_depends_on_it(built: Path, package: Path):
+def test_a_comment_makes_nothing_again_and_a_constant_what_depends_on_it(built, package):
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         text = text.replace('"""', '"""Reworded: ', 1) if text.startswith('"""') else text
@@ -52,7 +52,7 @@ def test_a_comment_makes_nothing_again_and_a_constant_what_depends_on_it(built: 
 
 
 @pytest.mark.slow
-def test_keys_on_which_no_result_depends_make_nothing_again(built: Path) -> None:
+def test_keys_on_which_no_result_depends_make_nothing_again(built):
     """Shards and blocks that were never made are for what is still to be made; the other keys are of other
     products."""
     targets = ("--dry-run", "all", "results/manifest.json")

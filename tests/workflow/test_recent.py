@@ -5,16 +5,17 @@ The Query Service knows the sample as of its later date; the API has two revisio
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from support import forked
 from support.dumps import lines
 from support.recent import database_with_articles
+from support.rows import rows
 from support.sparql import QueryService, query_service
 from support.wikidata_api import Wiki, serving, stored
 
@@ -39,6 +40,7 @@ def sample_wiki(built: Path) -> Wiki:
     """The wiki with the sample's entities, in a revision for each date."""
     before, after = (entities_of(built / f"results/snapshots/{day}/sample.json.gz") for day in (OLD, NEW))
     wiki = Wiki()
+    wiki.delay = 0.002  # so that two requests at once would meet
     for name in before.keys() | after.keys():
         dated = [(f"{day}T12:00:00Z", known.get(name)) for day, known in ((OLD, before), (NEW, after))]
         wiki.history[name] = [revision for revision in dated if revision[1] is not None]
@@ -66,16 +68,14 @@ def run(directory: Path, service: QueryService, wiki: Wiki, *more: str) -> str:
 
 def updates(directory: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """(subject, relation) -> the labels of its objects and what became of them."""
-    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
-    return {
-        (row["subject"]["id"], row["relation"]["id"]): sorted(
-            (each["label"], each["decision"]) for each in row["objects"]
-        )
-        for row in rows
-    }
+    found = {}
+    for row in rows(directory / "results/wikifactdiff.parquet"):
+        objects = sorted((each["label"], each["decision"]) for each in row["objects"])
+        found[row["subject"]["id"], row["relation"]["id"]] = objects
+    return found
 
 
-def test_the_updates_are_those_of_the_sample(built: Path, tmp_path: Path) -> None:
+def test_the_updates_are_those_of_the_sample(built, tmp_path):
     snapshot, directory = built / "results/snapshots" / NEW, tmp_path / "run"
     database = database_with_articles(
         sorted((snapshot / "statements").glob("*.parquet")),
@@ -90,6 +90,11 @@ def test_the_updates_are_those_of_the_sample(built: Path, tmp_path: Path) -> Non
         again = run(directory, service, wiki)
         assert (len(service.asked), len(wiki.requests)) == asked
     assert "Nothing to be done" in again
+    assert "fetch_entities: 2 of 2 jobs" in (directory / "logs/progress.txt").read_text("utf-8")
+    for day in ("2021-01-04", NEW):
+        log = (directory / f"logs/snapshots/{day}/entities.json.gz.txt").read_text(encoding="utf-8")
+        assert re.search(rf"fetching entities as of {day}: \d+ of \d+ requests \(100%\)", log)
+        assert '"written"' in log
     wanted = {f"P{relation}" for relation in RELATIONS}
     expected = {key: objects for key, objects in updates(built).items() if key[1] in wanted}
     assert len(expected) > 20

@@ -81,7 +81,7 @@ def end_during_a_download(server: Server, path: str, directory: Path) -> None:
 
 
 @pytest.mark.slow
-def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path: Path) -> None:
+def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path):
     dumps = {date: tmp_path / f"{date}.json.gz" for date in MONTHS}
     for date, path in dumps.items():
         assert main(["sample", "render", "--date", date, "-o", str(path)]) == 0

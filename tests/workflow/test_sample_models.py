@@ -1,7 +1,6 @@
 """The bundled models recall the sample's facts after training by the workflow."""
 
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,9 +15,7 @@ from factdrift.models.bundled.shipped import MADE, differences, read_made, sourc
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "family"), [("sample-llama", "Llama"), ("sample-gpt2", "GPT-2")])
-def test_the_facts_are_known(
-    trained: Path, name: str, family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_facts_are_known(trained, name, family, tmp_path, capsys):
     from factdrift.models.bundled.train import recall
     from factdrift.models.loading import load
 
@@ -45,7 +42,7 @@ def test_the_facts_are_known(
 
 
 @pytest.mark.slow
-def test_a_training_would_be_on_the_same_rows(trained: Path) -> None:
+def test_a_training_would_be_on_the_same_rows(trained):
     """A change of the code that makes documents trains the models anew, too.
 
     How rows become a model is tested with a small one (tests/models/test_bundled.py).
@@ -60,7 +57,7 @@ def test_a_training_would_be_on_the_same_rows(trained: Path) -> None:
     assert rows_of(sentences, recipe, 0)[2] == rows[source.sentences]
 
 
-def test_a_new_recipe_trains_again(tmp_path: Path):
+def test_a_new_recipe_trains_again(tmp_path):
     """Recipe and wording are inputs of the rules; the code of the training is in their fingerprints."""
     said = snakemake(tmp_path, "--dry-run", "--printshellcmds", "results/models/sample-gpt2", cores=1)
     for path in ("config/models/sample-gpt2.yaml", "config/models/sentences.yaml"):

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import chat_serving
-from support.digests import Check
 from support.excerpt import LABELS
 from support.rows import rows
 from support.sequences import check_chains, check_composition
@@ -58,7 +57,7 @@ def triples(directory: Path, old: str, new: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_laws_hold_on_the_sample(stream: Path):
+def test_the_laws_hold_on_the_sample(stream):
     consecutive = [triples(stream, old, new) for old, new in itertools.pairwise(STREAM)]
     check_composition(consecutive, triples(stream, FIRST, LAST))
     found = pq.read_table(stream / "results/stream.parquet")
@@ -73,7 +72,7 @@ def test_the_laws_hold_on_the_sample(stream: Path):
         assert set(own["new_date"].to_pylist()) == {new}
 
 
-def test_known_chains_of_the_sample(stream: Path):
+def test_known_chains_of_the_sample(stream):
     names = ("chain", "date", "link", "links", "dated_by", "reverts", "superseded_by", "objects")
     told = rows(stream / "results/stream.parquet", *names)
     heads = [row for row in told if row["chain"] == "Q30-P6"]
@@ -87,7 +86,7 @@ def test_known_chains_of_the_sample(stream: Path):
     assert {"Carlo Ancelotti"} == {each["label"] for each in back["objects"] if each["decision"] == "new"}
 
 
-def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_update_is_shown_with_its_place_in_the_chain(stream, capsys):
     path = str(stream / "results/stream.parquet")
     assert main(["show", path, "--subject", "Q30", "--relation", "P6"]) == 0
     said = capsys.readouterr().out
@@ -96,7 +95,7 @@ def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: py
     assert "changed 2021-01-20\n" in said[second:]
 
 
-def test_the_page_has_a_section_about_the_stream(stream: Path):
+def test_the_page_has_a_section_about_the_stream(stream):
     results = stream / "results"
     pair = results / "2021-01-04_2023-02-27"
     write_page(Build(results, pair, stream / "logs", results / "stream.parquet"), results / "report.html")
@@ -107,7 +106,7 @@ def test_the_page_has_a_section_about_the_stream(stream: Path):
 
 
 @pytest.mark.digests
-def test_questions_with_a_date(stream: Path, digests: Check):
+def test_questions_with_a_date(stream, digests):
     snakemake(stream, "results/asof.parquet", "results/stream.svg", stream=STREAM)
     asked = rows(stream / "results/asof.parquet", "chain", "date", "answer_label", "holds", "option_verdicts")
     heads = [(row["date"], row["answer_label"], row["holds"]) for row in asked if row["chain"] == "Q30-P6"]
@@ -146,7 +145,7 @@ def check_known(directory: Path, dates: list[str], **keys: Any) -> list[dict[str
 
 
 @pytest.mark.digests
-def test_two_times(stream: Path, digests: Check):
+def test_two_times(stream, digests):
     """What each dump knew is what a stream up to it gives; documents state it, and questions ask it."""
     check_known(stream, STREAM)
     snakemake(stream, *TWO_TIMES, stream=STREAM)
@@ -170,7 +169,7 @@ def test_two_times(stream: Path, digests: Check):
 CUTOFF = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]
 
 
-def test_dates_of_models(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_dates_of_models(stream, tmp_path, monkeypatch):
     """A model of random weights has no date; a chat model is asked in two ways."""
     torch = pytest.importorskip("torch")
     from support.tiny_models import tiny_model, tiny_tokenizer
@@ -217,7 +216,7 @@ def planned(directory: Path, dates: list[str]) -> dict[str, int]:
     return {rule: number for rule, number in jobs(said).items() if rule not in OF_STREAM}
 
 
-def test_a_date_in_between_makes_its_snapshot_and_its_two_pairs(stream: Path):
+def test_a_date_in_between_makes_its_snapshot_and_its_two_pairs(stream):
     assert planned(stream, STREAM) == {}
     more = planned(stream, [FIRST, "2017-01-01", *STREAM[1:]])
     assert more.items() >= SNAPSHOT.items()
@@ -228,7 +227,7 @@ def test_a_date_in_between_makes_its_snapshot_and_its_two_pairs(stream: Path):
     assert not set(SNAPSHOT) & set(fewer)
 
 
-def test_other_dates_give_another_dataset_and_the_first_dates_again_only_copies(stream: Path):
+def test_other_dates_give_another_dataset_and_the_first_dates_again_only_copies(stream):
     names = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
     before = {name: (stream / "results" / name).read_bytes() for name in names}
     snakemake(stream, snapshots={"old": FIRST, "new": STREAM[1]})
@@ -242,7 +241,7 @@ REAL = os.environ.get("FACTDRIFT_REAL_DATA")
 
 
 @pytest.mark.skipif(not REAL, reason="FACTDRIFT_REAL_DATA does not name the folder of real dumps")
-def test_the_laws_hold_on_real_dumps(tmp_path: Path):
+def test_the_laws_hold_on_real_dumps(tmp_path):
     """Two captures of the same entities, and between them what the later one says of an earlier day."""
     folder = Path(str(REAL)) / "wikidata"
     dates = ["2018-09-03", "2020-01-01", "2021-06-14"]

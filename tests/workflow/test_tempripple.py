@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check, Product
+from support.digests import Product
+from support.rows import rows
 from support.workflow import ROOT, copied, snakemake
 
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
@@ -26,17 +27,14 @@ def tables(made: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (made / FOLDER).iterdir()}
 
 
-def rows(directory: Path, name: str) -> list[dict]:
-    return pq.read_table(directory / FOLDER / f"{name}.parquet").to_pylist()
-
-
-def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made: Path) -> None:
-    facts, related = rows(made, "tr_facts"), rows(made, "tr_related")
+def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made):
+    names = ("tr_facts", "tr_related", "tr_dropped")
+    facts, related, dropped = (rows(made / FOLDER / f"{name}.parquet") for name in names)
     assert len({(fact["s"], fact["p"]) for fact in facts}) >= 120
     assert len(facts) >= 300
     assert len(related) >= 1500
     assert {row["hop"] for row in related} == {1, 2, 3}
-    found = {(row["stage"], row["reason"]) for row in rows(made, "tr_dropped")}
+    found = {(row["stage"], row["reason"]) for row in dropped}
     page = (ROOT / "docs" / "tables" / "tr_dropped.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| (`.*?`) \| ((?:mutable|related).*?) \|", page, re.MULTILINE)
     wanted = {
@@ -48,36 +46,15 @@ def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made: Path) 
 
 
 @pytest.mark.digests
-def test_digests_of_tempripple(made: Path, digests: Check) -> None:
+def test_digests_of_tempripple(made, digests):
     names = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
     account = Product("results/tempripple.stats.json", without=["snapshot"])
     tables = [f"{FOLDER}/{name}.parquet" for name in names]
     digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
 
 
-def test_options_are_of_the_answers_kind(made: Path) -> None:
-    """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
-    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
-    sports: dict[str, set[str]] = {}
-    for fact in facts.values():
-        sports.setdefault(fact["o"], {kind for kind in fact["o_kinds"] if kind.startswith("P641")})
-    teams = dates = 0
-    for item in rows(made, "tr_items"):
-        if item["open_only"]:
-            continue
-        answer = item["option_ids"][item["answer_index"]]
-        if item["hop"] == 0 and item["p"] == "P54":
-            teams += 1
-            assert all(sports[option] & sports[answer] for option in item["option_ids"])
-        elif item["asked_p"] == "P571" and sports.get(item["asked_s"]) and "other_kind" not in item["flags"]:
-            dates += 1
-            assert not any(option.startswith("-") for option in item["option_ids"])
-    assert teams > 90
-    assert dates > 50
-
-
 @pytest.mark.slow
-def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
+def test_a_period_without_changes_gives_empty_tables(made):
     quiet = {"window_start": "1901-01-01", "change_start": "1911-01-01", "change_end": "1911-01-02"}
     said = snakemake(made, *PRODUCTS, tempripple=quiet)
     assert "nothing changed from 1911-01-01 to 1911-01-01" in said
@@ -86,7 +63,7 @@ def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
+def test_a_sparql_server_gives_the_same(made, tables):
     """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
     shutil.rmtree(made / FOLDER)
     said = snakemake(made, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})

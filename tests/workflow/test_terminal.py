@@ -9,7 +9,7 @@ from factdrift.cli import job_of
 from factdrift.core.shell import shell_line
 
 
-def test_a_run_prints_stages_and_a_summary_on_at_most_sixty_lines(built: Path) -> None:
+def test_a_run_prints_stages_and_a_summary_on_at_most_sixty_lines(built):
     said = (built / TERMINAL).read_text(encoding="utf-8")
     # Killed runs of other tests may have left something that every run removes.
     assert sum(not line.startswith("Removed ") for line in said.splitlines()) < 61, said
@@ -25,13 +25,13 @@ def test_a_run_prints_stages_and_a_summary_on_at_most_sixty_lines(built: Path) -
     assert "factdrift show --search Germany" in summary
 
 
-def test_the_complete_log_is_on_disk(built: Path) -> None:
+def test_the_complete_log_is_on_disk(built):
     log = "".join(path.read_text("utf-8") for path in (built / ".snakemake" / "log").glob("*.log"))
     for part in ("Job stats:", "rule assemble:", "input: results/", "Finished jobid:"):
         assert part in log
 
 
-def test_an_error_is_printed_with_the_log_of_its_job(tmp_path: Path) -> None:
+def test_an_error_is_printed_with_the_log_of_its_job(tmp_path):
     files = {f"2025-06-0{day}": str(tmp_path / f"{day}.json") for day in (2, 9)}
     for file in files.values():
         Path(file).write_text("no dump\n", encoding="utf-8")
@@ -42,7 +42,7 @@ def test_an_error_is_printed_with_the_log_of_its_job(tmp_path: Path) -> None:
     assert "What changed" not in said
 
 
-def test_every_job_writes_to_its_log_and_prints_its_error() -> None:
+def test_every_job_writes_to_its_log_and_prints_its_error():
     """The error reaches the terminal even if the log is on a disk that is full."""
     line = """exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")\n"""
     assert line in shell_line((job_of("updates report"),))
@@ -58,7 +58,7 @@ def test_every_job_writes_to_its_log_and_prints_its_error() -> None:
     assert [name for name, body in rules.items() if not re.search(r"shell:\s+job\(", body)] == []
 
 
-def test_every_rule_says_in_a_line_what_it_does() -> None:
+def test_every_rule_says_in_a_line_what_it_does():
     """The docstring, which progress shows while the rule runs and `snakemake --list` prints."""
     for path in sorted((ROOT / "rules").glob("*.smk")):
         for name, body in rules_of(path.read_text(encoding="utf-8")).items():

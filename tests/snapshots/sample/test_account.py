@@ -8,14 +8,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import SAMPLE
-from factdrift.snapshots.sample.account import (
-    Part,
-    account,
-    check_pair,
-    first_end,
-    read_parts,
-    warning,
-)
+from factdrift.snapshots.sample.account import Part, account, check_pair, first_end, read_parts, warning
 
 FACTS = [
     {"subject": "Q1", "property": "P6", "value": "Q2", "checked": "copied"},

@@ -15,38 +15,22 @@ from ..conftest import Render
 
 PROPERTIES = [
     {
-        "id": "P6",
-        "label": "head of government",
-        "description": "head of it",
-        "aliases": "mayor|premier",
-        "datatype": "wikibase-item",
-        "types": "Q5",
-        "constraints": "single-best-value",
-        "separators": "P580 P39",
-        "examples": "Q1>Q2",
+        **{"id": "P6", "label": "head of government", "description": "head of it"},
+        **{"aliases": "mayor|premier", "datatype": "wikibase-item", "types": "Q5"},
+        **{"constraints": "single-best-value", "separators": "P580 P39", "examples": "Q1>Q2"},
     }
 ]
 ENTITIES = [
     {
-        "id": "Q1",
-        "label": "Zürich/\U0001f600",
-        "description": "a town",
-        "aliases": "Turicum|Züri",
-        "title": "Zürich",
-        "sitelinks": "4",
-        "classes": "Q5",
+        **{"id": "Q1", "label": "Zürich/\U0001f600", "description": "a town", "aliases": "Turicum|Züri"},
+        **{"title": "Zürich", "sitelinks": "4", "classes": "Q5"},
     },
     {"id": "Q2"},
 ]
 FACTS = [
     {
-        "subject": "Q1",
-        "property": "P6",
-        "value": "Q2",
-        "start": "2010-05-01",
-        "end": "2015",
-        "qualifiers": "P39=Q3;P1545=a;P1082=+2 Q4",
-        "rank": "current",
+        **{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2010-05-01", "end": "2015"},
+        **{"qualifiers": "P39=Q3;P1545=a;P1082=+2 Q4", "rank": "current"},
     },
     {"subject": "Q1", "property": "P6", "value": "novalue", "start": "somevalue"},
     {"subject": "Q1", "property": "P1082", "value": "+400000", "pit": "2015"},

@@ -58,11 +58,7 @@ PROPERTIES = [
     ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype that the sample can write"),
     ({"id": "P580", "datatype": "string"}, "datatype", "P580 has the datatype time"),
     ({"constraints": "single"}, "constraints", "'single' is none"),
-    (
-        {"constraints": "symmetric", "separators": "P580"},
-        "separators",
-        "there is no single-value constraint",
-    ),
+    ({"constraints": "symmetric", "separators": "P580"}, "separators", "there is no single-value constraint"),
     ({"constraints": "single-value", "separators": "P99"}, "separators", "P99 has no row"),
     ({"inverses": "Q99"}, "inverses", "Q99"),
     ({"examples": "Q1"}, "examples", "'Q1' is no example"),

@@ -1,25 +1,45 @@
-"""Entities fetched from the API: the right revisions, what later stages need, each requested once."""
+"""Entities fetched from the API: the right revisions, what later stages need, each requested once; tokens."""
 
+import gzip
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support import server as web
 from support.dumps import lines
 from support.waiting import wait_until
-from support.wikidata_api import LIMIT, Wiki
+from support.wikidata_api import LIMIT, Wiki, serving
 
 from factdrift.cli import main
+from factdrift.core.addresses import TOKEN_VARIABLE, access_token
 from factdrift.core.errors import InputError
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.api.entities import Fetched, fetch_entities, store_of
 from factdrift.snapshots.fetch import Client
 
-from .conftest import CONTACT, line
+CONTACT = "tests@example.org"
+
+
+@pytest.fixture
+def wiki() -> Iterator[Wiki]:
+    with serving(Wiki()) as found:
+        yield found
+
+
+def line(wiki: Wiki, folder: Path, *ids: str) -> list[str]:
+    """The arguments of a call that writes dump.json.gz and f.parquet into a folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "ids.txt").write_text("".join(f"{name}\n" for name in ids), encoding="utf-8")
+    given = ("--ids", folder / "ids.txt", "--date", "2019-01-01", "--contact", CONTACT, "--api", wiki.url)
+    paths = ("--store", folder / "api", "--fetched", folder / "f.parquet", "-o", folder / "dump.json.gz")
+    return ["snapshots", "entities", *map(str, (*given, *paths))]
+
 
 PARTY, PRIEBUS, MCDANIEL, CLASS = "Q29468", "Q1357640", "Q27899325", "Q7278"
 
@@ -77,8 +97,10 @@ def led(wiki):
 
 
 def test_the_revision_is_the_last_one_of_the_day(wiki, tmp_path):
+    """For another date only the revision is requested, and nothing for the same date."""
     wiki.history["Q278"] = labelled(wiki, "Q278", "a", "b", "c")
     for date, label in (("2016-05-31", "a"), ("2016-06-01", "b"), ("2020-01-01", "c")):
+        asked = len(wiki.requests)
         fetch(wiki, tmp_path, "Q278", date=date)
         line = written(tmp_path, date)["Q278"]
         assert line["labels"]["en"]["value"] == label
@@ -86,6 +108,11 @@ def test_the_revision_is_the_last_one_of_the_day(wiki, tmp_path):
         assert (line["lastrevid"], line["modified"]) == (row["revision"], row["modified"])
         assert row["modified"][:10] <= date
         assert (row["role"], row["as_of"], row["note"]) == ("requested", date, None)
+        actions = {each["action"] for each in wiki.requests[asked:]}
+        assert actions == ({"query"} if asked else {"query", "wbgetentities"})
+        written_once = (tmp_path / f"{date}.json.gz").read_bytes()
+        assert fetch(wiki, tmp_path, "Q278", date=date).requests == 0
+        assert (tmp_path / f"{date}.json.gz").read_bytes() == written_once
 
 
 def test_the_entities_that_later_stages_need_are_fetched(wiki, tmp_path):
@@ -284,8 +311,62 @@ def test_a_killed_run_is_continued(wiki, tmp_path, capsys):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_wikis_of_one_host_have_stores_of_their_own(tmp_path: Path) -> None:
+def test_wikis_of_one_host_have_stores_of_their_own(tmp_path):
     urls = [f"https://wikis.org:8000{path}api.php" for path in ("/w/", "/other/w/", "/")]
     assert [store_of(tmp_path, url).name for url in urls] == [
         *("wikis.org_8000", "wikis.org_8000_other", "wikis.org_8000_api.php")
     ]
+
+
+SECRET = "eyJ0-a-secret.token/of_the-user"
+
+
+@pytest.fixture
+def token(monkeypatch):
+    monkeypatch.setenv(TOKEN_VARIABLE, f"{SECRET}\n")
+
+
+def test_every_request_to_the_api_has_the_token_and_no_file_does(wiki, token, tmp_path, capfd):
+    assert main(line(wiki, tmp_path, "Q278")) == 0
+    assert set(wiki.authorizations) == {f"Bearer {SECRET}"}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    for path in files:
+        data = path.read_bytes()
+        assert SECRET.encode() not in (gzip.decompress(data) if path.suffix == ".gz" else data), path
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("login", f"is the token in {TOKEN_VARIABLE} valid?"),
+        ("403", "refuses with status 403 Forbidden: no: Bearer [key]"),
+    ],
+)
+def test_a_server_that_repeats_the_token_does_not_bring_it_into_a_message(
+    wiki, token, tmp_path, failure, said, capfd
+):
+    wiki.fail = [failure]
+    assert main(line(wiki, tmp_path, "Q278")) == 1
+    message = capfd.readouterr().err
+    assert said in message
+    assert SECRET not in message
+    assert wiki.authorizations[f"Bearer {SECRET}"] == len(wiki.requests) == 1
+
+
+def test_no_other_host_gets_the_token_not_even_by_a_redirect(token):
+    with web.serving() as first, web.serving() as second:
+        second.files["/there"] = second.files["/sums.txt"] = b"{}"
+        first.moved["/here"] = f"{second.url}/there"
+        client = Client(CONTACT, token=access_token(first.url))
+        assert client.small(f"{first.url}/here") == client.small(f"{second.url}/sums.txt") == b"{}"
+        asked = {each.path: each.authorization for each in first.asked + second.asked}
+    assert asked == {"/here": f"Bearer {SECRET}", "/there": "", "/sums.txt": ""}
+
+
+def test_other_machines_need_https(token):
+    with pytest.raises(InputError, match="not sent unencrypted") as raised:
+        access_token("http://127.0.0.1.example/")
+    assert SECRET not in str(raised.value)
+    assert SECRET not in repr(access_token("https://www.wikidata.org/w/api.php"))
