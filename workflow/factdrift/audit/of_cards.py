@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -198,21 +198,21 @@ def _of_corpus(product: Path) -> Numbers:
 
 def numbers_of(folder: str, results: Path, manifest: Row) -> Numbers | None:
     """What the card of a folder must say; None if a product is not there, or no card is known."""
-    products = {
-        "klob": [f"klob_{part}.parquet" for part in "cru"],
-        "corpus": ["corpus_questions.parquet"],
-        **{name: [f"{name}.parquet"] for name in ("wikifactdiff", "wfd_repl", "tempripple", "stream")},
-    }.get(folder, [])
-    paths = [path for path in (results / name for name in products) if path.is_file()]
-    if not paths:
-        return None
-    make: Mapping[str, Callable[[], Numbers]] = {
-        "klob": lambda: _of_klob(paths),
-        "tempripple": lambda: _of_questions(paths[0], manifest),
-        "stream": lambda: _of_stream(paths[0]),
-        "corpus": lambda: _of_corpus(paths[0]),
-    }
-    return make.get(folder, lambda: _of_updates(paths[0], manifest))()
+    parts = {"klob": [f"klob_{part}" for part in "cru"], "corpus": ["corpus_questions"]}
+    products = (results / f"{name}.parquet" for name in parts.get(folder, [folder]))
+    paths = [path for path in products if path.is_file()]
+    match folder if paths else "":
+        case "wikifactdiff" | "wfd_repl":
+            return _of_updates(paths[0], manifest)
+        case "klob":
+            return _of_klob(paths)
+        case "tempripple":
+            return _of_questions(paths[0], manifest)
+        case "stream":
+            return _of_stream(paths[0])
+        case "corpus":
+            return _of_corpus(paths[0])
+    return None
 
 
 def card(path: Path, due: Numbers) -> Iterator[str]:

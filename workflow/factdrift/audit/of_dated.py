@@ -111,7 +111,7 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
     last, clause = _dated(row["context"] or "")
-    is_present = last == written("-".join(f"{part:02d}" for part in dumps.t_new))
+    is_present = last == date_text(dumps.t_new, 11)
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import Day, date_id
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import differing
@@ -80,8 +80,7 @@ def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
         line = snapshot.dump.get(row[entity])
         if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
             yield f"{row[entity]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
-    day = "-".join(f"{part:02d}" for part in snapshot.day)
-    yield from differing(row, {"snapshot_id": day}, "manifest")
+    yield from differing(row, {"snapshot_id": date_id(snapshot.day, 11)}, "manifest")
     if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:
         yield "the chain comes back to an item"
 

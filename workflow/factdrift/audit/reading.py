@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.audit import (
+    kinds,
     of_corpus,
-    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -20,18 +20,6 @@ from factdrift.audit import (
 )
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import (
-    ASKED,
-    ASOF,
-    CORPUS,
-    KLOB,
-    OF_DATES,
-    QUESTIONS,
-    REPLACEMENTS,
-    RIPPLES,
-    STREAM,
-    UPDATES,
-)
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.of_tables import records
@@ -64,13 +52,13 @@ class AuditedBuild(NamedTuple):
     def files(self) -> dict[str, Path]:
         """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
         products = {
-            UPDATES: self.pair / "wikifactdiff.parquet",
-            REPLACEMENTS: self.pair / "wfd_repl.parquet",
-            QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
-            RIPPLES: self.pair / "ripples.parquet",
-            KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
+            kinds.UPDATES: self.pair / "wikifactdiff.parquet",
+            kinds.REPLACEMENTS: self.pair / "wfd_repl.parquet",
+            kinds.QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
+            kinds.RIPPLES: self.pair / "ripples.parquet",
+            kinds.KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
-        products |= {path.stem: path for path in self.beside if path.stem in OF_DATES}
+        products |= {path.stem: path for path in self.beside if path.stem in kinds.OF_DATES}
         return {name: path for name, path in products.items() if path.is_file()}
 
     def klob(self) -> list[Path]:
@@ -159,9 +147,9 @@ class Reading(NamedTuple):
 
     def has_other_dates(self, files: Mapping[str, Path]) -> bool:
         """Whether the stream has other dumps than the two that are read; without its table it may have."""
-        if STREAM not in files:
+        if kinds.STREAM not in files:
             return True
-        table = pq.read_table(files[STREAM], columns=["old_date", "new_date"])
+        table = pq.read_table(files[kinds.STREAM], columns=["old_date", "new_date"])
         dates = {date for name in ("old_date", "new_date") for date in table[name].to_pylist()}
         return not dates <= set(self.manifest["dates"].values())
 
@@ -184,12 +172,12 @@ def read(
     configuration = manifest["configuration"]
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
     how = method_of(configuration, t_old, t_new)
-    updates = samples[UPDATES]
-    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
-    wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
-    wanted_lines |= {name for row in samples.get(CORPUS, ()) for name in of_corpus.subjects(row)}
-    wanted_lines |= {of_corpus_questions.subject(row) for row in samples.get(ASKED, ())}
-    for row in samples.get(RIPPLES, ()):
+    updates = samples[kinds.UPDATES]
+    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(kinds.STREAM, ()))}
+    wanted_lines |= {row["s"] for name in (kinds.QUESTIONS, kinds.ASOF) for row in samples.get(name, ())}
+    wanted_lines |= {name for row in samples.get(kinds.CORPUS, ()) for name in of_corpus.subjects(row)}
+    wanted_lines |= {of_corpus.subject(row) for row in samples.get(kinds.ASKED, ())}
+    for row in samples.get(kinds.RIPPLES, ()):
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
@@ -230,7 +218,7 @@ def read(
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
     )
-    items = samples.get(QUESTIONS, [])
+    items = samples.get(kinds.QUESTIONS, [])
     return Reading(source, manifest, dumps, surveys, drawn, subjects[1], groups, nearby, items)
 
 
@@ -242,20 +230,20 @@ def _want_of_samples(
 ) -> None:
     """Adds what the sampled rows name to the entities that are wanted of both dumps."""
     for side in wanted:
-        for row in samples[UPDATES]:
+        for row in samples[kinds.UPDATES]:
             _want(side, of_updates.named_entities(row, birth))
-        for row in samples.get(ASOF, ()):
+        for row in samples.get(kinds.ASOF, ()):
             _want(side, of_dated.named_entities(row))
-        for row in samples.get(ASKED, ()):
-            _want(side, of_corpus_questions.named_entities(row))
-        for row in samples.get(RIPPLES, ()):
+        for row in samples.get(kinds.ASKED, ()):
+            _want(side, of_corpus.named_entities(row))
+        for row in samples.get(kinds.RIPPLES, ()):
             _want(side, of_ripples.named_entities(row))
-    for row in samples[UPDATES]:
+    for row in samples[kinds.UPDATES]:
         _want(wanted[0], of_neighbours.named(row))
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
-    for row in samples.get(KLOB, ()):
+    for row in samples.get(kinds.KLOB, ()):
         _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
-    for row in samples.get(QUESTIONS, ()):
+    for row in samples.get(kinds.QUESTIONS, ()):
         options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
         _want(wanted[1], ((name, frozenset()) for name in options))
         _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])
