@@ -27,10 +27,7 @@ from factdrift.core.unusable import Input, reason
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
-    "snapshots": (
-        "snapshots.jobs",
-        "dumps: downloaded, derived or fetched by the API; page views",
-    ),
+    "snapshots": ("snapshots.jobs", "dumps: downloaded, derived or fetched by the API; page views"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),

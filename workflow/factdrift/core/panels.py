@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from factdrift.core.figures import INK, SOFT, mark, name_ends, parts, save
+from factdrift.core.figures import INK, SOFT, name_ends, parts, save
+
+_BESIDE: Any = {"xytext": (4, 0), "textcoords": "offset points", "fontsize": "small", "va": "center"}
+"""How a text stands beside its point."""
 
 
 class Mark(NamedTuple):
@@ -94,19 +97,13 @@ def _draw(axis: Any, marks: Sequence[Mark], height: float) -> None:
             case "span":
                 axis.axvspan(point.x, point.y, alpha=0.2, color=point.color, linewidth=0)
             case "level":
-                mark(axis, point.y)
+                axis.axhline(point.y, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
                 ends.append((point.text, point.y, point.color))
             case _:
                 if point.kind == "day":
                     axis.axvline(point.x, color=point.color, linewidth=1.2)
                 where = ("data", "axes fraction" if point.kind == "day" else "data")
-                beside = {
-                    "xytext": (4, 0),
-                    "textcoords": "offset points",
-                    "fontsize": "small",
-                    "va": "center",
-                }
-                axis.annotate(point.text, (point.x, point.y), xycoords=where, color=point.color, **beside)
+                axis.annotate(point.text, (point.x, point.y), xycoords=where, color=point.color, **_BESIDE)
     for points in curves.values():
         _curve(axis, points)
         if points[-1].text:

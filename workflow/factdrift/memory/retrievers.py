@@ -95,6 +95,10 @@ def read_collection(corpus: Path, seed: int) -> Collection:
     )
 
 
+Retriever = Callable[[Collection, Sequence[Row]], Iterator[list[int]]]
+"""It yields, for every question, indices of documents, the best first."""
+
+
 def bm25(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
     """By BM25 over all versions."""
     everything = np.arange(len(collection.docs))
@@ -118,31 +122,26 @@ def drawn(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int
         yield _generator(collection, row).choice(len(collection.docs), size, replace=False).tolist()
 
 
-def right(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """The right documents."""
-    yield from _bound(collection, questions, "right_docs")
+def bound(*columns: str) -> Retriever:
+    """The retriever that knows the documents in columns of the questions; they are in any order."""
+
+    def ranked(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
+        for row in questions:
+            docs = [collection.number[doc] for column in columns for doc in row[column]]
+            yield _generator(collection, row).permutation(docs).astype(int).tolist()[:DEPTH]
+
+    return ranked
 
 
-def stale(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """The stale documents."""
-    yield from _bound(collection, questions, "stale_docs")
-
-
-def both(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """Right and stale documents in any order."""
-    yield from _bound(collection, questions, "right_docs", "stale_docs")
-
-
-RETRIEVERS: Mapping[str, Callable[[Collection, Sequence[Row]], Iterator[list[int]]]] = {
+RETRIEVERS: Mapping[str, Retriever] = {
     "bm25": bm25,
     "bm25_dated": bm25_dated,
     "bm25_shuffled": bm25_shuffled,
     "random": drawn,
-    "right": right,
-    "stale": stale,
-    "both": both,
+    "right": bound("right_docs"),
+    "stale": bound("stale_docs"),
+    "both": bound("right_docs", "stale_docs"),
 }
-"""Name -> the function that yields, for every question, indices of documents, the best first."""
 
 
 def _by_days(
@@ -174,12 +173,6 @@ def _by_words(
         top = np.flatnonzero((scores >= least) & (scores > 0))
         ranked = np.lexsort((collection.order[candidates[top]], -scores[top]))
         yield candidates[top[ranked][:DEPTH]].tolist()
-
-
-def _bound(collection: Collection, questions: Sequence[Row], *columns: str) -> Iterator[list[int]]:
-    for row in questions:
-        docs = [collection.number[doc] for column in columns for doc in row[column]]
-        yield _generator(collection, row).permutation(docs).astype(int).tolist()[:DEPTH]
 
 
 def _generator(collection: Collection, row: Row) -> np.random.Generator:

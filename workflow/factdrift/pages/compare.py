@@ -24,21 +24,11 @@ _COLUMNS = "change, subject, relation, object, field, before, after, rule_before
 DIFFERENCES = pa.schema([(name, pa.string()) for name in (*_COLUMNS.split(", "), "cause")])
 """One row per difference."""
 
-CHANGES = {
-    "removed": "an update that only the first build has",
-    "added": "an update that only the second build has",
-    "object removed": "an object that only the first build has in this update",
-    "object added": "an object that only the second build has in this update",
-    "label": "an object is called new, obsolete or static in one build and otherwise in the other",
-    "object": "another field of an object: names, rule, dates, statements, revisions",
-    "sentence": "the prompt, one of the other cloze tests, or the prompts of the same neighbour facts",
-    "neighbours": "nearest or random facts, or their distances",
-    "popularity": "the popularity of the subject",
-    "split": "the part of the dataset, `train` or `test`",
-    "field": "another column of an update",
-    "column": "a column that only one build has",
-}
-"""Kind of change -> what it is."""
+CHANGES = (
+    *("removed", "added", "object removed", "object added", "label", "object", "sentence", "neighbours"),
+    *("popularity", "split", "field", "column"),
+)
+"""The kinds of change (docs/diff-builds.md), in the order in which they are counted."""
 
 _KINDS = {
     "update_prompt": "sentence",

@@ -1,7 +1,6 @@
 """Which data sets can be published, as `resources/cards/datasets.yaml` says, and from which products."""
 
 import functools
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -99,8 +98,7 @@ def known() -> tuple[Dataset, ...]:
 
 def all_products() -> list[str]:
     """All products that folders are made of, accounts included, each once."""
-    files = (
-        [*(name for config in dataset.configs for name in config.files.values()), *dataset.accounts]
-        for dataset in known()
-    )
-    return list(dict.fromkeys(chain.from_iterable(files)))
+    names: list[str] = []
+    for dataset in known():
+        names += [name for config in dataset.configs for name in config.files.values()] + dataset.accounts
+    return list(dict.fromkeys(names))

@@ -7,15 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job
-from factdrift.runs.estimate import (
-    SUFFIXES,
-    Cluster,
-    CostParts,
-    Dump,
-    estimate,
-    in_gb,
-    in_hours,
-)
+from factdrift.runs.estimate import SUFFIXES, Cluster, CostParts, Dump, estimate, in_gb, in_hours
 
 
 class TwoDumps(NamedTuple):

@@ -32,7 +32,7 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     subjects = db.sql(
         f"""SELECT subject.id AS id, any_value(subject.label), any_value(subject.description),
             any_value(subject_popularity) AS popularity, any_value(popularity_source), count(*)
-        FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))
+        FROM {build.numbered}
         GROUP BY 1 ORDER BY popularity DESC, min(place)"""
     ).fetchall()
     kinds = "id; subject; description; popularity: share; from; updates: number"
