@@ -224,12 +224,9 @@ def card(path: Path, due: Numbers) -> Iterator[str]:
         if match is None or float(match[1].replace(",", "")) != number:
             shown = match[1] if match else "nothing"
             yield f"README.md says {shown} in {words!r}, the rows give {number:,}"
-    titles = set(
-        re.findall(r"^### (.+)$", text.partition("## Statistics")[2].partition("## Fields")[0], re.M)
-    )
-    yield from (
-        f"README.md has a table {title!r} that is not checked" for title in titles - due.tables.keys()
-    )
+    statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
+    for title in set(re.findall(r"^### (.+)$", statistics, re.M)) - due.tables.keys():
+        yield f"README.md has a table {title!r} that is not checked"
     for title, counts in due.tables.items():
         longest = LONGEST if title.endswith(("by relation", "asked for")) else len(counts)
         lines = sorted(counts.items(), key=lambda line: (-line[1][0], line[0]))[:longest]
@@ -343,9 +340,7 @@ def _flat_row(row: Row) -> Row:
     cells["answers"] = _cell([*(value["label"] for value in lasting), *shorts])
     for name, decision in (("old", "obsolete"), ("new", "new")):
         values = by_decision[decision]
-        starts = (
-            value["start"] if value["start"] is not None else value["point_in_time"] for value in values
-        )
+        starts = (own["point_in_time"] if own["start"] is None else own["start"] for own in values)
         cells[name] = _cell(value["label"] for value in values)
         cells[f"{name}_value"] = _cell(value["raw"] for value in values)
         cells[f"{name}_start"] = _cell(starts)

@@ -32,9 +32,8 @@ def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
     if others and row["holds"] != "now" and not any(own(row, dumps)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
-        yield from outcomes(
-            "held", itertools.chain(objections(row, dumps), () if others else _undated(row, dumps))
-        )
+        reasons = itertools.chain(objections(row, dumps), () if others else _undated(row, dumps))
+        yield from outcomes("held", reasons)
     yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:

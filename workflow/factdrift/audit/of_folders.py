@@ -162,9 +162,8 @@ def _card(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
     if not card.is_file():
         yield "there is no README.md"
         return
-    rows = re.findall(
-        r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", card.read_text("utf-8"), re.MULTILINE
-    )
+    line = re.compile(r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", re.MULTILINE)
+    rows = line.findall(card.read_text("utf-8"))
     named = {(table, split): int(number.replace(",", "")) for table, split, number in rows}
     for key, number in counts.items():
         if named.get(key) != number:

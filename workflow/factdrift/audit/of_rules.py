@@ -38,9 +38,7 @@ def groups_of(
     `objects`: of the old and of the new dump, the lines of the entities that these statements name.
     """
     born, unsure = _born(objects[0], objects[1], old, how)
-    names = {
-        int(name[1:]): label for name, label in supplied.items() if name[:1] == "Q" and name[1:].isdigit()
-    }
+    names = {int(id_[1:]): label for id_, label in supplied.items() if id_[:1] == "Q" and id_[1:].isdigit()}
     by_key: dict[Key, list[Triple]] = defaultdict(list)
     for update in updates(old, new, how, born, names):
         by_key[f"Q{update.any.subject}", f"P{update.any.property}"].append(update)

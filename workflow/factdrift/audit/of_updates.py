@@ -294,9 +294,7 @@ def _not_gone(update: _Update, value: Row) -> Iterator[str]:
         if _is_outranked(claim, group):
             continue
         points = [date.first for date in spans(claim, POINT)]
-        followed = any(
-            date.first > max(points) for triple in group for date in spans(triple, POINT) if points
-        )
+        followed = any(date.first > max(points) for other in group for date in spans(other, POINT) if points)
         if holds(claim, dumps.t_new):
             yield f"{claim.claim_id} still holds in the new dump"
         elif points and not followed and not any(end.last <= dumps.t_new for end in spans(claim, END)):

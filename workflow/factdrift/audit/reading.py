@@ -19,7 +19,6 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.dates import day_of
-from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.of_tables import records
@@ -142,7 +141,7 @@ class Reading(NamedTuple):
             day_of(self.manifest["dates"][which]),
             settings,
             self.dumps.supplied,
-            of_klob.read_sentences(lengths, settings["templates"] == "own"),
+            lengths,
         )
 
     def has_other_dates(self, files: Mapping[str, Path]) -> bool:
@@ -211,10 +210,10 @@ def read(
         configuration["pageviews"] == "none",
         new_survey.lines,
     )
-    small = sum(surveys[0].articles.values()) <= MOST
+    small = sum(surveys[0].articles.values()) <= of_neighbours.MOST
     facing, paths = configuration["neighbors"], (source.old_dump, source.new_dump)
     nearby = of_neighbours.Nearby(
-        Documents(paths, surveys, how, t_old) if small else None,
+        of_neighbours.Documents(paths, surveys, how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
     )

@@ -253,23 +253,19 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         for field in ordered
     ]
     if job.leading:
-        words = " ".join(
-            str(action.metavar or action.dest) for _, action in actions if not action.option_strings
-        )
+        words = " ".join(str(flag.metavar or flag.dest) for _, flag in actions if not flag.option_strings)
         verb.usage = f"%(prog)s {words} [OPTION ...]"
     format_help = verb.format_help
 
     def with_keys() -> str:
         # Only now, because reading the schema takes longer than many commands.
-        for declared, action in actions:
-            if declared.key and not is_struct(declared.kind) and not declared.flag.hidden:
-                action.help = " ".join(filter(None, [declared.help, description_of(declared.key)])).replace(
-                    "%", "%%"
-                )
-        structs = [declared for declared in fields(job) if is_struct(declared.kind)]
-        verb.epilog = "\n".join(
-            listing(declared.kind, declared.key, declared.option, declared.only) for declared in structs
-        )
+        for field, action in actions:
+            if field.key and not is_struct(field.kind) and not field.flag.hidden:
+                texts = filter(None, [field.help, description_of(field.key)])
+                action.help = " ".join(texts).replace("%", "%%")
+        structs = (field for field in fields(job) if is_struct(field.kind))
+        listings = (listing(field.kind, field.key, field.option, field.only) for field in structs)
+        verb.epilog = "\n".join(listings)
         return format_help().replace(" ]", "]")
 
     verb.format_help = with_keys  # type: ignore[method-assign]

@@ -71,9 +71,8 @@ def draw(figure: Figure, messages: Mapping[str, Iterable[Mark]], paths: Sequence
                 axis.yaxis.set(major_formatter="{x:,g}", minor_formatter=LogFormatter())
             if figure.ticks is not None:
                 rotated = {"rotation": 45, "ha": "right", "fontsize": "x-small"}
-                axis.set_xticks(
-                    *figure.ticks, **(rotated if any(len(label) > 6 for label in figure.ticks[1]) else {})
-                )
+                is_long = any(len(label) > 6 for label in figure.ticks[1])
+                axis.set_xticks(*figure.ticks, **(rotated if is_long else {}))
             if figure.lines:
                 axis.set_yticks(range(len(figure.lines)), figure.lines)
                 axis.set_ylim(len(figure.lines) - 0.5, -0.5)

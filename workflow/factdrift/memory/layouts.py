@@ -11,8 +11,7 @@ import pyarrow as pa
 from factdrift.core.columns import Row
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import records, write_parquet
-from factdrift.memory.facts import FACTS, read_facts
-from factdrift.memory.folder import Inputs, write_lines
+from factdrift.memory.folder import FACTS, Inputs, read_facts, write_lines
 from factdrift.memory.retrievers import run_lines
 
 HAYSTACK = "bm25"

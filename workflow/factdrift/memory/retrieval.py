@@ -122,10 +122,8 @@ def write_retrieval(sources: Sources, seed: int, retrieved: Path, report: Path, 
     with growing(retrieved, RETRIEVED) as add:
         for name in (*RETRIEVERS, *sources.runs):
             path = sources.runs.get(name)
-            of_run = (
-                read_run(path, collection, questions) if path else RETRIEVERS[name](collection, questions)
-            )
-            rankings = [[collection.docs[index] for index in ranked] for ranked in of_run]
+            run = read_run(path, collection, questions) if path else RETRIEVERS[name](collection, questions)
+            rankings = [[collection.docs[index] for index in ranked] for ranked in run]
             scores += scored(name, questions, rankings, subject_of)
             for start in range(0, len(questions), _BATCH):
                 ids = [row["id"] for row in questions[start : start + _BATCH]]

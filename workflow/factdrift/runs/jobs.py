@@ -59,7 +59,7 @@ class Clean(Job, command="clean"):
     """
 
     def run(self) -> str:
-        from factdrift.runs.clean import clean
+        from factdrift.runs.leftovers import clean
 
         return "\n".join(clean())
 

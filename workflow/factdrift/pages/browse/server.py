@@ -23,9 +23,8 @@ from starlette.routing import Route
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build, Tables
-from factdrift.pages.browse.pages import Links, Pages, script, style
+from factdrift.pages.browse.pages import Links, Pages, script, style, updates_script
 from factdrift.pages.browse.search import Chosen, Index
-from factdrift.pages.browse.table import updates_script
 
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""

@@ -73,11 +73,9 @@ def _update(relation: Relation) -> str:
     )
     if scenario == "ReplaceObject":
         return f"{ended} was replaced by {begun}: an update of wikifactdiff, ReplaceObject."
-    changes = [f"{begun} began to hold"] if begun != "nothing" else []
-    changes += [f"{ended} ceased to hold"] if ended != "nothing" else []
-    return (
-        f"Between the dumps {' and '.join(changes) or 'it changed'}: an update of wikifactdiff, {scenario}."
-    )
+    parts = [f"{begun} began to hold"] if begun != "nothing" else []
+    parts += [f"{ended} ceased to hold"] if ended != "nothing" else []
+    return f"Between the dumps {' and '.join(parts) or 'it changed'}: an update of wikifactdiff, {scenario}."
 
 
 def _none(relation: Relation, texts: Mapping[str, str]) -> str:

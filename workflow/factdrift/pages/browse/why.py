@@ -147,9 +147,8 @@ class Reasons:
             shown = relation.pairs if whole else deciding(relation, self._build)
             texts = sentences(relation, self._build, self._meanings)
             if relation.update is not None:
-                texts += self._selected(
-                    relation.update["scenario"], f"subject = {subject.id} AND property = {number}"
-                )
+                group = f"subject = {subject.id} AND property = {number}"
+                texts += self._selected(relation.update["scenario"], group)
         else:
             shown = self._called(relation, value)
             texts = [of_value(pair, self._build, self._meanings) for pair in shown]
@@ -254,11 +253,8 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         yield from _losses(stages[f"preprocess_{side}"], f"statements of the {side} dump", "filter", texts)
     yield from _losses(stages["groups"], "triples that either dump has left", "step", texts)
     dataset = build.dataset
-    scenarios = dict(
-        db.sql(
-            f"SELECT scenario, count(*) FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 2 DESC, 1"
-        ).fetchall()
-    )
+    query = f"SELECT scenario, count(*) FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 2 DESC, 1"
+    scenarios = dict(db.sql(query).fetchall())
     yield ""
     listed = ", ".join(f"{number:,} {name}" for name, number in scenarios.items())
     yield f"{sum(scenarios.values()):,} updates in wikifactdiff ({listed})"

@@ -13,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.products import product_of
 from factdrift.core.tables import sql
-from factdrift.pages.charts import Axis, chart
+from factdrift.pages import Axis, chart
 
 
 class Provenance(NamedTuple):

@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 
 from factdrift.core.tables import sql
-from factdrift.pages.charts import Axis
+from factdrift.pages import Axis
 from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, columns, table
 
 BINS = 24

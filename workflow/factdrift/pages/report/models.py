@@ -277,8 +277,7 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     if failed:
         note = f"The first {MOST_FAILURES:,} of {len(failed):,}." if len(failed) > MOST_FAILURES else ""
         rows = [[row[name] for name in ("row", "kind", "reason")] for row in failed[:MOST_FAILURES]]
-        blocks.append(
-            table("Failures", "row; kind; reason", rows, build.source(findings, "audit.parquet"), note)
-        )
+        source = build.source(findings, "audit.parquet")
+        blocks.append(table("Failures", "row; kind; reason", rows, source, note))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks

@@ -6,8 +6,7 @@ import duckdb
 import pandas as pd
 
 from factdrift.core.tables import sql
-from factdrift.pages import DAY, meanings, shown
-from factdrift.pages.charts import Axis, months_of, periods, ticks
+from factdrift.pages import DAY, Axis, meanings, months_of, periods, shown, ticks
 from factdrift.pages.report.blocks import Block, Build, Parts, columns, table
 from factdrift.wikifactdiff.accounts import by_stage
 
