@@ -156,13 +156,9 @@ def _view(row: Row, asked_s: str, asked_p: str, answer: str | None = None) -> Ro
     """The question as those with a date are, with a single option."""
     view: Row = {"asked_s": asked_s, "asked_p": asked_p, "option_ids": [answer or row["answer_id"]]}
     label = (row["answers"] or [""])[0]
-    view |= {
-        "options": [label],
-        "answer_index": 0,
-        "answer_label": label,
-        "date": row["at"] or row["asked_on"],
-    }
-    return view | {name: row[name] for name in ("first_day", "last_day")}
+    view |= {"options": [label], "answer_index": 0, "answer_label": label}
+    view |= {name: row[name] for name in ("first_day", "last_day")}
+    return view | {"date": row["at"] or row["asked_on"]}
 
 
 def _answered(row: Row, asked: Sequence[Row], known: Dumps) -> Iterator[str]:

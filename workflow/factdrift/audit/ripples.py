@@ -315,15 +315,13 @@ class Graph:
 
     def chains(self, subject: str, holders: Sequence[Holder]) -> Iterator[Chain]:
         """All chains of up to three hops from the holders of a timeline."""
-        own = self.label(subject) or ""
+        own = self.label(subject) if self._method.settings["leak_check"] else None
         for number, holder in enumerate(holders):
             waiting: list[tuple[Chain, tuple[str, ...]]] = [(Chain(number, ()), (subject, holder.item))]
             while waiting:
                 chain, nodes = waiting.pop()
                 for step in self.edges(nodes[-1]):
-                    if step.item in nodes or (
-                        self._method.settings["leak_check"] and contains(own, step.label)
-                    ):
+                    if step.item in nodes or contains(own or "", step.label):
                         continue
                     longer = Chain(number, (*chain.steps, step))
                     yield longer

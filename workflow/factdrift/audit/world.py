@@ -19,15 +19,8 @@ from factdrift.core.switches import switches
 def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
     """The variant with its switches, as the configuration of a build chooses them."""
     chosen = switches(configuration)
-    return How(
-        variant=configuration["variant"],
-        dates=chosen["dates"],
-        objects=chosen["objects"],
-        merges=chosen["merges"],
-        leaks=chosen["leaks"],
-        t_old=packed(t_old),
-        t_new=packed(t_new),
-    )
+    own = {name: chosen[name] for name in ("dates", "objects", "merges", "leaks")}
+    return How(configuration["variant"], t_old=packed(t_old), t_new=packed(t_new), **own)
 
 
 def read(value: Mapping[str, Any], how: How) -> Span | None:

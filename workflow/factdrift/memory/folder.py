@@ -141,17 +141,12 @@ def _stable(row: Row) -> tuple[Any, ...]:
 
 def _fact(row: Row) -> Row:
     open_end = row["possible_last"] is None
-    return {
+    fact = row | {
         "subject": entity_id(row["subject"]),
-        "subject_label": row["subject_label"],
         "relation": property_id(row["property"]),
-        "relation_label": row["relation_label"],
         "object": entity_id(row["value"]),
         "object_label": row["value_label"],
         "valid_from": date_between(row["possible_first"], row["start_last"]),
         "valid_to": None if open_end else date_between(row["certain_last"], row["possible_last"]),
-        "known_from": row["known_from"],
-        "known_until": row["known_until"],
-        "statement": row["statement"],
-        "stale_after_1y": row["stale_after_1y"],
     }
+    return {name: fact[name] for name in FACTS.names}

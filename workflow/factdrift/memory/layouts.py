@@ -47,29 +47,18 @@ def _write_beir(docs: Mapping[str, Row], questions: list[Row], folder: Path) -> 
     """corpus.jsonl, queries.jsonl, qrels of right versions (test.tsv) and of stale versions (stale.tsv)."""
     (folder / "qrels").mkdir(parents=True)
     asked = [row for row in questions if row["right_docs"]]
-    write_lines(
-        (
-            {
-                "_id": name,
-                "title": row["title"],
-                "text": row["text"],
-                "metadata": {"known_from": row["known_from"]},
-            }
-            for name, row in docs.items()
-        ),
-        folder / "corpus.jsonl",
+    corpus = (
+        {"_id": doc, "title": row["title"], "text": row["text"]}
+        | {"metadata": {"known_from": row["known_from"]}}
+        for doc, row in docs.items()
     )
-    write_lines(
-        (
-            {
-                "_id": row["id"],
-                "text": row["question"],
-                "metadata": {"kind": row["kind"], "asked_on": row["asked_on"]},
-            }
-            for row in asked
-        ),
-        folder / "queries.jsonl",
+    queries = (
+        {"_id": row["id"], "text": row["question"]}
+        | {"metadata": {"kind": row["kind"], "asked_on": row["asked_on"]}}
+        for row in asked
     )
+    write_lines(corpus, folder / "corpus.jsonl")
+    write_lines(queries, folder / "queries.jsonl")
     for name, column in (("test", "right_docs"), ("stale", "stale_docs")):
         lines = (f"{row['id']}\t{doc}\t1\n" for row in asked for doc in row[column])
         text = "".join(["query-id\tcorpus-id\tscore\n", *lines])

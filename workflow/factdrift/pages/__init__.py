@@ -132,15 +132,10 @@ def chart(
     highest, deepest = max(above for _, above, _ in bars), max(below for *_, below in bars)
     steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
     step = next(step for step in steps if max(highest, deepest) <= 4 * step)
-    return {
-        "bars": bars,
-        "axis": axis,
-        "names": names,
-        "highest": highest,
-        "deepest": deepest,
+    drawn = {"bars": bars, "axis": axis, "names": names, "links": links or {}}
+    return drawn | {
+        **{"highest": highest, "deepest": deepest, "most": max(above + below for _, above, below in bars)},
         "levels": [*range(0, highest + 1, step), *range(-step, -deepest - 1, -step)],
-        "most": max(above + below for _, above, below in bars),
-        "links": links or {},
     }
 
 

@@ -31,13 +31,9 @@ CHANGES = (
 """The kinds of change (docs/diff-builds.md), in the order in which they are counted."""
 
 _KINDS = {
-    "update_prompt": "sentence",
-    "generalization_prompts": "sentence",
-    "template_source": "sentence",
-    "subject_is_ambiguous": "sentence",
-    "subject_popularity": "popularity",
-    "popularity_source": "popularity",
-    "split": "split",
+    **dict.fromkeys(("update_prompt", "generalization_prompts", "template_source"), "sentence"),
+    **dict.fromkeys(("subject_popularity", "popularity_source"), "popularity"),
+    **{"subject_is_ambiguous": "sentence", "split": "split"},
 }
 """Column -> kind of change."""
 

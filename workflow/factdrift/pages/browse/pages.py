@@ -126,22 +126,11 @@ class Pages:
         account = self.build.table("manifest.json")
         samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
-        made.globals |= {
-            "links": links,
-            "build": self.build,
-            "entity_id": entity_id,
-            "property_id": property_id,
-            "is_made_up": is_made_up,
-            "wikidata": page,
-            "on_axis": on_axis,
-            "summary": sentences,
-            "meanings": meanings(),
-            "sample": next(iter(samples), None),
-            "rows_at_once": most_rows,
-            "rows_open": OPEN,
-            "classes_shown": CLASSES,
-            "stages": STAGES,
-        }
+        made.globals |= {"links": links, "build": self.build, "sample": next(iter(samples), None)}
+        made.globals |= {"rows_at_once": most_rows, "rows_open": OPEN, "classes_shown": CLASSES}
+        made.globals |= {"on_axis": on_axis, "summary": sentences, "meanings": meanings(), "stages": STAGES}
+        of_ids = {"entity_id": entity_id, "property_id": property_id, "is_made_up": is_made_up}
+        made.globals |= of_ids | {"wikidata": page}
         self._templates = made
         self._sentences = self._grouped("templates.parquet", "property, template, source", "property", "rank")
         self._counts = self._grouped(
@@ -186,14 +175,8 @@ class Pages:
         whole = scenarios.get(chosen.scenario, 0) if chosen.scenario else sum(scenarios.values())
         updates = self.index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
         names = self.index.names(key for row in updates for key in (row["subject"], -row["relation"]))
-        return {
-            "updates": updates,
-            "names": names,
-            "scenarios": scenarios,
-            "chosen": chosen,
-            "number": number,
-            "pages": max(1, -(-whole // LISTED)),
-        }
+        listed = {"updates": updates, "names": names, "scenarios": scenarios, "chosen": chosen}
+        return listed | {"number": number, "pages": max(1, -(-whole // LISTED))}
 
     def results(self, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
