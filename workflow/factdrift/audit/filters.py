@@ -1,7 +1,7 @@
 """The filters of a dump once more: which filter drops each statement, decided one statement at a time.
 
 A dump is a `Dump` of dataclasses. Everything is decided by if and else, with the constants written here
-again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
+again; nothing comes from the stage. The audit reads dumps into it (`of_rules.py`), tests the build's tables.
 """
 
 import json

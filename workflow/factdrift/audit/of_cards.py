@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,17 +47,18 @@ def _summed(rows: Iterable[tuple[str, tuple[int, ...]]]) -> Table:
     return sums
 
 
-def _relation(row: Row) -> str:
-    return f"{row['relation']['label']} ({row['relation']['id']})"
+def _by_relation(rows: Iterable[Row], of: Callable[[Row], str]) -> Table:
+    """Relation -> its rows, and how many different things they are `of`."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        groups[f"{row['relation']['label']} ({row['relation']['id']})"].append(of(row))
+    return {relation: (len(things), len(set(things))) for relation, things in groups.items()}
 
 
 def _of_updates(product: Path, manifest: Row) -> Numbers:
     names = ["subject", "relation", "scenario", "split", "objects", "template_source", "popularity_source"]
     rows = list(records(product, [*names, "neighborhood", "subject_is_ambiguous"]))
-    subjects = defaultdict(set)
-    for row in rows:
-        subjects[_relation(row)].add(row["subject"]["id"])
-    ids = set().union(*subjects.values())
+    ids = {row["subject"]["id"] for row in rows}
     values = [value for row in rows for value in row["objects"]]
     return Numbers(
         f"{manifest['dates']['old']}/{manifest['dates']['new']}",
@@ -79,10 +80,7 @@ def _of_updates(product: Path, manifest: Row) -> Numbers:
             "Updates by scenario": _summed(
                 (row["scenario"], (1, row["split"] == "train", row["split"] == "test")) for row in rows
             ),
-            "Updates by relation": {
-                label: (number, len(subjects[label]))
-                for label, number in Counter(map(_relation, rows)).items()
-            },
+            "Updates by relation": _by_relation(rows, lambda row: str(row["subject"]["id"])),
             "Objects by decision": _summed(
                 (
                     value["decision"],
@@ -148,14 +146,11 @@ def _of_questions(product: Path, manifest: Row) -> Numbers:
 def _of_stream(product: Path) -> Numbers:
     names = ["relation", "scenario", "chain", "link", "reverts", "dated_by", "date", "lag_min"]
     rows = list(records(product, [*names, "old_date", "new_date"]))
-    chains = defaultdict(set)
-    for row in rows:
-        chains[_relation(row)].add(row["chain"])
     return Numbers(
         f"{min(row['old_date'] for row in rows)}/{max(row['new_date'] for row in rows)}",
         {
             "trust it # updates in": len(rows),
-            "in # chains": len(set().union(*chains.values())),
+            "in # chains": len({row["chain"] for row in rows}),
             "Of # updates no date": sum(row["date"] is None for row in rows),
             "of # nothing tells": sum(row["lag_min"] is None for row in rows),
         },
@@ -165,9 +160,7 @@ def _of_stream(product: Path) -> Numbers:
                 for row in rows
             ),
             "Updates by scenario": _summed((row["scenario"], (1,)) for row in rows),
-            "Updates by relation": {
-                label: (number, len(chains[label])) for label, number in Counter(map(_relation, rows)).items()
-            },
+            "Updates by relation": _by_relation(rows, lambda row: str(row["chain"])),
             "What dates a change": _summed((row["dated_by"] or "interval", (1,)) for row in rows),
         },
     )

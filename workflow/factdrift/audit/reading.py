@@ -28,7 +28,6 @@ from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
 from factdrift.audit.visible import visible_text
-from factdrift.audit.world import dump_of, method_of
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
@@ -170,7 +169,7 @@ def read(
     """
     configuration = manifest["configuration"]
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
-    how = method_of(configuration, t_old, t_new)
+    how = of_rules.method_of(configuration, t_old, t_new)
     updates = samples[kinds.UPDATES]
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(kinds.STREAM, ()))}
     wanted_lines |= {row["s"] for name in (kinds.QUESTIONS, kinds.ASOF) for row in samples.get(name, ())}
@@ -194,7 +193,7 @@ def read(
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
     ]
     supplied = read_labels(source.labels)
-    worlds = [dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
+    worlds = [of_rules.dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
     dumps = of_updates.Dumps(

@@ -64,11 +64,6 @@ class Qrels(NamedTuple):
         }
 
 
-def subject_of_chain(row: Row) -> str:
-    """The subject of a question, by which questions are clustered."""
-    return str(row["chain"].partition("-")[0])
-
-
 def scored(
     name: str, questions: Sequence[Row], rankings: Sequence[Sequence[str]], subject_of: Mapping[str, str]
 ) -> Iterator[Row]:
@@ -78,7 +73,7 @@ def scored(
     for row, ranked in zip(questions, rankings, strict=True):
         qrels = Qrels(frozenset(row["right_docs"]), frozenset(row["stale_docs"]))
         if qrels.right:
-            measured = subject_of_chain(row), qrels.measured(ranked, subject_of)
+            measured = row["chain"].partition("-")[0], qrels.measured(ranked, subject_of)
             for kind in (row["kind"], ALL):
                 values[kind].append(measured)
     for kind in sorted(values, key=lambda kind: (kind == ALL, kind)):
