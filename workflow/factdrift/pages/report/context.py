@@ -1,11 +1,11 @@
 """Sections about what surrounds the updates: popularity, neighbours, templates, dumps, run times."""
 
-import csv
 import itertools
 
 import duckdb
 import numpy as np
 
+from factdrift.core.files import read_tsv
 from factdrift.core.tables import sql
 from factdrift.pages import Axis
 from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, columns, table
@@ -127,11 +127,10 @@ def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         for path in sorted(folder.rglob("*.tsv")):
             # `filtered/old/0-of-2.tsv` is of the stage `filtered`: the folder of its parallel jobs.
             stage = path.relative_to(folder).with_suffix("").parts[0]
-            with path.open(encoding="utf-8", newline="") as lines:
-                for row in [*csv.DictReader(lines, delimiter="\t")][-1:]:
-                    memory = row.get("max_rss", "")
-                    megabytes = float(memory) if memory not in ("", "-", "NA") else 0.0
-                    by_stage.setdefault(stage, []).append((float(row["s"]), megabytes))
+            for row in read_tsv(path)[-1:]:
+                memory = row.get("max_rss", "")
+                megabytes = float(memory) if memory not in ("", "-", "NA") else 0.0
+                by_stage.setdefault(stage, []).append((float(row["s"]), megabytes))
     if not by_stage:
         return "", []
     rows = []
