@@ -136,9 +136,7 @@ def restrictive(dump: Dump, qualifier: int) -> bool:
     if qualifier == 447:
         return True
     types = closure(dump.superclasses, dump.relation(qualifier).classes, 3)
-    if ALWAYS_RESTRICTIVE in types:
-        return True
-    return RESTRICTIVE in types and NOT_RESTRICTIVE not in types
+    return ALWAYS_RESTRICTIVE in types or (RESTRICTIVE in types and NOT_RESTRICTIVE not in types)
 
 
 def temporal_functional(relation: Relation, how: How) -> bool:

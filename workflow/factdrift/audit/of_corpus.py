@@ -24,8 +24,7 @@ def check_document(row: Row, dumps: Dumps) -> Iterator[Finding]:
     """The findings about a document: of the facts whose dump is of the two, and of its sentences."""
     faults, unread = [], 0
     for fact in row["facts"]:
-        side = _side(row, fact, dumps)
-        if side is None:
+        if (side := _side(row, fact, dumps)) is None:
             unread += 1
         elif reason := _not_stated(fact, side, dumps):
             faults.append(reason)
@@ -124,9 +123,8 @@ def subject(row: Row) -> str:
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str]]]:
     """The entities whose lines the checks of a question need beside the subject's, with their relations."""
-    for name in (row["answer_id"], row["premise"], *row["stale_ids"]):
-        if name:
-            yield name, frozenset()
+    names = (row["answer_id"], row["premise"], *row["stale_ids"])
+    yield from ((name, frozenset()) for name in names if name)
     if row["hop_relation"]:
         for doc in row["right_docs"]:
             yield doc.partition("@")[0], frozenset([row["hop_relation"]])

@@ -50,8 +50,7 @@ def claims_of(subject: str, relation: str, dumps: Dumps) -> Iterator[tuple[str, 
 
 
 def _label(claim: WikidataClaim, dumps: Dumps) -> str:
-    name = entity_of(claim.mainsnak)
-    if name is None:
+    if (name := entity_of(claim.mainsnak)) is None:
         return plain(raw_of(claim.mainsnak))
     return dumps.name_of(name)[0] or name
 
@@ -196,6 +195,4 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks of a question need beside the subject's."""
-    for name in row["option_ids"] or ():
-        if re.fullmatch(r"[QP]\d+", name):
-            yield name, frozenset()
+    yield from ((name, frozenset()) for name in row["option_ids"] or () if re.fullmatch(r"[QP]\d+", name))

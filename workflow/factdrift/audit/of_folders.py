@@ -176,8 +176,7 @@ def _contents(path: Path, results: Path) -> Iterator[str]:
         yield "there is no manifest.json of the build, so that the card and croissant.json are not checked"
         return
     manifest = read_manifest(results / "manifest.json")
-    numbers = of_cards.numbers_of(path.name, results, manifest)
-    if numbers is not None:
+    if (numbers := of_cards.numbers_of(path.name, results, manifest)) is not None:
         yield from of_cards.card(path, numbers)
         yield from of_cards.croissant(path, numbers, manifest)
     if (path / "updates.parquet").is_file() and (results / f"{path.name}.parquet").is_file():

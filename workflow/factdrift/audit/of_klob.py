@@ -156,11 +156,9 @@ def _wanted(row: Row, sentence: Row, snapshot: Snapshot) -> str | None:
 
 def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
     (sentence,) = row["sentences"]
-    source = sentence["source_sentence_id"]
-    if source is None:
+    if (source := sentence["source_sentence_id"]) is None:
         return
-    length = snapshot.lengths.get(source)
-    if length is None:
+    if (length := snapshot.lengths.get(source)) is None:
         yield f"no sentence of KLoB-c or KLoB-r has the id {source}"
     elif length != sentence["n_tokens"]:
         yield f"{sentence['n_tokens']} words, the sentence {source} has {length}"

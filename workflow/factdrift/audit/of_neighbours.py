@@ -79,8 +79,7 @@ class Documents:
         for entity, line in lines:
             if int(entity.id[1:]) not in self._relevant:
                 continue
-            bag = self.features(line)
-            if bag is not None:
+            if (bag := self.features(line)) is not None:
                 names.append(entity.id)
                 bags.append(bag)
             if entity.label and "____" not in entity.label:
@@ -229,8 +228,7 @@ def _words(row: Row, dumps: Dumps) -> Iterator[str]:
                 yield from wrong_names(part["id"], part["label"], part["description"], dumps)
         if not value["object"]["id"]:
             yield from _literal(value, fact["subject"]["id"], dumps)
-        reason = dumps.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
-        if reason:
+        if reason := dumps.templates.misfit(value["prompt"], fact["relation"], fact["subject"]):
             yield reason
         popularity = dumps.popular(fact["subject"]["id"])
         if popularity is not None and not close(fact["popularity"], popularity):
@@ -275,8 +273,7 @@ def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
         for kind in ("distance", "nearest"):
             yield kind, UNCHECKED, f"the old dump has more than {MOST:,} articles"
         return
-    similarities = documents.similarities(name, dumps.lines.get(name))
-    if similarities is None:
+    if (similarities := documents.similarities(name, dumps.lines.get(name))) is None:
         wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
         for kind in ("distance", "nearest"):
             yield from outcomes(kind, wrong)
@@ -287,8 +284,7 @@ def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
 
 def _distances(row: Row, documents: Documents, similarities: np.ndarray) -> Iterator[str]:
     for fact in facts_of(row):
-        due = documents.similarity(similarities, fact["subject"]["id"])
-        if due is None:
+        if (due := documents.similarity(similarities, fact["subject"]["id"])) is None:
             yield f"{fact['subject']['id']} is no document of the old dump"
         elif not close(fact["dist"], 1 - due):
             yield f"{fact['subject']['id']}: distance {fact['dist']}, by the old dump {1 - due:.9f}"
@@ -322,6 +318,5 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     for fact in facts_of(row):
         yield fact["subject"]["id"], frozenset([fact["relation"]["id"]])
         yield fact["relation"]["id"], frozenset()
-        for value in fact["objects"]:
-            if value["object"]["id"]:
-                yield value["object"]["id"], frozenset()
+        ids = (value["object"]["id"] for value in fact["objects"])
+        yield from ((name, frozenset()) for name in ids if name)

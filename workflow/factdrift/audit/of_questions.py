@@ -84,8 +84,7 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
 
 def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     """The rows of tr_facts and tr_related that the item names."""
-    fact = ripples.facts.get(item["fact_id"])
-    if fact is None:
+    if (fact := ripples.facts.get(item["fact_id"])) is None:
         yield f"tr_facts has no row {item['fact_id']}"
         return
     holder = due.holder
@@ -99,16 +98,13 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "n_changes": sum(ripples.method.began(other.start) for other in due.holders),
         "returning": sum(other.item == holder.item for other in due.holders) > 1,
         "stmt_ids": list(holder.names),
-        "start_lo": _date(holder.start[0]),
-        "start_hi": _date(holder.start[1]),
-        "end_lo": _date(holder.end[0]),
-        "end_hi": _date(holder.end[1]),
     }
+    days = map(_date, (*holder.start, *holder.end))
+    wanted |= dict(zip(("start_lo", "start_hi", "end_lo", "end_hi"), days, strict=True))
     yield from (f"tr_facts: {reason}" for reason in differing(fact, wanted, "dump"))
     if not due.hops:
         return
-    related = ripples.related.get(item["rel_id"] or "")
-    if related is None:
+    if (related := ripples.related.get(item["rel_id"] or "")) is None:
         yield f"tr_related has no row {item['rel_id']}"
         return
     path = [(step["p"], step["x"], step["value"], step["stmt_id"]) for step in related["path"]]
@@ -142,8 +138,7 @@ def _date_of(option: str, label: str) -> str:
 
     Of days that may be written in the Julian calendar the year counts.
     """
-    match = re.fullmatch(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", option)
-    if match is None:
+    if (match := re.fullmatch(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", option)) is None:
         return label if option[:1] == "-" else option
     year, month, day = (int(part or 0) for part in match.groups())
     if year < 1930 and re.search(rf"(?<!\d)({year}|{year - 1})$", label):
@@ -178,10 +173,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     wanted: dict[str, Any] = {
         "task": (1 if due.position == 1 else 2) + 2 * bool(due.hops),
         "hop": due.hops,
-        "s": due.key[0],
-        "p": due.key[1],
-        "asked_s": due.asked[0],
-        "asked_p": due.asked[1],
+        **dict(zip(("s", "p", "asked_s", "asked_p"), (*due.key, *due.asked), strict=True)),
         "fact_id": due.fact_id,
         "rel_id": due.rel_id,
         "as_of": method.last_day,

@@ -122,8 +122,7 @@ def against_rules(row: Row, groups: Groups) -> Iterator[Finding]:
         for kind in ("rules", "scenario"):
             yield kind, UNCHECKED, "whether an object is a new entity cannot be said"
         return
-    triples = groups.due.get(key)
-    if triples is None:
+    if (triples := groups.due.get(key)) is None:
         why = groups.dropped.get(key, "no statement passes the filters")
         yield "rules", FAILED, f"the rules make no update of it: {why}"
         return
@@ -147,8 +146,7 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
     keys: list[Key] = []
     for value in row["objects"]:
         own = name(value["old_statement"], value["new_statement"])
-        triple = by_name.get(own)
-        if triple is None:
+        if (triple := by_name.get(own)) is None:
             yield f"{value['label']}: by the rules no object of the update has the statements {' '.join(own)}"
             continue
         if own in keys:
@@ -176,8 +174,7 @@ def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
 
 def read(value: Mapping[str, Any], how: How) -> Span | None:
     """The days that a date may mean, as the variant reads it; None if it cannot be read."""
-    date = span(value)
-    if date is None:
+    if (date := span(value)) is None:
         return None
     if how.dates == "interval":
         return Span(packed(date.first), packed(date.last))

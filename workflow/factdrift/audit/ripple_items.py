@@ -81,8 +81,7 @@ def derive(
                 lasting[key] = holders
 
     def fetch(names: Iterable[str]) -> None:
-        missing = {name: relations for name in names if name not in dump}
-        if missing:
+        if missing := {name: relations for name in names if name not in dump}:
             dump.update(read(missing))
 
     frontier = {holder.item for of_key in lasting.values() for holder in of_key}
@@ -96,8 +95,7 @@ def derive(
         frontier = {step.item for name in frontier for step in graph.edges(name) if step.item}
     due: dict[str, Due] = {}
     for key, holders in lasting.items():
-        for item in _items(key, holders, graph):
-            due[item.item_id] = item
+        due |= {item.item_id: item for item in _items(key, holders, graph)}
     return due, reasons, graph, dump
 
 

@@ -106,8 +106,7 @@ def survey(
             heapq.heapreplace(heap, (rank, name, zlib.compress(line, 1)))
     for heap in best.values():
         for _, _, line in heap:
-            entity = lines.decoded_line(zlib.decompress(line))
-            if entity is not None:
+            if (entity := lines.decoded_line(zlib.decompress(line))) is not None:
                 _keep(kept, entity)
     drawn = {
         stratum: frozenset(name.decode() for _, name, _ in heap if name.decode() in kept)

@@ -122,8 +122,7 @@ def differences(before: Path, after: Path, cause: Callable[[str], str]) -> pa.Ta
                 rows = db.read_parquet(only_file(path))
             except duckdb.Error as error:
                 raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
-            missing = sorted({"subject", "relation", "objects", "scenario"} - set(rows.columns))
-            if missing:
+            if missing := sorted({"subject", "relation", "objects", "scenario"} - set(rows.columns)):
                 raise InputError(
                     f"{path}: no column {', '.join(missing)}; give builds of wikifactdiff.parquet"
                 )

@@ -90,8 +90,7 @@ def known() -> tuple[Dataset, ...]:
                 tables[target.table].pages = target.product.pages
             elif target.folder == dataset.folder:
                 dataset.accounts.append(target.name)
-        lacking = [name for name, config in tables.items() if not config.files]
-        if lacking:
+        if lacking := [name for name, config in tables.items() if not config.files]:
             raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")
     return tuple(datasets)
 

@@ -121,8 +121,7 @@ def scores_of(grid: Path, runs: Sequence[Path]) -> Iterator[Score]:
     tasks = {task["id"]: data.folder for data in known() for task in data.tasks_of_hub}
     for row in scores:
         job = row["model"], row["benchmark"]
-        run = about.get((*job, row["method"])) or about.get(job)
-        if run is None:
+        if (run := about.get((*job, row["method"])) or about.get(job)) is None:
             raise InputError(
                 f"--runs: no description of {row['model']} in the state {row['method']} on "
                 f"{row['benchmark']}; add results/*/evaluation/*/{row['benchmark']}/{row['method']}/*.json"

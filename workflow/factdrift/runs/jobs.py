@@ -87,8 +87,7 @@ def _dump(text: str) -> Dump:
 
     if Path(text).is_file():
         return dump_of(Path(text))
-    sized = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
-    if sized:
+    if sized := re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text):
         return Dump(float(sized[1]) * 1e9, SUFFIXES.get(sized[2], "none"))
     try:
         size = estimated_bytes(text, "gzip")

@@ -120,8 +120,7 @@ class _Explorer:
         """The page of an item, or of a property."""
         number = _number(request, "number")
         id = number if request.url.path.startswith("/Q") else -number
-        row = self.index.names([id]).get(id)
-        if row is None:
+        if (row := self.index.names([id]).get(id)) is None:
             return self.missing(request)
         subject = self.tables.read([id])[id] if id > 0 else None
         return HTMLResponse(self.pages.entity(row, subject, *_asked(request)))

@@ -188,8 +188,7 @@ class Reasons:
         if scenario != "ReplaceObject":
             yield "Not in wfd_repl, which has only what replaces one object by one other."
             return
-        path = self._build.table("replacements.parquet")
-        if path is None:
+        if (path := self._build.table("replacements.parquet")) is None:
             return
         rows = f"read_parquet({sql(path)})"
         if self._db.sql(f"SELECT 1 FROM {rows} WHERE {group}").fetchall():
@@ -243,8 +242,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
 
     Raises InputError if the build has no funnel.
     """
-    path = build.table("funnel.parquet")
-    if path is None:
+    if (path := build.table("funnel.parquet")) is None:
         raise no_file(build.pair / "funnel.parquet")
     stages = by_stage(db, path)
     texts = meanings()
@@ -258,8 +256,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
     yield ""
     listed = ", ".join(f"{number:,} {name}" for name, number in scenarios.items())
     yield f"{sum(scenarios.values()):,} updates in wikifactdiff ({listed})"
-    replacements = build.table("replacements.parquet")
-    if replacements is not None:
+    if (replacements := build.table("replacements.parquet")) is not None:
         yield from _left_out(dataset, replacements, scenarios.get("ReplaceObject", 0), db)
 
 

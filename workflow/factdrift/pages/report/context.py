@@ -78,8 +78,7 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
 
 def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Sentence templates of the relations that have updates, and where they come from."""
-    path = build.product("templates.parquet")
-    if path is None:
+    if (path := build.product("templates.parquet")) is None:
         return "", []
     rows = db.sql(
         f"""SELECT 'P' || property, min_by(template, rank), count(*), any_value(source), any_value(updates)

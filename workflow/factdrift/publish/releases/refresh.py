@@ -111,8 +111,7 @@ class _Refresh:
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
         before, every = Release([], {}, {}), self._keys["every"]
-        folder = last_release(RELEASES)
-        if folder is not None:
+        if (folder := last_release(RELEASES)) is not None:
             before, _ = read_release(folder)
             check_unchanged(before.configuration, self._recorded, self._default, folder)
         usable = candidates(self._keys["listings"], every, before.dates, self._keys["skip"], self._client)
