@@ -119,29 +119,17 @@ class Reading(NamedTuple):
         )
         for name, line in self.dumps.new.items():
             dump.setdefault(name, line)
-        return Ripples(
-            due,
-            reasons,
-            method,
-            graph,
-            dump,
-            _by(folder / "tr_facts.parquet", "fact_id"),
-            _by(folder / "tr_related.parquet", "rel_id"),
-            *of_questions.asked_and_answers(items),
-            settings["distractors"]["same_timeline"],
-        )
+        tables = _by(folder / "tr_facts.parquet", "fact_id"), _by(folder / "tr_related.parquet", "rel_id")
+        texts = of_questions.asked_and_answers(items)
+        same_timeline = settings["distractors"]["same_timeline"]
+        return Ripples(due, reasons, method, graph, dump, *tables, *texts, same_timeline)
 
     def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
         """The snapshot that KLoB is made of."""
         settings = self.configuration["klob"]
         which = settings["snapshot"]
-        return of_klob.Snapshot(
-            self.dumps.side(which),
-            day_of(self.manifest["dates"][which]),
-            settings,
-            self.dumps.supplied,
-            lengths,
-        )
+        day = day_of(self.manifest["dates"][which])
+        return of_klob.Snapshot(self.dumps.side(which), day, settings, self.dumps.supplied, lengths)
 
     def has_other_dates(self, files: Mapping[str, Path]) -> bool:
         """Whether the stream has other dumps than the two that are read; without its table it may have."""
@@ -197,13 +185,7 @@ def read(
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
     dumps = of_updates.Dumps(
-        both[0],
-        both[1],
-        t_old,
-        t_new,
-        configuration["variant"],
-        birth,
-        supplied,
+        *(both[0], both[1], t_old, t_new, configuration["variant"], birth, supplied),
         Templates(configuration["verbalizer"] == "bundled", configuration["verbalization"]["templates"]),
         (configuration["seed"], configuration["test_share"]),
         configuration["pageviews"] == "none",

@@ -109,15 +109,9 @@ def _items(key: Key, holders: Sequence[Holder], graph: Graph) -> Iterator[Due]:
         holder = holders[chain.holder]
         other = answers.get((_way(chain), chain.holder != 0))
         fact_id = row_id(*key, holder.item, " ".join(holder.names))
-        yield Due(
-            key,
-            holders,
-            chain.holder + 1,
-            chain,
-            fact_id,
-            chain.id_in(*key, holder) if chain.steps else None,
-            None if other is None else other.isdisjoint(_names(chain, holders, graph)),
-        )
+        rel_id = chain.id_in(*key, holder) if chain.steps else None
+        discriminates = None if other is None else other.isdisjoint(_names(chain, holders, graph))
+        yield Due(key, holders, chain.holder + 1, chain, fact_id, rel_id, discriminates)
 
 
 def _way(chain: Chain) -> tuple[str, ...]:

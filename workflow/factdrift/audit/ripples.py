@@ -87,19 +87,9 @@ def statement_of(claim: WikidataClaim) -> DatedValue:
         moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
     )
     prefix, dollar, rest = claim.claim_id.partition("$")
-    return DatedValue(
-        f"{prefix.upper()}{dollar}{rest}",
-        claim.rank,
-        main.snaktype,
-        value_of(claim),
-        item if item and item[0] == "Q" else None,
-        date,
-        start,
-        end,
-        any(starts),
-        bad,
-        frozenset(claim.qualifiers),
-    )
+    name, qualifiers = f"{prefix.upper()}{dollar}{rest}", frozenset(claim.qualifiers)
+    value = value_of(claim), item if item and item[0] == "Q" else None, date
+    return DatedValue(name, claim.rank, main.snaktype, *value, start, end, any(starts), bad, qualifiers)
 
 
 def value_of(claim: WikidataClaim) -> str | None:

@@ -123,15 +123,9 @@ def read_reply(data: bytes) -> Reply:
         raise Malformed("an answer without choices" if not completion.choices else "a choice without message")
     if end_of(choice.finish_reason) is None:
         raise Malformed(f"an answer that ended with {choice.finish_reason!r}, which may be a failure")
-    return Reply(
-        *_texts(message),
-        choice.finish_reason,
-        completion.model,
-        completion.system_fingerprint,
-        _tokens(completion.usage, "prompt_tokens"),
-        _tokens(completion.usage, "completion_tokens"),
-        text,
-    )
+    version = completion.model, completion.system_fingerprint
+    prompt, answer = (_tokens(completion.usage, f"{part}_tokens") for part in ("prompt", "completion"))
+    return Reply(*_texts(message), choice.finish_reason, *version, prompt, answer, text)
 
 
 class Likelihoods(NamedTuple):
