@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.audit.account import rates, share
+from factdrift.audit.build import chosen, rows_at
 from factdrift.audit.jobs import _beside
-from factdrift.audit.samples import chosen, rows_at
 from factdrift.audit.surface import Question, guess
 
 Row = dict[str, Any]

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from support import corpora
 
-from factdrift.memory.layouts import Inputs, longmemeval, write_layouts
+from factdrift.memory.folder import Inputs
+from factdrift.memory.layouts import longmemeval, write_layouts
 from factdrift.memory.retrieval import Sources, ndcg, write_retrieval
 from factdrift.streams.known_table import KNOWN_LABELLED
 
@@ -23,7 +24,7 @@ def layouts(tmp_path_factory):
     pq.write_table(pa.Table.from_pylist([], KNOWN_LABELLED), folder / "known.parquet")
     outputs = [folder / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
     write_retrieval(Sources(corpus, questions, {}), 0, *outputs)
-    names = write_layouts(Inputs(corpus, questions, folder / "known.parquet", outputs[0]), folder / "layouts")
+    names = write_layouts(Inputs(corpus, questions, folder / "known.parquet"), outputs[0], folder / "layouts")
     assert all((folder / "layouts" / name).is_file() for name in names)
     return folder / "layouts"
 

@@ -9,8 +9,7 @@ from support import corpora
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.memory.facts import date_between, read_facts
-from factdrift.memory.folder import KEY, Inputs, events, export, read_key
+from factdrift.memory.folder import KEY, Inputs, date_between, events, export, read_facts, read_key
 from factdrift.memory.score import OUTCOMES, outcome_of, read_answers, scores
 from factdrift.streams.known_table import KNOWN_LABELLED
 

@@ -23,7 +23,6 @@ from support.workflow import snakemake
 
 from factdrift.audit import (
     of_corpus,
-    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -75,7 +74,7 @@ class Checks(NamedTuple):
     shared: Shared
     ripples: of_questions.Ripples
     klob: of_klob.Snapshot
-    stated: of_corpus_questions.Stated
+    stated: of_corpus.Stated
 
     def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
         if dataset == UPDATES:
@@ -94,7 +93,7 @@ class Checks(NamedTuple):
         elif dataset == CORPUS:
             yield from of_corpus.check_document(row, self.reading.dumps)
         elif dataset == ASKED:
-            yield from of_corpus_questions.check_question(row, self.reading.dumps, False, self.stated)
+            yield from of_corpus.check_question(row, self.reading.dumps, False, self.stated)
         else:
             yield from of_dated.check_question(row, self.reading.dumps, False)
 
@@ -116,7 +115,7 @@ def checks(audited: Path) -> Checks:
         Shared(given.files()[UPDATES]),
         reading.ripples(samples.every_item),
         reading.klob(samples.lengths),
-        of_corpus_questions.stated(given.files()[CORPUS], samples.rows[ASKED]),
+        of_corpus.stated(given.files()[CORPUS], samples.rows[ASKED]),
     )
 
 

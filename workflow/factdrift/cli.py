@@ -27,10 +27,7 @@ from factdrift.core.unusable import Input, reason
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
-    "snapshots": (
-        "snapshots.jobs",
-        "dumps: downloaded, derived or fetched by the API; page views",
-    ),
+    "snapshots": ("snapshots.jobs", "dumps: downloaded, derived or fetched by the API; page views"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
@@ -87,13 +84,7 @@ PEOPLE = {
     "Score retrievers and memories": ("memory export", "memory score"),
     "Make one": ("estimate", "recent", "refresh", "unlock", "clean"),
     "Ask and edit language models": (
-        "ask",
-        "compare",
-        "edit try",
-        "edit tune",
-        "models describe",
-        "locate scores",
-        "publish results",
+        *("ask", "compare", "edit try", "edit tune", "models describe", "locate scores", "publish results"),
     ),
 }
 """What people use, as `--help` lists it first; the other commands are those of the workflow."""
@@ -157,14 +148,9 @@ def _help() -> str:
     lines = ["usage: factdrift COMMAND ...", "", *textwrap.wrap(factdrift.__doc__ or "", width)]
     for heading, names in PEOPLE.items():
         lines += ["", f"{heading}:", *listed(names)]
-    lines += [
-        "",
-        "For example:",
-        EXAMPLES,
-        "",
-        "Commands of the workflow (a rule calls each; by hand rarely):",
-    ]
-    lines += listed(name for name in COMMANDS if name not in people)
+    others = listed(name for name in COMMANDS if name not in people)
+    lines += ["", "For example:", EXAMPLES]
+    lines += ["", "Commands of the workflow (a rule calls each; by hand rarely):", *others]
     lines += ["", "`factdrift COMMAND --help` describes one.", "`factdrift --version` says which this is."]
     return "\n".join(lines) + "\n"
 

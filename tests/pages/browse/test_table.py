@@ -14,8 +14,8 @@ from factdrift.cli import main
 from factdrift.core.tables import database
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.index import index_of
+from factdrift.pages.browse.pages import COLUMNS, updates_script
 from factdrift.pages.browse.search import Chosen, Index
-from factdrift.pages.browse.table import COLUMNS, updates_script
 
 PAIR = "2021-01-04_2023-02-27"
 

@@ -15,7 +15,7 @@ from support.releases import products
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
-from factdrift.publish.releases.candidates import later, sequences
+from factdrift.publish.releases.refresh import later, sequences
 from factdrift.publish.releases.release import (
     RELEASED,
     Release,

@@ -109,8 +109,7 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row]) -> Iterator[str
                 yield f"  {kind['kind']}: right rows fail it too, since {kind['note']}"
         for column, reason in summary["unchecked"].get(dataset, {}).items():
             yield f"  not checked: {column} ({reason})"
-        guess = summary["surface"].get(dataset)
-        if guess:
+        if guess := summary["surface"].get(dataset):
             yield (
                 f"  from the form of the options alone: {guess['accuracy']:.1%} right "
                 f"({guess['low']:.1%} to {guess['high']:.1%}) of {guess['questions']:,}, chance "

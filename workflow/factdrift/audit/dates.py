@@ -109,8 +109,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 def days_of_text(text: str) -> tuple[int, int] | None:
     """The days that `2021-01-20`, `2021-01` or `2021` covers, as numbers (20210120); None for others."""
-    match = re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)
-    if match is None:
+    if (match := re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)) is None:
         return None
     year, month, day = (int(part or 0) for part in match.groups())
     if match[2] is None:

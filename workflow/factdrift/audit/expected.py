@@ -5,6 +5,8 @@ time by if and else, with the constants written here again; nothing comes from t
 decides about sampled subjects with it, and the tests compare it with the stage on random small worlds.
 """
 
+import operator
+from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,13 +26,8 @@ def pairing(old: list[Statement], new: list[Statement]) -> list[tuple[Statement,
 
     def closeness(pair: tuple[Statement, Statement]) -> tuple[Any, ...]:
         a, b = pair
-        equal = sum(
-            [
-                (a.start, a.start_unknown) == (b.start, b.start_unknown),
-                (a.end, a.end_unknown) == (b.end, b.end_unknown),
-                a.pit == b.pit,
-            ]
-        )
+        dates = ([(c.start, c.start_unknown), (c.end, c.end_unknown), c.pit] for c in pair)
+        equal = sum(map(operator.eq, *dates))
         return (a.id != b.id, -equal, -len(a.qualifiers & b.qualifiers), a.id, b.id)
 
     chosen: list[tuple[Statement, Statement]] = []
@@ -47,26 +44,24 @@ def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tup
         exact = statement.json if how.variant == "reference" and statement.json is not None else statement.key
         return (statement.subject, statement.property, statement.datatype, exact)
 
-    values: dict[tuple[Any, ...], tuple[list[Statement], list[Statement]]] = {}
+    values: dict[tuple[Any, ...], tuple[list[Statement], list[Statement]]] = defaultdict(lambda: ([], []))
     for which, statements in enumerate((old, new)):
         for statement in statements:
-            values.setdefault(value(statement), ([], []))[which].append(statement)
+            values[value(statement)][which].append(statement)
     partner: dict[str, Statement] = {}
     taken: set[str] = set()
     for both in values.values():
         for a, b in pairing(*both):
             partner[a.id] = b
             taken.add(b.id)
-    groups: dict[tuple[int, int], Group] = {}
+    groups: dict[tuple[int, int], Group] = defaultdict(list)
     for statement in old:
         match = partner.get(statement.id)
         triple = Triple("F0" if match else "F-", statement, match)
-        groups.setdefault((statement.subject, statement.property), []).append(triple)
+        groups[statement.subject, statement.property].append(triple)
     for statement in new:
         if statement.id not in taken:
-            groups.setdefault((statement.subject, statement.property), []).append(
-                Triple("F+", None, statement)
-            )
+            groups[statement.subject, statement.property].append(Triple("F+", None, statement))
     return groups
 
 
@@ -96,7 +91,7 @@ def is_new(dates: Dates, how: How) -> bool:
 
 def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], how: How) -> set[int]:
     known = {t.any.subject for group in groups.values() for t in group if t.change in ("F-", "F0")}
-    dates: dict[int, Dates] = {}
+    dates: dict[int, Dates] = defaultdict(list)
     for statement in new.statements:
         if (
             statement.property in CREATION
@@ -105,9 +100,7 @@ def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], 
             and statement.time
             and statement.precision is not None
         ):
-            dates.setdefault(statement.subject, []).append(
-                (statement.property, statement.time, statement.precision)
-            )
+            dates[statement.subject].append((statement.property, statement.time, statement.precision))
     return {
         subject
         for subject, dated in dates.items()

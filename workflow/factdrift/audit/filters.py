@@ -1,7 +1,7 @@
 """The filters of a dump once more: which filter drops each statement, decided one statement at a time.
 
 A dump is a `Dump` of dataclasses. Everything is decided by if and else, with the constants written here
-again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
+again; nothing comes from the stage. The audit reads dumps into it (`of_rules.py`), tests the build's tables.
 """
 
 import json
@@ -136,9 +136,7 @@ def restrictive(dump: Dump, qualifier: int) -> bool:
     if qualifier == 447:
         return True
     types = closure(dump.superclasses, dump.relation(qualifier).classes, 3)
-    if ALWAYS_RESTRICTIVE in types:
-        return True
-    return RESTRICTIVE in types and NOT_RESTRICTIVE not in types
+    return ALWAYS_RESTRICTIVE in types or (RESTRICTIVE in types and NOT_RESTRICTIVE not in types)
 
 
 def temporal_functional(relation: Relation, how: How) -> bool:

@@ -47,11 +47,9 @@ class Entity:
         item = WikidataItem({**line, "type": "item"})
         self.id: str = line["id"]
         self.revision: int | None = line.get("lastrevid")
-        self.label: str | None = (
-            visible_text(item.get_label("en")) or visible_text(item.get_label("mul")) or None
-        )
-        self.description: str | None = (
-            visible_text(item.get_description("en")) or visible_text(item.get_description("mul")) or None
+        self.label, self.description = (
+            visible_text(name_in("en")) or visible_text(name_in("mul")) or None
+            for name_in in (item.get_label, item.get_description)
         )
         aliases = map(visible_text, [*item.get_aliases("en"), *item.get_aliases("mul")])
         self.aliases: list[str] = [alias for alias in aliases if alias]

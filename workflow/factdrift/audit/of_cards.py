@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,17 +47,18 @@ def _summed(rows: Iterable[tuple[str, tuple[int, ...]]]) -> Table:
     return sums
 
 
-def _relation(row: Row) -> str:
-    return f"{row['relation']['label']} ({row['relation']['id']})"
+def _by_relation(rows: Iterable[Row], of: Callable[[Row], str]) -> Table:
+    """Relation -> its rows, and how many different things they are `of`."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        groups[f"{row['relation']['label']} ({row['relation']['id']})"].append(of(row))
+    return {relation: (len(things), len(set(things))) for relation, things in groups.items()}
 
 
 def _of_updates(product: Path, manifest: Row) -> Numbers:
     names = ["subject", "relation", "scenario", "split", "objects", "template_source", "popularity_source"]
     rows = list(records(product, [*names, "neighborhood", "subject_is_ambiguous"]))
-    subjects = defaultdict(set)
-    for row in rows:
-        subjects[_relation(row)].add(row["subject"]["id"])
-    ids = set().union(*subjects.values())
+    ids = {row["subject"]["id"] for row in rows}
     values = [value for row in rows for value in row["objects"]]
     return Numbers(
         f"{manifest['dates']['old']}/{manifest['dates']['new']}",
@@ -79,10 +80,7 @@ def _of_updates(product: Path, manifest: Row) -> Numbers:
             "Updates by scenario": _summed(
                 (row["scenario"], (1, row["split"] == "train", row["split"] == "test")) for row in rows
             ),
-            "Updates by relation": {
-                label: (number, len(subjects[label]))
-                for label, number in Counter(map(_relation, rows)).items()
-            },
+            "Updates by relation": _by_relation(rows, lambda row: str(row["subject"]["id"])),
             "Objects by decision": _summed(
                 (
                     value["decision"],
@@ -148,14 +146,11 @@ def _of_questions(product: Path, manifest: Row) -> Numbers:
 def _of_stream(product: Path) -> Numbers:
     names = ["relation", "scenario", "chain", "link", "reverts", "dated_by", "date", "lag_min"]
     rows = list(records(product, [*names, "old_date", "new_date"]))
-    chains = defaultdict(set)
-    for row in rows:
-        chains[_relation(row)].add(row["chain"])
     return Numbers(
         f"{min(row['old_date'] for row in rows)}/{max(row['new_date'] for row in rows)}",
         {
             "trust it # updates in": len(rows),
-            "in # chains": len(set().union(*chains.values())),
+            "in # chains": len({row["chain"] for row in rows}),
             "Of # updates no date": sum(row["date"] is None for row in rows),
             "of # nothing tells": sum(row["lag_min"] is None for row in rows),
         },
@@ -165,9 +160,7 @@ def _of_stream(product: Path) -> Numbers:
                 for row in rows
             ),
             "Updates by scenario": _summed((row["scenario"], (1,)) for row in rows),
-            "Updates by relation": {
-                label: (number, len(chains[label])) for label, number in Counter(map(_relation, rows)).items()
-            },
+            "Updates by relation": _by_relation(rows, lambda row: str(row["chain"])),
             "What dates a change": _summed((row["dated_by"] or "interval", (1,)) for row in rows),
         },
     )
@@ -198,21 +191,21 @@ def _of_corpus(product: Path) -> Numbers:
 
 def numbers_of(folder: str, results: Path, manifest: Row) -> Numbers | None:
     """What the card of a folder must say; None if a product is not there, or no card is known."""
-    products = {
-        "klob": [f"klob_{part}.parquet" for part in "cru"],
-        "corpus": ["corpus_questions.parquet"],
-        **{name: [f"{name}.parquet"] for name in ("wikifactdiff", "wfd_repl", "tempripple", "stream")},
-    }.get(folder, [])
-    paths = [path for path in (results / name for name in products) if path.is_file()]
-    if not paths:
-        return None
-    make: Mapping[str, Callable[[], Numbers]] = {
-        "klob": lambda: _of_klob(paths),
-        "tempripple": lambda: _of_questions(paths[0], manifest),
-        "stream": lambda: _of_stream(paths[0]),
-        "corpus": lambda: _of_corpus(paths[0]),
-    }
-    return make.get(folder, lambda: _of_updates(paths[0], manifest))()
+    parts = {"klob": [f"klob_{part}" for part in "cru"], "corpus": ["corpus_questions"]}
+    products = (results / f"{name}.parquet" for name in parts.get(folder, [folder]))
+    paths = [path for path in products if path.is_file()]
+    match folder if paths else "":
+        case "wikifactdiff" | "wfd_repl":
+            return _of_updates(paths[0], manifest)
+        case "klob":
+            return _of_klob(paths)
+        case "tempripple":
+            return _of_questions(paths[0], manifest)
+        case "stream":
+            return _of_stream(paths[0])
+        case "corpus":
+            return _of_corpus(paths[0])
+    return None
 
 
 def card(path: Path, due: Numbers) -> Iterator[str]:
@@ -224,12 +217,9 @@ def card(path: Path, due: Numbers) -> Iterator[str]:
         if match is None or float(match[1].replace(",", "")) != number:
             shown = match[1] if match else "nothing"
             yield f"README.md says {shown} in {words!r}, the rows give {number:,}"
-    titles = set(
-        re.findall(r"^### (.+)$", text.partition("## Statistics")[2].partition("## Fields")[0], re.M)
-    )
-    yield from (
-        f"README.md has a table {title!r} that is not checked" for title in titles - due.tables.keys()
-    )
+    statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
+    for title in set(re.findall(r"^### (.+)$", statistics, re.M)) - due.tables.keys():
+        yield f"README.md has a table {title!r} that is not checked"
     for title, counts in due.tables.items():
         longest = LONGEST if title.endswith(("by relation", "asked for")) else len(counts)
         lines = sorted(counts.items(), key=lambda line: (-line[1][0], line[0]))[:longest]
@@ -343,9 +333,7 @@ def _flat_row(row: Row) -> Row:
     cells["answers"] = _cell([*(value["label"] for value in lasting), *shorts])
     for name, decision in (("old", "obsolete"), ("new", "new")):
         values = by_decision[decision]
-        starts = (
-            value["start"] if value["start"] is not None else value["point_in_time"] for value in values
-        )
+        starts = (own["point_in_time"] if own["start"] is None else own["start"] for own in values)
         cells[name] = _cell(value["label"] for value in values)
         cells[f"{name}_value"] = _cell(value["raw"] for value in values)
         cells[f"{name}_start"] = _cell(starts)

@@ -32,9 +32,8 @@ def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
     if others and row["holds"] != "now" and not any(own(row, dumps)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
-        yield from outcomes(
-            "held", itertools.chain(objections(row, dumps), () if others else _undated(row, dumps))
-        )
+        reasons = itertools.chain(objections(row, dumps), () if others else _undated(row, dumps))
+        yield from outcomes("held", reasons)
     yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
@@ -51,8 +50,7 @@ def claims_of(subject: str, relation: str, dumps: Dumps) -> Iterator[tuple[str, 
 
 
 def _label(claim: WikidataClaim, dumps: Dumps) -> str:
-    name = entity_of(claim.mainsnak)
-    if name is None:
+    if (name := entity_of(claim.mainsnak)) is None:
         return plain(raw_of(claim.mainsnak))
     return dumps.name_of(name)[0] or name
 
@@ -111,7 +109,7 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
     last, clause = _dated(row["context"] or "")
-    is_present = last == written("-".join(f"{part:02d}" for part in dumps.t_new))
+    is_present = last == date_text(dumps.t_new, 11)
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()
@@ -197,6 +195,4 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks of a question need beside the subject's."""
-    for name in row["option_ids"] or ():
-        if re.fullmatch(r"[QP]\d+", name):
-            yield name, frozenset()
+    yield from ((name, frozenset()) for name in row["option_ids"] or () if re.fullmatch(r"[QP]\d+", name))

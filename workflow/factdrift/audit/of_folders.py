@@ -162,9 +162,8 @@ def _card(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
     if not card.is_file():
         yield "there is no README.md"
         return
-    rows = re.findall(
-        r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", card.read_text("utf-8"), re.MULTILINE
-    )
+    line = re.compile(r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", re.MULTILINE)
+    rows = line.findall(card.read_text("utf-8"))
     named = {(table, split): int(number.replace(",", "")) for table, split, number in rows}
     for key, number in counts.items():
         if named.get(key) != number:
@@ -177,8 +176,7 @@ def _contents(path: Path, results: Path) -> Iterator[str]:
         yield "there is no manifest.json of the build, so that the card and croissant.json are not checked"
         return
     manifest = read_manifest(results / "manifest.json")
-    numbers = of_cards.numbers_of(path.name, results, manifest)
-    if numbers is not None:
+    if (numbers := of_cards.numbers_of(path.name, results, manifest)) is not None:
         yield from of_cards.card(path, numbers)
         yield from of_cards.croissant(path, numbers, manifest)
     if (path / "updates.parquet").is_file() and (results / f"{path.name}.parquet").is_file():

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import Day, date_id
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import differing
@@ -18,38 +18,25 @@ from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 
-class Sentences(NamedTuple):
-    """`templates`: template id -> text; `phrases`: relation -> noun phrase; `singular`: a verb or pronoun in
-    the plural or past -> its form in a template; `lengths`: sentence id -> words; `own`: whether the
-    templates are the project's."""
-
-    templates: Mapping[str, str]
-    phrases: Mapping[str, str]
-    singular: Mapping[str, str]
-    lengths: Mapping[str, int]
-    own: bool
-
-
 class Snapshot(NamedTuple):
-    """The entities of the dump that the sampled examples name, its day, and the settings of KLoB."""
+    """The entities of the dump that the sampled examples name, its day, and the settings of KLoB.
+
+    `lengths`: sentence id -> words.
+    """
 
     dump: Mapping[str, Entity]
     day: Day
     settings: Mapping[str, Any]
     supplied: Mapping[str, str]
-    sentences: Sentences
+    lengths: Mapping[str, int]
 
 
-def read_sentences(lengths: Mapping[str, int], own: bool) -> Sentences:
-    """Reads the tables that word KLoB's sentences."""
-    templates = read_tsv(RESOURCES / "klob/klob_templates.tsv")
-    return Sentences(
-        {f"{row['pid']}-{row['n']}": row["template"] for row in templates},
-        {row["property"]: row["phrase"] for row in read_tsv(RESOURCES / "words/noun_phrases.tsv")},
-        singular_forms("plural", "past", "possessive"),
-        lengths,
-        own,
-    )
+_TEMPLATES = {
+    f"{row['pid']}-{row['n']}": row["template"] for row in read_tsv(RESOURCES / "klob/klob_templates.tsv")
+}
+_PHRASES = {row["property"]: row["phrase"] for row in read_tsv(RESOURCES / "words/noun_phrases.tsv")}
+_SINGULAR = singular_forms("plural", "past", "possessive")
+"""A verb or pronoun in the plural or past -> its form in a template."""
 
 
 def check_example(row: Row, snapshot: Snapshot) -> Iterator[Finding]:
@@ -80,8 +67,7 @@ def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
         line = snapshot.dump.get(row[entity])
         if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
             yield f"{row[entity]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
-    day = "-".join(f"{part:02d}" for part in snapshot.day)
-    yield from differing(row, {"snapshot_id": day}, "manifest")
+    yield from differing(row, {"snapshot_id": date_id(snapshot.day, 11)}, "manifest")
     if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:
         yield "the chain comes back to an item"
 
@@ -148,22 +134,21 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
             due |= {f"target_{name}": value for name, value in answer.items()}
         reasons = differing(sentence, due, "example")
         yield from (f"sentence {index}: {reason}" for reason in reasons)
-        wanted = _wanted(row, sentence, snapshot.sentences) if end else None
-        own, singular = sentence["text_blank"], snapshot.sentences.singular
-        if wanted is not None and bare(own, singular) != bare(wanted, singular):
+        wanted, own = _wanted(row, sentence, snapshot) if end else None, sentence["text_blank"]
+        if wanted is not None and bare(own, _SINGULAR) != bare(wanted, _SINGULAR):
             yield f"{own!r}, by the template {wanted!r}"
 
 
-def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:
+def _wanted(row: Row, sentence: Row, snapshot: Snapshot) -> str | None:
     """The sentence by its template; None where the templates are not known."""
-    if not known.own or row["origin"] == "published":
+    if snapshot.settings["templates"] != "own" or row["origin"] == "published":
         return None
     if sentence["role"] == "chain":
-        if not {row["p1"], row["p2"]} <= known.phrases.keys() or row["origin"] != "snapshot":
+        if not {row["p1"], row["p2"]} <= _PHRASES.keys() or row["origin"] != "snapshot":
             return None
-        inner = known.phrases[row["p1"]].replace("{x}", row["s_label"])
-        return f"{known.phrases[row['p2']].replace('{x}', inner)} is _"
-    template = known.templates.get(sentence["template_id"])
+        inner = _PHRASES[row["p1"]].replace("{x}", row["s_label"])
+        return f"{_PHRASES[row['p2']].replace('{x}', inner)} is _"
+    template = _TEMPLATES.get(sentence["template_id"])
     if template is None or not sentence["template_id"].startswith(f"{row['p1']}-"):
         return f"no template {sentence['template_id']} of {row['p1']}"
     return template.replace("[X]", row["s_label"]).replace("[Y]", "_")
@@ -171,11 +156,9 @@ def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:
 
 def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
     (sentence,) = row["sentences"]
-    source = sentence["source_sentence_id"]
-    if source is None:
+    if (source := sentence["source_sentence_id"]) is None:
         return
-    length = snapshot.sentences.lengths.get(source)
-    if length is None:
+    if (length := snapshot.lengths.get(source)) is None:
         yield f"no sentence of KLoB-c or KLoB-r has the id {source}"
     elif length != sentence["n_tokens"]:
         yield f"{sentence['n_tokens']} words, the sentence {source} has {length}"

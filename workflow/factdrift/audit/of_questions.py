@@ -6,21 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from factdrift.audit import phrases
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import differing
 from factdrift.audit.of_updates import Finding, judged, other_label, outcomes
-from factdrift.audit.phrases import (
-    TempRippleWording,
-    bare,
-    contains,
-    context,
-    date_text,
-    dated,
-    normal,
-    question,
-    words,
-)
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, statement_of
 from factdrift.audit.values import plain
@@ -36,7 +26,7 @@ class Ripples(NamedTuple):
 
     due: Mapping[str, Due]
     reasons: Mapping[Key, str]
-    method: TempRippleWording
+    method: phrases.TempRippleWording
     graph: Graph
     dump: Mapping[str, Entity]
     facts: Mapping[str, Row]
@@ -94,8 +84,7 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
 
 def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     """The rows of tr_facts and tr_related that the item names."""
-    fact = ripples.facts.get(item["fact_id"])
-    if fact is None:
+    if (fact := ripples.facts.get(item["fact_id"])) is None:
         yield f"tr_facts has no row {item['fact_id']}"
         return
     holder = due.holder
@@ -109,16 +98,13 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "n_changes": sum(ripples.method.began(other.start) for other in due.holders),
         "returning": sum(other.item == holder.item for other in due.holders) > 1,
         "stmt_ids": list(holder.names),
-        "start_lo": _date(holder.start[0]),
-        "start_hi": _date(holder.start[1]),
-        "end_lo": _date(holder.end[0]),
-        "end_hi": _date(holder.end[1]),
     }
+    days = map(_date, (*holder.start, *holder.end))
+    wanted |= dict(zip(("start_lo", "start_hi", "end_lo", "end_hi"), days, strict=True))
     yield from (f"tr_facts: {reason}" for reason in differing(fact, wanted, "dump"))
     if not due.hops:
         return
-    related = ripples.related.get(item["rel_id"] or "")
-    if related is None:
+    if (related := ripples.related.get(item["rel_id"] or "")) is None:
         yield f"tr_related has no row {item['rel_id']}"
         return
     path = [(step["p"], step["x"], step["value"], step["stmt_id"]) for step in related["path"]]
@@ -152,13 +138,12 @@ def _date_of(option: str, label: str) -> str:
 
     Of days that may be written in the Julian calendar the year counts.
     """
-    match = re.fullmatch(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", option)
-    if match is None:
+    if (match := re.fullmatch(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", option)) is None:
         return label if option[:1] == "-" else option
     year, month, day = (int(part or 0) for part in match.groups())
     if year < 1930 and re.search(rf"(?<!\d)({year}|{year - 1})$", label):
         return label
-    return date_text((year, month, day), 9 + bool(month) + bool(day))
+    return phrases.date_text((year, month, day), 9 + bool(month) + bool(day))
 
 
 def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
@@ -177,10 +162,10 @@ def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     hops = [step.relation for step in due.chain.steps]
     newest = ripples.graph.label(due.holders[0].item) or ""
     wanted = {
-        "question": question(method, due.key[1], due.position, subject, hops),
-        "context": context(method, due.key[1], subject, newest),
+        "question": phrases.question(method, due.key[1], due.position, subject, hops),
+        "context": phrases.context(method, due.key[1], subject, newest),
     }
-    yield from differing({name: bare(item[name]) for name in wanted}, wanted, "phrases")
+    yield from differing({name: phrases.bare(item[name]) for name in wanted}, wanted, "phrases")
 
 
 def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
@@ -188,10 +173,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     wanted: dict[str, Any] = {
         "task": (1 if due.position == 1 else 2) + 2 * bool(due.hops),
         "hop": due.hops,
-        "s": due.key[0],
-        "p": due.key[1],
-        "asked_s": due.asked[0],
-        "asked_p": due.asked[1],
+        **dict(zip(("s", "p", "asked_s", "asked_p"), (*due.key, *due.asked), strict=True)),
         "fact_id": due.fact_id,
         "rel_id": due.rel_id,
         "as_of": method.last_day,
@@ -199,8 +181,8 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "discriminates": due.discriminates,
     }
     yield from differing(item, wanted, "dump")
-    said_there = item["context"].removeprefix(dated(method))
-    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.position > 1)
+    said_there = item["context"].removeprefix(phrases.dated(method))
+    in_context = phrases.contains(said_there, item["answer_label"]) and (due.hops > 0 or due.position > 1)
     returning = sum(holder.item == due.holder.item for holder in due.holders) > 1
     flags = {"answer_in_context": in_context, "returning": returning}
     date = due.chain.steps[-1].date if due.hops else None
@@ -226,7 +208,7 @@ def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[tuple[str, str]]:
         names.append((outcome, ripples.graph.label(due.holders[0].item) or ""))
     answer = item["answer_label"]
     for outcome, name in names:
-        if contains(name, answer):
+        if phrases.contains(name, answer):
             yield outcome, f"{answer!r} is in {name!r}"
 
 
@@ -234,12 +216,12 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     options, answer = item["options"], item["answer_index"]
     if len(options) != 4 or len(item["option_ids"]) != 4:
         yield f"there are {len(options)} options"
-    if len({normal(option) for option in options}) < len(options):
+    if len({phrases.normal(option) for option in options}) < len(options):
         yield f"two options are equal: {options}"
     line = ripples.dump.get(due.asked[0])
     true = {statement_of(claim).value for claim in (line.of(due.asked[1]) if line else ())}
     holders = {holder.item for holder in due.holders}
-    aliases = {words(alias) for alias in (item["answer_label"], *(item["answer_aliases"] or ()))}
+    aliases = {phrases.words(alias) for alias in (item["answer_label"], *(item["answer_aliases"] or ()))}
     pool = ripples.answers.get(due.asked[1], frozenset())
     for index, (name, option) in enumerate(zip(options, item["option_ids"], strict=False)):
         if index == answer:
@@ -248,7 +230,7 @@ def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
             yield f"{name!r} ({option}) is a value of {' '.join(due.asked)}"
         elif option in holders and (ripples.same_timeline == "exclude" or due.hops):
             yield f"{name!r} ({option}) holds {' '.join(due.key)} at another time"
-        elif words(name) in aliases:
+        elif phrases.words(name) in aliases:
             yield f"{name!r} ({option}) is a name of the answer"
         if name not in pool:
             yield f"{name!r} ({option}) is no value of {due.asked[1]} in any other item"

@@ -5,25 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from qwikidata.claim import WikidataClaim
 
+from factdrift.audit import probes
 from factdrift.audit.dates import packed
 from factdrift.audit.kinds import FAILED
 from factdrift.audit.of_tables import differing
 from factdrift.audit.of_updates import Dumps, Finding, other_label, outcomes, statement_of
 from factdrift.audit.phrases import contains
-from factdrift.audit.probe_facts import KEPT, concluded, items_on, only_object, right_before, statements_on
-from factdrift.audit.probe_words import misworded
 from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import BLANK, misread
-from factdrift.audit.values import (
-    END,
-    START,
-    entity_of,
-    identity,
-    plain,
-    raw_of,
-    spans,
-    surely_held,
-)
+from factdrift.audit.values import END, START, entity_of, identity, plain, raw_of, spans, surely_held
 from factdrift.core.columns import Row
 
 _UNCHANGED = {"compose_object": 1, "compose_subject": 0, "specific": 0, "neighbor": 0}
@@ -43,7 +33,7 @@ def check_probe(row: Row, updated: Row | None, dumps: Dumps) -> Iterator[Finding
     yield from outcomes("condition", _conditions(row, dumps))
     yield from outcomes("tenure", _tenure(row, dumps))
     yield from outcomes("probe", _probe(row, updated, dumps))
-    yield from outcomes("prompt", misworded(row, updated, dumps))
+    yield from outcomes("prompt", probes.misworded(row, updated, dumps))
 
 
 def whole_lines(row: Row, updated: Row | None) -> Iterator[str]:
@@ -97,8 +87,8 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     for step in path:
         if step["dump"] != _dump_of(step, criterion, dumps):
             yield f"{step['statement']} is of the {step['dump']} dump"
-    new = only_object(updated, "new")
-    if criterion not in KEPT:
+    new = probes.only_object(updated, "new")
+    if criterion not in probes.KEPT:
         (step,) = [step for step in path if (step["subject"], step["relation"]) == own][:1]
         if new is None or step["object"] != new["id"] or step["statement"] not in _twins(step, new, dumps):
             yield f"{step['statement']} is not what the update states"
@@ -107,7 +97,7 @@ def _path(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         ends = {step["object"] for step in path}
         yield from _missing(row, updated, dumps)
     elif criterion == "logical":
-        ends = concluded(row, path) if row["kind"] == "rule" else {own[0]}
+        ends = probes.concluded(row, path) if row["kind"] == "rule" else {own[0]}
     if answers != ends:
         yield f"the path leads to {sorted(map(str, ends))}, the answers are {sorted(map(str, answers))}"
     if row["kind"] == "reverse" and asked != (path[0]["object"], own[1]):
@@ -142,7 +132,7 @@ def _twins(step: Row, new: Row, dumps: Dumps) -> set[str]:
 
 def _missing(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
     """Of what must be preserved: each answer holds at T_new and is not new, and no static one is left out."""
-    holding = items_on(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
+    holding = probes.items_on(dumps.new.get(row["subject"]), row["relation"], dumps.t_new)
     decided = {
         decision: {object_["id"] for object_ in updated["objects"] if object_["decision"] == decision}
         for decision in ("new", "static")
@@ -192,12 +182,12 @@ def _only(row: Row, dumps: Dumps) -> Iterator[str]:
         step = row["path"][_UNCHANGED[row["criterion"]] if len(row["path"]) > 1 else 0]
         claim, _ = _claim(step, dumps)
         for side, day in ((dumps.new, dumps.t_new), (dumps.old, dumps.t_old)):
-            holding = statements_on(side.get(step["subject"]), step["relation"], day)
+            holding = probes.statements_on(side.get(step["subject"]), step["relation"], day)
             values = {identity(other.mainsnak) for other in holding}
             if claim is None or values != {identity(claim.mainsnak)}:
                 yield f"{step['subject']} {step['relation']} has {len(values)} values on {packed(day)}"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
-        stated = items_on(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
+        stated = probes.items_on(dumps.new.get(row["asked_subject"]), row["asked_relation"], dumps.t_new)
         if stated - {answer["id"] for answer in row["answers"]}:
             yield f"the new dump states {', '.join(sorted(stated))}"
 
@@ -219,7 +209,7 @@ def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
         if reason or claim is None:
             yield reason
             continue
-        holding = statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
+        holding = probes.statements_on(dumps.old.get(step["subject"]), step["relation"], dumps.t_old)
         if claim not in holding:
             yield f"{step['statement']} does not hold at T_old"
         answers = [step["object"]]
@@ -285,13 +275,13 @@ def _probe(row: Row, updated: Row, dumps: Dumps) -> Iterator[str]:
         for name in (answer["label"], *answer["aliases"]):
             if contains(prompt, name):
                 yield f"the prompt {row['prompt']!r} names its answer {name!r}"
-    outdated, was_other = right_before(row, updated, dumps)
+    outdated, was_other = probes.right_before(row, updated, dumps)
     right, stale = (
         {answer["id"] or plain(answer["label"]) for answer in row[name]} for name in ("answers", "stale")
     )
     if outdated is not None and stale != outdated:
         yield f"stale are {sorted(stale)}, by the old dump {sorted(outdated)}"
-    changes = row["criterion"] not in KEPT
+    changes = row["criterion"] not in probes.KEPT
     yield from differing(row, {"must_change": None if changes and not was_other else changes}, "old dump")
     if changes and right & stale:
         yield "the answer is right without the update, too"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.audit.dates import days_of_text
+from factdrift.audit.dates import date_id, days_of_text
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import Fault, differing, records
 from factdrift.audit.of_updates import Dumps
@@ -173,7 +173,7 @@ def _dated(where: str, value: Row, change: Row, row: Row, dumps: Dumps) -> Itera
         yield f"{where}{date} is dated by {how}"
         return
     line = dumps.new.get(row["subject"]["id"])
-    is_newest = row["new_date"] == "-".join(f"{part:02d}" for part in dumps.t_new)
+    is_newest = row["new_date"] == date_id(dumps.t_new, 11)
     if how in ("start", "end", "point_in_time"):
         texts = {value[how]} - {None}
         if how == "end":

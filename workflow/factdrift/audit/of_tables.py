@@ -95,8 +95,7 @@ def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
         names = Counter((value["id"] or value["raw"], value["new_statement"] or value["old_statement"])
                         for value in row["objects"])  # fmt: skip
         ids = Counter(value["id"] for value in row["objects"] if value["id"])
-        twice = [str(name) for name, number in (*ids.items(), *names.items()) if number > 1]
-        if twice:
+        if twice := [str(name) for name, number in (*ids.items(), *names.items()) if number > 1]:
             yield _fault(_key(row), f"{twice[0]} occurs twice among the objects")
 
 
@@ -170,8 +169,7 @@ class Shared:
     def templates_of(self, row: Row) -> Iterator[str]:
         """The templates of an update that another relation has too."""
         for template in _templates(row):
-            others = self._templates[template] - {row["relation"]["id"]}
-            if others:
+            if others := self._templates[template] - {row["relation"]["id"]}:
                 yield f"{template!r} is also a template of {', '.join(sorted(others))}"
 
     def questions_of(self, row: Row) -> Iterator[str]:

@@ -87,8 +87,7 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     yield from outcomes("dates", _dates(update))
     yield from outcomes("labels", _labels(update))
     for kind, decision, check in (("gone", "obsolete", _not_gone), ("new", "new", _not_new)):
-        values = [value for value in row["objects"] if value["decision"] == decision]
-        if values:
+        if values := [value for value in row["objects"] if value["decision"] == decision]:
             failures = ((value["label"], reason) for value in values for reason in check(update, value))
             yield from outcomes(kind, (f"{label}: {reason}" for label, reason in failures))
     if any(value["decision"] == "static" for value in row["objects"]):
@@ -278,8 +277,7 @@ def _split(row: Row, dumps: Dumps) -> Iterator[str]:
 
 
 def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    due = dumps.popular(row["subject"]["id"])
-    if due is None:
+    if (due := dumps.popular(row["subject"]["id"])) is None:
         yield "popularity", UNCHECKED, "the page views are not read here"
         return
     reasons = list(differing(row, {"popularity_source": "sitelinks"}, "configuration"))
@@ -294,9 +292,7 @@ def _not_gone(update: _Update, value: Row) -> Iterator[str]:
         if _is_outranked(claim, group):
             continue
         points = [date.first for date in spans(claim, POINT)]
-        followed = any(
-            date.first > max(points) for triple in group for date in spans(triple, POINT) if points
-        )
+        followed = any(date.first > max(points) for other in group for date in spans(other, POINT) if points)
         if holds(claim, dumps.t_new):
             yield f"{claim.claim_id} still holds in the new dump"
         elif points and not followed and not any(end.last <= dumps.t_new for end in spans(claim, END)):
@@ -332,8 +328,7 @@ def _began(claim: WikidataClaim, dumps: Dumps) -> bool:
 
 def _is_new(entity: str, dumps: Dumps) -> bool:
     """Whether an entity has a date of birth, inception or the like after T_old."""
-    line = dumps.new.get(entity)
-    if line is None:
+    if (line := dumps.new.get(entity)) is None:
         return False
     for relation, oldest in dumps.birth.items():
         values = (claim.mainsnak for claim in line.of(relation))
@@ -396,6 +391,4 @@ def _leaks(row: Row) -> Iterator[tuple[str, str]]:
 def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks of a row need beside the subject's, with the relations of each."""
     yield row["relation"]["id"], frozenset()
-    for value in row["objects"]:
-        if value["id"]:
-            yield value["id"], birth
+    yield from ((value["id"], birth) for value in row["objects"] if value["id"])

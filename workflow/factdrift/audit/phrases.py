@@ -22,25 +22,18 @@ MONTHS = (
 
 
 class TempRippleWording(NamedTuple):
-    """The key `tempripple` of a build, days as numbers, and the tables of its relations.
+    """The key `tempripple` of a build (`settings`), its days as numbers, and the tables of its relations.
 
     `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
     relation -> question word, phrase, phrase with an ordinal; `classes`: number of a class -> types of its
     items. `unsupported`: a setting under which timelines are not worked out again; empty if there is none.
     """
 
+    settings: Mapping[str, Any]
     window_start: int
     change_start: int
     change_end: int
     immutable_span: tuple[int, int]
-    gap: int
-    coverage: str
-    new_rule: str
-    unite: bool
-    restrictive: Set[str]
-    require_start: bool
-    leak_check: bool
-    depth: int
     last_day: datetime.date
     is_dated: bool
     capped: bool
@@ -52,7 +45,7 @@ class TempRippleWording(NamedTuple):
 
     def changed(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
         """Whether a holder certainly began in the change period; with `new_rule: any` ended in it."""
-        dates = (start, end) if self.new_rule == "any" else (start,)
+        dates = (start, end) if self.settings["new_rule"] == "any" else (start,)
         return any(map(self.began, dates))
 
     def began(self, start: tuple[int, int]) -> bool:
@@ -72,28 +65,17 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
     classes: dict[int, set[str]] = {}
     for row in read_tsv(folder / "types.tsv"):
         classes.setdefault(int(row["class"][1:]), set()).add(row["type"])
-    unsupported = [
-        name
-        for name, value in (
-            ("on_ambiguous", settings["on_ambiguous"] != "drop"),
-            ("infer_end_from_next", settings["infer_end_from_next"]),
-            ("exclude_object_classes", settings["mutable"]["exclude_object_classes"]),
-        )
-        if value
-    ]
+    unsupported = {
+        "on_ambiguous": settings["on_ambiguous"] != "drop",
+        "infer_end_from_next": settings["infer_end_from_next"],
+        "exclude_object_classes": settings["mutable"]["exclude_object_classes"],
+    }
     return TempRippleWording(
+        settings=settings,
         window_start=begin,
         change_start=day(settings["change_start"]).toordinal(),
         change_end=end,
         immutable_span=(first, through),
-        gap=settings["gap_days"],
-        coverage=settings["coverage"],
-        new_rule=settings["new_rule"],
-        unite=settings["unite_same_object"],
-        restrictive=frozenset(settings["restrictive_qualifiers"]),
-        require_start=settings["immutable"]["require_start"],
-        leak_check=settings["leak_check"],
-        depth=settings["type_depth"],
         last_day=min(until, day(snapshot)),
         is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
         capped=any(settings["related"].values()),
@@ -108,7 +90,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> TempRippleWording
             for row in read_tsv(RESOURCES / "words" / "noun_phrases.tsv")
         },
         classes=classes,
-        unsupported=", ".join(unsupported),
+        unsupported=", ".join(name for name, is_set in unsupported.items() if is_set),
     )
 
 

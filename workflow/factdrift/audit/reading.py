@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.audit import (
+    kinds,
     of_corpus,
-    of_corpus_questions,
     of_dated,
     of_folders,
     of_klob,
@@ -19,19 +19,6 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.dates import day_of
-from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import (
-    ASKED,
-    ASOF,
-    CORPUS,
-    KLOB,
-    OF_DATES,
-    QUESTIONS,
-    REPLACEMENTS,
-    RIPPLES,
-    STREAM,
-    UPDATES,
-)
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.of_tables import records
@@ -41,7 +28,6 @@ from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
 from factdrift.audit.visible import visible_text
-from factdrift.audit.world import dump_of, method_of
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
@@ -64,13 +50,13 @@ class AuditedBuild(NamedTuple):
     def files(self) -> dict[str, Path]:
         """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
         products = {
-            UPDATES: self.pair / "wikifactdiff.parquet",
-            REPLACEMENTS: self.pair / "wfd_repl.parquet",
-            QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
-            RIPPLES: self.pair / "ripples.parquet",
-            KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
+            kinds.UPDATES: self.pair / "wikifactdiff.parquet",
+            kinds.REPLACEMENTS: self.pair / "wfd_repl.parquet",
+            kinds.QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
+            kinds.RIPPLES: self.pair / "ripples.parquet",
+            kinds.KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
-        products |= {path.stem: path for path in self.beside if path.stem in OF_DATES}
+        products |= {path.stem: path for path in self.beside if path.stem in kinds.OF_DATES}
         return {name: path for name, path in products.items() if path.is_file()}
 
     def klob(self) -> list[Path]:
@@ -133,35 +119,23 @@ class Reading(NamedTuple):
         )
         for name, line in self.dumps.new.items():
             dump.setdefault(name, line)
-        return Ripples(
-            due,
-            reasons,
-            method,
-            graph,
-            dump,
-            _by(folder / "tr_facts.parquet", "fact_id"),
-            _by(folder / "tr_related.parquet", "rel_id"),
-            *of_questions.asked_and_answers(items),
-            settings["distractors"]["same_timeline"],
-        )
+        tables = _by(folder / "tr_facts.parquet", "fact_id"), _by(folder / "tr_related.parquet", "rel_id")
+        texts = of_questions.asked_and_answers(items)
+        same_timeline = settings["distractors"]["same_timeline"]
+        return Ripples(due, reasons, method, graph, dump, *tables, *texts, same_timeline)
 
     def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
         """The snapshot that KLoB is made of."""
         settings = self.configuration["klob"]
         which = settings["snapshot"]
-        return of_klob.Snapshot(
-            self.dumps.side(which),
-            day_of(self.manifest["dates"][which]),
-            settings,
-            self.dumps.supplied,
-            of_klob.read_sentences(lengths, settings["templates"] == "own"),
-        )
+        day = day_of(self.manifest["dates"][which])
+        return of_klob.Snapshot(self.dumps.side(which), day, settings, self.dumps.supplied, lengths)
 
     def has_other_dates(self, files: Mapping[str, Path]) -> bool:
         """Whether the stream has other dumps than the two that are read; without its table it may have."""
-        if STREAM not in files:
+        if kinds.STREAM not in files:
             return True
-        table = pq.read_table(files[STREAM], columns=["old_date", "new_date"])
+        table = pq.read_table(files[kinds.STREAM], columns=["old_date", "new_date"])
         dates = {date for name in ("old_date", "new_date") for date in table[name].to_pylist()}
         return not dates <= set(self.manifest["dates"].values())
 
@@ -183,13 +157,13 @@ def read(
     """
     configuration = manifest["configuration"]
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
-    how = method_of(configuration, t_old, t_new)
-    updates = samples[UPDATES]
-    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
-    wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
-    wanted_lines |= {name for row in samples.get(CORPUS, ()) for name in of_corpus.subjects(row)}
-    wanted_lines |= {of_corpus_questions.subject(row) for row in samples.get(ASKED, ())}
-    for row in samples.get(RIPPLES, ()):
+    how = of_rules.method_of(configuration, t_old, t_new)
+    updates = samples[kinds.UPDATES]
+    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(kinds.STREAM, ()))}
+    wanted_lines |= {row["s"] for name in (kinds.QUESTIONS, kinds.ASOF) for row in samples.get(name, ())}
+    wanted_lines |= {name for row in samples.get(kinds.CORPUS, ()) for name in of_corpus.subjects(row)}
+    wanted_lines |= {of_corpus.subject(row) for row in samples.get(kinds.ASKED, ())}
+    for row in samples.get(kinds.RIPPLES, ()):
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
@@ -207,30 +181,24 @@ def read(
         for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
     ]
     supplied = read_labels(source.labels)
-    worlds = [dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
+    worlds = [of_rules.dump_of(*sides, how) for sides in zip(lines, subjects, surveys, strict=True)]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
     dumps = of_updates.Dumps(
-        both[0],
-        both[1],
-        t_old,
-        t_new,
-        configuration["variant"],
-        birth,
-        supplied,
+        *(both[0], both[1], t_old, t_new, configuration["variant"], birth, supplied),
         Templates(configuration["verbalizer"] == "bundled", configuration["verbalization"]["templates"]),
         (configuration["seed"], configuration["test_share"]),
         configuration["pageviews"] == "none",
         new_survey.lines,
     )
-    small = sum(surveys[0].articles.values()) <= MOST
+    small = sum(surveys[0].articles.values()) <= of_neighbours.MOST
     facing, paths = configuration["neighbors"], (source.old_dump, source.new_dump)
     nearby = of_neighbours.Nearby(
-        Documents(paths, surveys, how, t_old) if small else None,
+        of_neighbours.Documents(paths, surveys, how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
     )
-    items = samples.get(QUESTIONS, [])
+    items = samples.get(kinds.QUESTIONS, [])
     return Reading(source, manifest, dumps, surveys, drawn, subjects[1], groups, nearby, items)
 
 
@@ -242,20 +210,20 @@ def _want_of_samples(
 ) -> None:
     """Adds what the sampled rows name to the entities that are wanted of both dumps."""
     for side in wanted:
-        for row in samples[UPDATES]:
+        for row in samples[kinds.UPDATES]:
             _want(side, of_updates.named_entities(row, birth))
-        for row in samples.get(ASOF, ()):
+        for row in samples.get(kinds.ASOF, ()):
             _want(side, of_dated.named_entities(row))
-        for row in samples.get(ASKED, ()):
-            _want(side, of_corpus_questions.named_entities(row))
-        for row in samples.get(RIPPLES, ()):
+        for row in samples.get(kinds.ASKED, ()):
+            _want(side, of_corpus.named_entities(row))
+        for row in samples.get(kinds.RIPPLES, ()):
             _want(side, of_ripples.named_entities(row))
-    for row in samples[UPDATES]:
+    for row in samples[kinds.UPDATES]:
         _want(wanted[0], of_neighbours.named(row))
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
-    for row in samples.get(KLOB, ()):
+    for row in samples.get(kinds.KLOB, ()):
         _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
-    for row in samples.get(QUESTIONS, ()):
+    for row in samples.get(kinds.QUESTIONS, ()):
         options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
         _want(wanted[1], ((name, frozenset()) for name in options))
         _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])

@@ -81,8 +81,7 @@ def derive(
                 lasting[key] = holders
 
     def fetch(names: Iterable[str]) -> None:
-        missing = {name: relations for name in names if name not in dump}
-        if missing:
+        if missing := {name: relations for name in names if name not in dump}:
             dump.update(read(missing))
 
     frontier = {holder.item for of_key in lasting.values() for holder in of_key}
@@ -96,8 +95,7 @@ def derive(
         frontier = {step.item for name in frontier for step in graph.edges(name) if step.item}
     due: dict[str, Due] = {}
     for key, holders in lasting.items():
-        for item in _items(key, holders, graph):
-            due[item.item_id] = item
+        due |= {item.item_id: item for item in _items(key, holders, graph)}
     return due, reasons, graph, dump
 
 
@@ -111,15 +109,9 @@ def _items(key: Key, holders: Sequence[Holder], graph: Graph) -> Iterator[Due]:
         holder = holders[chain.holder]
         other = answers.get((_way(chain), chain.holder != 0))
         fact_id = row_id(*key, holder.item, " ".join(holder.names))
-        yield Due(
-            key,
-            holders,
-            chain.holder + 1,
-            chain,
-            fact_id,
-            chain.id_in(*key, holder) if chain.steps else None,
-            None if other is None else other.isdisjoint(_names(chain, holders, graph)),
-        )
+        rel_id = chain.id_in(*key, holder) if chain.steps else None
+        discriminates = None if other is None else other.isdisjoint(_names(chain, holders, graph))
+        yield Due(key, holders, chain.holder + 1, chain, fact_id, rel_id, discriminates)
 
 
 def _way(chain: Chain) -> tuple[str, ...]:

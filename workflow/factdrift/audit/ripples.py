@@ -87,19 +87,9 @@ def statement_of(claim: WikidataClaim) -> DatedValue:
         moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
     )
     prefix, dollar, rest = claim.claim_id.partition("$")
-    return DatedValue(
-        f"{prefix.upper()}{dollar}{rest}",
-        claim.rank,
-        main.snaktype,
-        value_of(claim),
-        item if item and item[0] == "Q" else None,
-        date,
-        start,
-        end,
-        any(starts),
-        bad,
-        frozenset(claim.qualifiers),
-    )
+    name, qualifiers = f"{prefix.upper()}{dollar}{rest}", frozenset(claim.qualifiers)
+    value = value_of(claim), item if item and item[0] == "Q" else None, date
+    return DatedValue(name, claim.rank, main.snaktype, *value, start, end, any(starts), bad, qualifiers)
 
 
 def value_of(claim: WikidataClaim) -> str | None:
@@ -149,10 +139,10 @@ class Holder(NamedTuple):
 
 def timeline(claims: Sequence[DatedValue], method: TempRippleWording) -> list[Holder] | str:
     """The holders inside the window, newest first; the reason if there is no order or no change."""
-    window, last = method.window_start, method.last_day.toordinal()
+    settings, window, last = method.settings, method.window_start, method.last_day.toordinal()
     holders: list[Holder] = []
     for claim in claims:
-        if claim.snak == "novalue" or claim.qualifiers & method.restrictive:
+        if claim.snak == "novalue" or claim.qualifiers & {*settings["restrictive_qualifiers"]}:
             continue
         if (claim.end is not None and claim.end[1] <= window) or claim.start[0] > last:
             continue
@@ -161,18 +151,18 @@ def timeline(claims: Sequence[DatedValue], method: TempRippleWording) -> list[Ho
         if claim.item is None:
             return "unknown_object"
         holders.append(Holder(claim.item, claim.start, claim.end, (claim.name,)))
-    if method.unite:
+    if settings["unite_same_object"]:
         holders = _united(holders)
     for index, holder in enumerate(holders):
         if not all(holder.is_ordered(other) for other in holders[index + 1 :]):
             return "overlap"
     # In a total order each holder is after as many others as its position says.
     holders.sort(key=lambda holder: sum(other.before(holder) for other in holders if other is not holder))
-    if method.coverage != "off" and holders:
-        first = holders[0].start
-        if first[0] - window >= method.gap or (method.coverage == "strict" and first[1] > window):
+    if settings["coverage"] != "off" and holders:
+        first, gap = holders[0].start, settings["gap_days"]
+        if first[0] - window >= gap or (settings["coverage"] == "strict" and first[1] > window):
             return "left_gap"
-        if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(holders)):
+        if any(later.start[0] - earlier.end[1] >= gap for earlier, later in pairwise(holders)):
             return "gap"
     merged: list[Holder] = []
     for item, group in groupby(holders, key=lambda holder: holder.item):
@@ -248,7 +238,7 @@ class Graph:
         line = self._dump.get(name)
         if "any" in types or line is None:
             return "any" in types
-        reached = closure(self._classes, line.best_classes, self._method.depth)
+        reached = closure(self._classes, line.best_classes, self._method.settings["type_depth"])
         return any(class_ in types for number in reached for class_ in self._method.classes.get(number, ()))
 
     def values(self, name: str) -> Iterator[str]:
@@ -275,7 +265,7 @@ class Graph:
             if chosen is None or not self._guarded(line, name, chosen, guard):
                 continue
             label = self.label(chosen.item) if chosen.item else _text(chosen)
-            if not label or (self._method.leak_check and own and contains(own, label)):
+            if not label or (self._method.settings["leak_check"] and own and contains(own, label)):
                 continue
             assert chosen.value is not None
             yield Step(relation, name, chosen.value, chosen.name, label, chosen.item, chosen.date)
@@ -294,7 +284,7 @@ class Graph:
             rival
             for rival in rivals
             if not rival.bad and rival.end and rival.start[1] <= first and rival.end[0] >= last
-            and (rival.has_start or not (self._method.require_start or guard == "S"))
+            and (rival.has_start or not (self._method.settings["immutable"]["require_start"] or guard == "S"))
         ]  # fmt: skip
         return min(lasting, key=lambda claim: claim.name, default=None)
 
@@ -315,13 +305,13 @@ class Graph:
 
     def chains(self, subject: str, holders: Sequence[Holder]) -> Iterator[Chain]:
         """All chains of up to three hops from the holders of a timeline."""
-        own = self.label(subject) or ""
+        own = self.label(subject) if self._method.settings["leak_check"] else None
         for number, holder in enumerate(holders):
             waiting: list[tuple[Chain, tuple[str, ...]]] = [(Chain(number, ()), (subject, holder.item))]
             while waiting:
                 chain, nodes = waiting.pop()
                 for step in self.edges(nodes[-1]):
-                    if step.item in nodes or (self._method.leak_check and contains(own, step.label)):
+                    if step.item in nodes or contains(own or "", step.label):
                         continue
                     longer = Chain(number, (*chain.steps, step))
                     yield longer

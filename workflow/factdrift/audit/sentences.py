@@ -116,8 +116,7 @@ def misread(
         vague = year is None or not re.search(r"\d{4}", label) or str(abs(year.written[0])) in label
         good, short = (label == due) if due else vague, label
     else:
-        amount = decimal(raw)
-        if amount is None:
+        if (amount := decimal(raw)) is None:
             return None if label == raw else f"label {value['label']!r} does not say {value['raw']}"
         unit = str(stated["unit"]).rpartition("/")[2] if stated and "unit" in stated else None
         good = _says(label, number(amount), unit, units, amount < 0)

@@ -13,17 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from factdrift.audit import lines
 from factdrift.audit.filters import Relation
-from factdrift.audit.lines import (
-    Entity,
-    best_items,
-    decoded_line,
-    id_at_the_beginning,
-    item_number,
-    items_of,
-    lines_of,
-    stated,
-)
 
 SINGLE = {19474404, 52060874}
 """Single-value and single-best-value constraint."""
@@ -88,18 +79,18 @@ def survey(
     relations: dict[int, Relation] = {}
     pairs, best_pairs = array("i"), array("i")
     kept: dict[str, dict[str, Any]] = {}
-    for line in lines_of(dump):
-        name = id_at_the_beginning(line)
+    for line in lines.lines_of(dump):
+        name = lines.id_at_the_beginning(line)
         if name is None or name[:1] == b"P" or b'"P279"' in line or name.decode() in wanted:
-            entity = decoded_line(line)
+            entity = lines.decoded_line(line)
             if entity is None or not isinstance(entity.get("id"), str):
                 continue
             name = entity["id"].encode()
             if name[:1] == b"P":
                 relations[int(name[1:])] = _relation(entity)
-            for parent in items_of(entity, "P279"):
+            for parent in lines.items_of(entity, "P279"):
                 pairs.extend((int(name[1:]), parent))
-            parents = best_items if _ARTICLE.search(line) else items_of
+            parents = lines.best_items if _ARTICLE.search(line) else lines.items_of
             for parent in parents(entity, "P279"):
                 best_pairs.extend((int(name[1:]), parent))
             if entity["id"] in wanted:
@@ -115,8 +106,7 @@ def survey(
             heapq.heapreplace(heap, (rank, name, zlib.compress(line, 1)))
     for heap in best.values():
         for _, _, line in heap:
-            entity = decoded_line(zlib.decompress(line))
-            if entity is not None:
+            if (entity := lines.decoded_line(zlib.decompress(line))) is not None:
                 _keep(kept, entity)
     drawn = {
         stratum: frozenset(name.decode() for _, name, _ in heap if name.decode() in kept)
@@ -138,15 +128,15 @@ def _rank(seed: int, name: bytes) -> int:
 
 def _relation(line: dict[str, Any]) -> Relation:
     """What the rules ask of a property; all constraints but deprecated ones count, separators united."""
-    entity = Entity(line, frozenset())
+    entity = lines.Entity(line, frozenset())
     single, separators = False, set()
     for claim in line["claims"].get("P2302", []):
         value = claim.get("mainsnak", {}).get("datavalue", {}).get("value")
-        if stated(claim) and item_number(value) in SINGLE:
+        if lines.stated(claim) and lines.item_number(value) in SINGLE:
             single = True
             qualifiers = claim.get("qualifiers")
             snaks = qualifiers.get("P4155", []) if isinstance(qualifiers, dict) else []
-            numbers = (item_number(snak.get("datavalue", {}).get("value")) for snak in snaks)
+            numbers = (lines.item_number(snak.get("datavalue", {}).get("value")) for snak in snaks)
             separators |= {-number for number in numbers if number is not None}
     aliases = tuple(entity.aliases)
     return Relation(

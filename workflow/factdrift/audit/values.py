@@ -54,10 +54,8 @@ def identity(snak: WikidataSnak) -> Hashable:
         return kind, entity
     if isinstance(value, str):
         return kind, visible_text(value)
-    if kind == "quantity":
-        amount = decimal(value.get("amount"))
-        if amount is not None:
-            return kind, amount, str(value.get("unit", "1")).rpartition("/")[2]
+    if kind == "quantity" and (amount := decimal(value.get("amount"))) is not None:
+        return kind, amount, str(value.get("unit", "1")).rpartition("/")[2]
     if kind == "time" and (covered := span(value)):
         return kind, covered.first, covered.last, value.get("precision"), value.get("calendarmodel")
     if kind == "monolingualtext":

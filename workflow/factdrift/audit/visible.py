@@ -56,9 +56,7 @@ def _shapes(signs: list[str], index: int) -> bool:
         return False
     if sign in "\u200c\u200d":
         picture = before == "\ufe0f" and index > 1 and _is_picture(signs[index - 2])
-        after = next(
-            (sign_after for sign_after in signs[index + 1 :] if sign_after not in "\u200c\u200d"), " "
-        )
+        after = next((later for later in signs[index + 1 :] if later not in "\u200c\u200d"), " ")
         needed = sign == "\u200d" and unicodedata.combining(before) == 9
         return needed or ((picture or _is_picture(before) or _joins(before)) and not after.isspace())
     if sign in "\ufe0e\ufe0f":

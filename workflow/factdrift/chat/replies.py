@@ -12,25 +12,16 @@ from factdrift.core.retry import cause_of, retry_after
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _REQUESTS_OWN = frozenset(
     {
-        "content_filter",
-        "content_policy_violation",
-        "context_length_exceeded",
-        "exceed_context_size_error",
-        "invalid_prompt",
-        "string_above_max_length",
+        *("content_filter", "content_policy_violation", "context_length_exceeded"),
+        *("exceed_context_size_error", "invalid_prompt", "string_above_max_length"),
     }
 )
 """Error codes with status 400 that concern a single request."""
 _LONG = ("context length", "context size", "context window", "maximum context")
 _OF_ALL = frozenset(
     {
-        "billing_hard_limit_reached",
-        "insufficient_quota",
-        "invalid_api_key",
-        "model_not_found",
-        "unknown_parameter",
-        "unsupported_parameter",
-        "unsupported_value",
+        *("billing_hard_limit_reached", "insufficient_quota", "invalid_api_key", "model_not_found"),
+        *("unknown_parameter", "unsupported_parameter", "unsupported_value"),
     }
 )
 """Error codes that concern all requests of a run, whatever their status."""
@@ -132,15 +123,9 @@ def read_reply(data: bytes) -> Reply:
         raise Malformed("an answer without choices" if not completion.choices else "a choice without message")
     if end_of(choice.finish_reason) is None:
         raise Malformed(f"an answer that ended with {choice.finish_reason!r}, which may be a failure")
-    return Reply(
-        *_texts(message),
-        choice.finish_reason,
-        completion.model,
-        completion.system_fingerprint,
-        _tokens(completion.usage, "prompt_tokens"),
-        _tokens(completion.usage, "completion_tokens"),
-        text,
-    )
+    version = completion.model, completion.system_fingerprint
+    prompt, answer = (_tokens(completion.usage, f"{part}_tokens") for part in ("prompt", "completion"))
+    return Reply(*_texts(message), choice.finish_reason, *version, prompt, answer, text)
 
 
 class Likelihoods(NamedTuple):

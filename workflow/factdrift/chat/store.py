@@ -156,10 +156,9 @@ class Store:
 
     def refund(self, request: Request, attempt: str) -> None:
         """Removes the cost of a try that was not charged."""
+        query = "DELETE FROM charges WHERE key = ? AND attempt = ?"
         with self._errors(), self._connection:
-            self._connection.execute(
-                "DELETE FROM charges WHERE key = ? AND attempt = ?", (request.key, attempt)
-            )
+            self._connection.execute(query, (request.key, attempt))
 
     def charged(self, keys: Iterable[str]) -> tuple[int, int]:
         """Tokens of prompts and of answers that were paid for these keys, answered or not."""

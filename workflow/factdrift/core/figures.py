@@ -11,7 +11,8 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 
-FORMATS = (".svg", ".pdf", ".png")
+_UNTIMED = {".svg": "Date", ".pdf": "CreationDate", ".png": "Software"}
+"""Suffix of a file -> the field of its metadata that would differ between runs or versions."""
 
 INK, SOFT, LINE = "#1d2126", "#5c636d", "#dedad0"
 """Colours of titles, of what explains, and of lines behind the data."""
@@ -95,22 +96,13 @@ def name_ends(axis: Any, ends: Iterable[tuple[str, float, str]], height: float) 
         axis.annotate(name, (1.02, position), color=colour, annotation_clip=False, **written)
 
 
-def mark(axis: Any, y: float) -> None:
-    """A dashed line at a height, such as chance; `name_ends` writes its name."""
-    axis.axhline(y, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
-
-
 def save(figure: Any, *paths: Path) -> None:
     """Writes a figure in the formats that the paths' suffixes name, and closes it."""
     for path in paths:
         check_format(path)
         with atomic_path(path) as partial:
-            metadata = {
-                ".svg": {"Date": None},
-                ".pdf": {"CreationDate": None},
-                ".png": {"Software": None},
-            }.get(path.suffix)
             opaque = {"transparent": False} if path.suffix == ".png" else {}
+            metadata = {_UNTIMED[path.suffix]: None}
             figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata, **opaque)
             if path.suffix == ".svg":
                 text = partial.read_text(encoding="utf-8")
@@ -120,8 +112,8 @@ def save(figure: Any, *paths: Path) -> None:
 
 def check_format(path: Path) -> None:
     """Raises InputError if a path's suffix names no format of figures."""
-    if path.suffix not in FORMATS:
-        raise InputError(f"{path}: a figure ends in {', '.join(FORMATS)}; give it such a name")
+    if path.suffix not in _UNTIMED:
+        raise InputError(f"{path}: a figure ends in {', '.join(_UNTIMED)}; give it such a name")
 
 
 def _dark() -> str:

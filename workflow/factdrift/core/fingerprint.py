@@ -114,12 +114,8 @@ def _files() -> dict[str, Path]:
 
 @cache
 def _statements(module: str) -> list[_Statement]:
-    return _parsed(_files()[module].read_bytes())
-
-
-@cache
-def _parsed(source: bytes) -> list[_Statement]:
-    """The statements of a module's text that count."""
+    """The statements of a module that count."""
+    source = _files()[module].read_bytes()
     return [_statement(node) for node in ast.parse(source).body if not _is_unread(node)]
 
 

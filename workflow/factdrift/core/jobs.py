@@ -26,36 +26,16 @@ import dataclasses
 import datetime
 import inspect
 import types
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
+from factdrift.core import keys
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.core.keys import (
-    check_value,
-    default_of,
-    description_of,
-    is_struct,
-    listing,
-    read_json,
-    read_settings,
-)
 from factdrift.core.outputs import check_outputs
 from factdrift.core.paths import CONFIG
 from factdrift.core.switches import switches
@@ -109,7 +89,7 @@ begin with # are comments."""
 AnyRecord = TypeVar("AnyRecord", bound="DataclassInstance")
 
 
-@dataclass_transform(
+@typing.dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
 )
 class Job(ABC):
@@ -178,18 +158,18 @@ class Field(NamedTuple):
 
     @property
     def many(self) -> bool:
-        return get_origin(self.kind) is tuple
+        return typing.get_origin(self.kind) is tuple
 
     @property
     def is_json(self) -> bool:
         """Whether the flag's value is a JSON text."""
-        return is_struct(self.kind) or get_origin(self.kind) is dict
+        return keys.is_struct(self.kind) or typing.get_origin(self.kind) is dict
 
 
 @cache
 def fields(job: Any) -> tuple[Field, ...]:
     """The fields of a job, those of its bases first."""
-    hints = get_type_hints(job, include_extras=True)
+    hints = typing.get_type_hints(job, include_extras=True)
     return tuple(
         _field(
             field.name,
@@ -203,12 +183,12 @@ def fields(job: Any) -> tuple[Field, ...]:
 def _field(name: str, hint: Any, default: Any) -> Field:
     notes: list[Any] = []
     optional = False
-    while (origin := get_origin(hint)) in (Annotated, Union, types.UnionType):
+    while (origin := typing.get_origin(hint)) in (Annotated, Union, types.UnionType):
         if origin is Annotated:
-            hint, *inner = get_args(hint)
+            hint, *inner = typing.get_args(hint)
             notes = [*inner, *notes]
         else:
-            (hint,) = (choice for choice in get_args(hint) if choice is not type(None))
+            (hint,) = (choice for choice in typing.get_args(hint) if choice is not type(None))
             optional = True
 
     def note(kind: type[Any], otherwise: Any) -> Any:
@@ -221,9 +201,9 @@ def _field(name: str, hint: Any, default: Any) -> Field:
 
 def has_paths(kind: Any) -> bool:
     """Whether a type is a path, several, or a tuple of named ones."""
-    inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    inner = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
     if is_named_tuple(inner):
-        return all(hint is Path for hint in get_type_hints(inner).values())
+        return all(hint is Path for hint in typing.get_type_hints(inner).values())
     return inner is Path
 
 
@@ -253,23 +233,19 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         for field in ordered
     ]
     if job.leading:
-        words = " ".join(
-            str(action.metavar or action.dest) for _, action in actions if not action.option_strings
-        )
+        words = " ".join(str(flag.metavar or flag.dest) for _, flag in actions if not flag.option_strings)
         verb.usage = f"%(prog)s {words} [OPTION ...]"
     format_help = verb.format_help
 
     def with_keys() -> str:
         # Only now, because reading the schema takes longer than many commands.
-        for declared, action in actions:
-            if declared.key and not is_struct(declared.kind) and not declared.flag.hidden:
-                action.help = " ".join(filter(None, [declared.help, description_of(declared.key)])).replace(
-                    "%", "%%"
-                )
-        structs = [declared for declared in fields(job) if is_struct(declared.kind)]
-        verb.epilog = "\n".join(
-            listing(declared.kind, declared.key, declared.option, declared.only) for declared in structs
-        )
+        for field, action in actions:
+            if field.key and not keys.is_struct(field.kind) and not field.flag.hidden:
+                texts = filter(None, [field.help, keys.description_of(field.key)])
+                action.help = " ".join(texts).replace("%", "%%")
+        structs = (field for field in fields(job) if keys.is_struct(field.kind))
+        listings = (keys.listing(field.kind, field.key, field.option, field.only) for field in structs)
+        verb.epilog = "\n".join(listings)
         return format_help().replace(" ]", "]")
 
     verb.format_help = with_keys  # type: ignore[method-assign]
@@ -311,9 +287,9 @@ def _add_flag(verb: argparse._ActionsContainer, field: Field) -> argparse.Action
     elif field.kind is bool:
         options |= {"type": _truth, "metavar": ""}
     else:
-        inner = get_args(field.kind)[0] if field.many else field.kind
-        if get_origin(inner) is Literal:
-            options["choices"] = get_args(inner)
+        inner = typing.get_args(field.kind)[0] if field.many else field.kind
+        if typing.get_origin(inner) is Literal:
+            options["choices"] = typing.get_args(inner)
         elif field.flag == _DAY:
             options["type"] = _day
         elif inner is not str:
@@ -383,23 +359,23 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
     values: dict[str, Any] = {}
     for field in fields(job):
         value = getattr(options, field.name)
-        if field.is_json and is_struct(field.kind):
-            values[field.name] = read_settings(value or "{}", field.kind, field.key, field.option)
+        if field.is_json and keys.is_struct(field.kind):
+            values[field.name] = keys.read_settings(value or "{}", field.kind, field.key, field.option)
         elif value is None or (value == "" and field.optional):
             values[field.name] = None if field.default is dataclasses.MISSING else field.default
             if field.key and field.default is dataclasses.MISSING:
-                default = default_of(field.key)
+                default = keys.default_of(field.key)
                 values[field.name] = tuple(default) if field.many and default is not None else default
         elif field.is_json:
-            values[field.name] = read_json(value, field.option)
+            values[field.name] = keys.read_json(value, field.option)
             if not isinstance(values[field.name], dict):
                 raise InputError(f'{field.option}: {value!r} is no JSON object such as {{"layer": 3}}')
         elif is_named_tuple(field.kind):
             values[field.name] = field.kind(*value)
         else:
             values[field.name] = tuple(_listed(value)) if field.many else value
-        if field.key and not is_struct(field.kind):
-            check_value(field.key, values[field.name], field.option)
+        if field.key and not keys.is_struct(field.kind):
+            keys.check_value(field.key, values[field.name], field.option)
             if values[field.name] == "variant":
                 values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
         elif field.kind is int and (values[field.name] or 0) < 0:

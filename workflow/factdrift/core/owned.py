@@ -165,9 +165,8 @@ def _exchange(made: Path, folder: Path) -> None:
             try:
                 remove_folder(aside)
             except InputError as error:
-                kept = folder.with_name(
-                    f"{folder.name}.old"
-                )  # a name that `factdrift unlock` does not remove
+                # A name that `factdrift unlock` does not remove.
+                kept = folder.with_name(f"{folder.name}.old")
                 aside.rename(kept)
                 raise InputError(f"{error} (it is {kept} now)") from None
             if is_done:

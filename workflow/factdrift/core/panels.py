@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from factdrift.core.figures import INK, SOFT, mark, name_ends, parts, save
+from factdrift.core.figures import INK, SOFT, name_ends, parts, save
+
+_BESIDE: Any = {"xytext": (4, 0), "textcoords": "offset points", "fontsize": "small", "va": "center"}
+"""How a text stands beside its point."""
 
 
 class Mark(NamedTuple):
@@ -68,9 +71,8 @@ def draw(figure: Figure, messages: Mapping[str, Iterable[Mark]], paths: Sequence
                 axis.yaxis.set(major_formatter="{x:,g}", minor_formatter=LogFormatter())
             if figure.ticks is not None:
                 rotated = {"rotation": 45, "ha": "right", "fontsize": "x-small"}
-                axis.set_xticks(
-                    *figure.ticks, **(rotated if any(len(label) > 6 for label in figure.ticks[1]) else {})
-                )
+                is_long = any(len(label) > 6 for label in figure.ticks[1])
+                axis.set_xticks(*figure.ticks, **(rotated if is_long else {}))
             if figure.lines:
                 axis.set_yticks(range(len(figure.lines)), figure.lines)
                 axis.set_ylim(len(figure.lines) - 0.5, -0.5)
@@ -94,19 +96,13 @@ def _draw(axis: Any, marks: Sequence[Mark], height: float) -> None:
             case "span":
                 axis.axvspan(point.x, point.y, alpha=0.2, color=point.color, linewidth=0)
             case "level":
-                mark(axis, point.y)
+                axis.axhline(point.y, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
                 ends.append((point.text, point.y, point.color))
             case _:
                 if point.kind == "day":
                     axis.axvline(point.x, color=point.color, linewidth=1.2)
                 where = ("data", "axes fraction" if point.kind == "day" else "data")
-                beside = {
-                    "xytext": (4, 0),
-                    "textcoords": "offset points",
-                    "fontsize": "small",
-                    "va": "center",
-                }
-                axis.annotate(point.text, (point.x, point.y), xycoords=where, color=point.color, **beside)
+                axis.annotate(point.text, (point.x, point.y), xycoords=where, color=point.color, **_BESIDE)
     for points in curves.values():
         _curve(axis, points)
         if points[-1].text:

@@ -107,14 +107,10 @@ def no_file(path: str | PathLike[str]) -> InputError:
         return InputError(f"{missing}; build it with `snakemake --cores all {shlex.quote(name)}`")
     known = [name for product in products() for name in product.names]
     # By what stands before the endings, which would make any two tables similar.
-    stems = difflib.get_close_matches(Path(name).stem, map(_stem, known), 1, 0.75)
-    similar = [candidate for candidate in known if _stem(candidate) in stems]
+    stems = difflib.get_close_matches(Path(name).stem, [Path(product).stem for product in known], 1, 0.75)
+    similar = [candidate for candidate in known if Path(candidate).stem in stems]
     ordered = sorted(similar, key=lambda candidate: Path(candidate).suffix != Path(name).suffix)
     return InputError(f"{missing}; did you mean results/{ordered[0]}?" if ordered else missing)
-
-
-def _stem(name: str) -> str:
-    return Path(name).stem
 
 
 def pair_of(path: Path) -> str:

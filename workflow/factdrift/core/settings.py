@@ -232,8 +232,7 @@ def read_ids(path: Path, key: str) -> list[str]:
         raise InputError(f"{key}: the file {path} is missing; correct the key in the configuration")
     ids: dict[str, None] = {}
     for line, text in enumerate(utf8_lines(path), start=1):
-        name = text.partition("#")[0].strip()
-        if name:
+        if name := text.partition("#")[0].strip():
             if not re.fullmatch("[QP][1-9][0-9]*", name):
                 raise InputError(f"{path}, line {line}: {name!r} is no id such as Q30 or P6")
             ids[name] = None

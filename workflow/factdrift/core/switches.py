@@ -21,6 +21,4 @@ def switches(config: Mapping[str, Any]) -> dict[str, str]:
         "measurements": "dated" if variant == "revised" else "plain",
         "subject_names": "unique" if variant == "revised" else "label",
     }
-    return {
-        key: value if config[key] == "variant" else config[key] for key, value in own.items() if key in config
-    }
+    return {key: own[key] if config[key] == "variant" else config[key] for key in own if key in config}

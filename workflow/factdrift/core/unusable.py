@@ -66,8 +66,7 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
     text = str(error)
     named = [source for source in paths if source.named_in(text)]
     if isinstance(error, FileNotFoundError | NotADirectoryError) or _NO_MATCH in text:
-        missing = next((source for source in named if not source.path.exists()), None)
-        if missing:
+        if missing := next((source for source in named if not source.path.exists()), None):
             return f"{missing.option}: {no_file(missing.path)}"
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return None

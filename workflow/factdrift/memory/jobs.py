@@ -49,10 +49,11 @@ class Export(Job, command="memory export"):
     def run(self) -> str:
         from factdrift.memory import folder, layouts
 
+        inputs = folder.Inputs(self.corpus, self.questions, self.known)
         if self.layouts:
-            inputs = layouts.Inputs(self.corpus, self.questions, self.known, self.retrieved)
-            return "\n".join(f"{self.folder / name}" for name in layouts.write_layouts(inputs, self.folder))
-        lines = folder.export(folder.Inputs(self.corpus, self.questions, self.known), self.folder)
+            names = layouts.write_layouts(inputs, self.retrieved, self.folder)
+            return "\n".join(f"{self.folder / name}" for name in names)
+        lines = folder.export(inputs, self.folder)
         return "\n".join(f"{self.folder / name}: {number:,} lines" for name, number in lines.items())
 
 

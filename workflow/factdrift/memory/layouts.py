@@ -5,15 +5,13 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from factdrift.core.columns import Row
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import records, write_parquet
-from factdrift.memory.facts import FACTS, read_facts
-from factdrift.memory.folder import write_lines
+from factdrift.memory.folder import FACTS, Inputs, read_facts, write_lines
 from factdrift.memory.retrievers import run_lines
 
 HAYSTACK = "bm25"
@@ -23,27 +21,20 @@ _TYPES = {"at": "temporal-reasoning", "next": "temporal-reasoning"}
 """Kind of question -> LongMemEval's type; any other kind is a `knowledge-update`."""
 
 
-class Inputs(NamedTuple):
-    """CORPUS, CORPUS_QUESTIONS, timelines with labels, and RETRIEVED."""
-
-    corpus: Path
-    questions: Path
-    known: Path
-    retrieved: Path
-
-
-def write_layouts(inputs: Inputs, folder: Path) -> list[str]:
+def write_layouts(inputs: Inputs, retrieved: Path, folder: Path) -> list[str]:
     """Writes a new folder with all forms; returns the names of its files.
 
-    Raises InputError if the folder has files that are not ours.
+    `retrieved`: a table RETRIEVED. Raises InputError if the folder has files that are not ours.
     """
     docs = {row["doc"]: row for row in records(inputs.corpus, ["doc", "title", "text", "known_from"])}
     questions = list(records(inputs.questions))
+    # Question -> the documents of HAYSTACK.
+    beside = {row["question"]: row["docs"] for row in records(retrieved) if row["retriever"] == HAYSTACK}
     with new_folder(folder) as made:
         _write_beir(docs, questions, made / "beir")
-        _write_trec(questions, inputs.retrieved, made / "trec")
+        _write_trec(questions, retrieved, made / "trec")
         with (made / "longmemeval.json").open("w", encoding="utf-8") as file:
-            for number, instance in enumerate(longmemeval(docs, questions, _beside(inputs.retrieved))):
+            for number, instance in enumerate(longmemeval(docs, questions, beside)):
                 file.write(("," if number else "[") + "\n" + json.dumps(instance, ensure_ascii=False))
             file.write("\n]\n")
         facts = list(read_facts(inputs.known))
@@ -56,29 +47,18 @@ def _write_beir(docs: Mapping[str, Row], questions: list[Row], folder: Path) -> 
     """corpus.jsonl, queries.jsonl, qrels of right versions (test.tsv) and of stale versions (stale.tsv)."""
     (folder / "qrels").mkdir(parents=True)
     asked = [row for row in questions if row["right_docs"]]
-    write_lines(
-        (
-            {
-                "_id": name,
-                "title": row["title"],
-                "text": row["text"],
-                "metadata": {"known_from": row["known_from"]},
-            }
-            for name, row in docs.items()
-        ),
-        folder / "corpus.jsonl",
+    corpus = (
+        {"_id": doc, "title": row["title"], "text": row["text"]}
+        | {"metadata": {"known_from": row["known_from"]}}
+        for doc, row in docs.items()
     )
-    write_lines(
-        (
-            {
-                "_id": row["id"],
-                "text": row["question"],
-                "metadata": {"kind": row["kind"], "asked_on": row["asked_on"]},
-            }
-            for row in asked
-        ),
-        folder / "queries.jsonl",
+    queries = (
+        {"_id": row["id"], "text": row["question"]}
+        | {"metadata": {"kind": row["kind"], "asked_on": row["asked_on"]}}
+        for row in asked
     )
+    write_lines(corpus, folder / "corpus.jsonl")
+    write_lines(queries, folder / "queries.jsonl")
     for name, column in (("test", "right_docs"), ("stale", "stale_docs")):
         lines = (f"{row['id']}\t{doc}\t1\n" for row in asked for doc in row[column])
         text = "".join(["query-id\tcorpus-id\tscore\n", *lines])
@@ -95,11 +75,6 @@ def _write_trec(questions: list[Row], retrieved: Path, folder: Path) -> None:
         with (folder / f"{name}.trec").open("w", encoding="utf-8") as file:
             for row in rows:
                 file.writelines(f"{line}\n" for line in run_lines(name, row["question"], row["docs"]))
-
-
-def _beside(retrieved: Path) -> dict[str, list[str]]:
-    """Question -> the documents of HAYSTACK."""
-    return {row["question"]: row["docs"] for row in records(retrieved) if row["retriever"] == HAYSTACK}
 
 
 def longmemeval(

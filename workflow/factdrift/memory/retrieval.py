@@ -64,11 +64,6 @@ class Qrels(NamedTuple):
         }
 
 
-def subject_of_chain(row: Row) -> str:
-    """The subject of a question, by which questions are clustered."""
-    return str(row["chain"].partition("-")[0])
-
-
 def scored(
     name: str, questions: Sequence[Row], rankings: Sequence[Sequence[str]], subject_of: Mapping[str, str]
 ) -> Iterator[Row]:
@@ -78,7 +73,7 @@ def scored(
     for row, ranked in zip(questions, rankings, strict=True):
         qrels = Qrels(frozenset(row["right_docs"]), frozenset(row["stale_docs"]))
         if qrels.right:
-            measured = subject_of_chain(row), qrels.measured(ranked, subject_of)
+            measured = row["chain"].partition("-")[0], qrels.measured(ranked, subject_of)
             for kind in (row["kind"], ALL):
                 values[kind].append(measured)
     for kind in sorted(values, key=lambda kind: (kind == ALL, kind)):
@@ -122,10 +117,8 @@ def write_retrieval(sources: Sources, seed: int, retrieved: Path, report: Path, 
     with growing(retrieved, RETRIEVED) as add:
         for name in (*RETRIEVERS, *sources.runs):
             path = sources.runs.get(name)
-            of_run = (
-                read_run(path, collection, questions) if path else RETRIEVERS[name](collection, questions)
-            )
-            rankings = [[collection.docs[index] for index in ranked] for ranked in of_run]
+            run = read_run(path, collection, questions) if path else RETRIEVERS[name](collection, questions)
+            rankings = [[collection.docs[index] for index in ranked] for ranked in run]
             scores += scored(name, questions, rankings, subject_of)
             for start in range(0, len(questions), _BATCH):
                 ids = [row["id"] for row in questions[start : start + _BATCH]]

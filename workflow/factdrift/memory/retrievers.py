@@ -27,6 +27,8 @@ _DIGITS = 4
 """Scores that agree in so many decimals are equal, and the seed orders their documents."""
 
 Numbers = NDArray[np.int64]
+Rankings = Iterator[list[int]]
+"""For every question the indices of documents, the best first."""
 
 
 @dataclass(frozen=True)
@@ -95,67 +97,61 @@ def read_collection(corpus: Path, seed: int) -> Collection:
     )
 
 
-def bm25(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
+Retriever = Callable[[Collection, Sequence[Row]], Rankings]
+
+
+def bm25(collection: Collection, questions: Sequence[Row]) -> Rankings:
     """By BM25 over all versions."""
     everything = np.arange(len(collection.docs))
     yield from _by_words(collection, questions, lambda _: everything)
 
 
-def bm25_dated(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
+def bm25_dated(collection: Collection, questions: Sequence[Row]) -> Rankings:
     """By BM25 over the newest version of every subject that is known when the question is asked."""
     yield from _by_days(collection, questions, collection.known_from)
 
 
-def bm25_shuffled(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
+def bm25_shuffled(collection: Collection, questions: Sequence[Row]) -> Rankings:
     """As `bm25_dated`, by days that are not those of the documents."""
     yield from _by_days(collection, questions, collection.shuffled())
 
 
-def drawn(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
+def drawn(collection: Collection, questions: Sequence[Row]) -> Rankings:
     """Any documents in any order."""
     for row in questions:
         size = min(DEPTH, len(collection.docs))
         yield _generator(collection, row).choice(len(collection.docs), size, replace=False).tolist()
 
 
-def right(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """The right documents."""
-    yield from _bound(collection, questions, "right_docs")
+def bound(*columns: str) -> Retriever:
+    """The retriever that knows the documents in columns of the questions; they are in any order."""
+
+    def ranked(collection: Collection, questions: Sequence[Row]) -> Rankings:
+        for row in questions:
+            docs = [collection.number[doc] for column in columns for doc in row[column]]
+            yield _generator(collection, row).permutation(docs).astype(int).tolist()[:DEPTH]
+
+    return ranked
 
 
-def stale(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """The stale documents."""
-    yield from _bound(collection, questions, "stale_docs")
-
-
-def both(collection: Collection, questions: Sequence[Row]) -> Iterator[list[int]]:
-    """Right and stale documents in any order."""
-    yield from _bound(collection, questions, "right_docs", "stale_docs")
-
-
-RETRIEVERS: Mapping[str, Callable[[Collection, Sequence[Row]], Iterator[list[int]]]] = {
+RETRIEVERS: Mapping[str, Retriever] = {
     "bm25": bm25,
     "bm25_dated": bm25_dated,
     "bm25_shuffled": bm25_shuffled,
     "random": drawn,
-    "right": right,
-    "stale": stale,
-    "both": both,
+    "right": bound("right_docs"),
+    "stale": bound("stale_docs"),
+    "both": bound("right_docs", "stale_docs"),
 }
-"""Name -> the function that yields, for every question, indices of documents, the best first."""
 
 
-def _by_days(
-    collection: Collection, questions: Sequence[Row], known_from: NDArray[np.str_]
-) -> Iterator[list[int]]:
+def _by_days(collection: Collection, questions: Sequence[Row], known_from: NDArray[np.str_]) -> Rankings:
     days = {row["asked_on"] for row in questions}
     newest = {day: collection.newest(day, known_from) for day in days}
     yield from _by_words(collection, questions, newest.__getitem__)
 
 
-def _by_words(
-    collection: Collection, questions: Sequence[Row], among: Callable[[str], Numbers]
-) -> Iterator[list[int]]:
+def _by_words(collection: Collection, questions: Sequence[Row], among: Callable[[str], Numbers]) -> Rankings:
     """The documents with the highest BM25 of those that may be asked on a day; none without a common word."""
     import bm25s
 
@@ -174,12 +170,6 @@ def _by_words(
         top = np.flatnonzero((scores >= least) & (scores > 0))
         ranked = np.lexsort((collection.order[candidates[top]], -scores[top]))
         yield candidates[top[ranked][:DEPTH]].tolist()
-
-
-def _bound(collection: Collection, questions: Sequence[Row], *columns: str) -> Iterator[list[int]]:
-    for row in questions:
-        docs = [collection.number[doc] for column in columns for doc in row[column]]
-        yield _generator(collection, row).permutation(docs).astype(int).tolist()[:DEPTH]
 
 
 def _generator(collection: Collection, row: Row) -> np.random.Generator:

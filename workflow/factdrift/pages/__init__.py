@@ -1,12 +1,13 @@
-"""What pages for people share: templates that escape, labels without control characters, dates, colours."""
+"""What pages for people share: templates that escape, labels without control characters, dates, charts."""
 
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from factdrift.core.paths import RESOURCES
 from factdrift.wikidata.text import printable
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 LONGEST = 160
 """Characters of a label that a page shows; what is longer ends in an ellipsis."""
+
+MOST_COLUMNS = 120
+"""The time line has a column a month, or a column a year where that would be more columns than this."""
 
 
 def _dates(decision: str, *names: str) -> str:
@@ -102,3 +106,55 @@ def meanings() -> dict[str, str]:
         for term in filter(None, [row["term"], *row["also"].split(";")]):
             texts[f"term {term.lower()}"] = row["meaning"]
     return texts
+
+
+# --- charts of columns, such as the updates of each month, which the template `columns.html` draws ---------
+
+
+class Axis(NamedTuple):
+    """What a column is, `ticks` with position (0 to the number of bars) and text, and what is counted."""
+
+    title: str
+    ticks: Sequence[tuple[float, str]]
+    unit: str
+
+
+def chart(
+    bars: Sequence[tuple[str, int, int]],
+    axis: Axis,
+    names: Mapping[str, str],
+    links: Mapping[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """What the template draws; `bars`: a label and the amounts above and below the line, in one scale.
+
+    `names`: of the amounts, with the colour of each. `links`: label -> the address to which its column leads.
+    """
+    highest, deepest = max(above for _, above, _ in bars), max(below for *_, below in bars)
+    steps = (factor * 10**power for power in itertools.count() for factor in (1, 2, 5))
+    step = next(step for step in steps if max(highest, deepest) <= 4 * step)
+    drawn = {"bars": bars, "axis": axis, "names": names, "links": links or {}}
+    return drawn | {
+        **{"highest": highest, "deepest": deepest, "most": max(above + below for _, above, below in bars)},
+        "levels": [*range(0, highest + 1, step), *range(-step, -deepest - 1, -step)],
+    }
+
+
+def periods(old: str, new: str) -> list[str]:
+    """The months from that of a day to that of a later one, or the years where there are too many months."""
+    months = list(months_of(old, new))
+    return months if len(months) <= MOST_COLUMNS else list(dict.fromkeys(month[:4] for month in months))
+
+
+def months_of(old: str, new: str) -> Iterator[str]:
+    """Yields the months (2021-01) from that of a day to that of a later one."""
+    first, last = (datetime.date.fromisoformat(day) for day in (old, new))
+    for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+        yield f"{number // 12:04}-{number % 12 + 1:02}"
+
+
+def ticks(names: Iterable[str]) -> Iterator[tuple[float, str]]:
+    """The marks of an axis of months, at each January, or of years, some six of them."""
+    every = max(len([*names]) // 6, 1)
+    for index, name in enumerate(names):
+        if name.endswith("-01") or (len(name) == 4 and int(name) % every == 0):
+            yield index + 0.5, name[:4]

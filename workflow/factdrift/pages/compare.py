@@ -24,30 +24,16 @@ _COLUMNS = "change, subject, relation, object, field, before, after, rule_before
 DIFFERENCES = pa.schema([(name, pa.string()) for name in (*_COLUMNS.split(", "), "cause")])
 """One row per difference."""
 
-CHANGES = {
-    "removed": "an update that only the first build has",
-    "added": "an update that only the second build has",
-    "object removed": "an object that only the first build has in this update",
-    "object added": "an object that only the second build has in this update",
-    "label": "an object is called new, obsolete or static in one build and otherwise in the other",
-    "object": "another field of an object: names, rule, dates, statements, revisions",
-    "sentence": "the prompt, one of the other cloze tests, or the prompts of the same neighbour facts",
-    "neighbours": "nearest or random facts, or their distances",
-    "popularity": "the popularity of the subject",
-    "split": "the part of the dataset, `train` or `test`",
-    "field": "another column of an update",
-    "column": "a column that only one build has",
-}
-"""Kind of change -> what it is."""
+CHANGES = (
+    *("removed", "added", "object removed", "object added", "label", "object", "sentence", "neighbours"),
+    *("popularity", "split", "field", "column"),
+)
+"""The kinds of change (docs/diff-builds.md), in the order in which they are counted."""
 
 _KINDS = {
-    "update_prompt": "sentence",
-    "generalization_prompts": "sentence",
-    "template_source": "sentence",
-    "subject_is_ambiguous": "sentence",
-    "subject_popularity": "popularity",
-    "popularity_source": "popularity",
-    "split": "split",
+    **dict.fromkeys(("update_prompt", "generalization_prompts", "template_source"), "sentence"),
+    **dict.fromkeys(("subject_popularity", "popularity_source"), "popularity"),
+    **{"subject_is_ambiguous": "sentence", "split": "split"},
 }
 """Column -> kind of change."""
 
@@ -136,8 +122,7 @@ def differences(before: Path, after: Path, cause: Callable[[str], str]) -> pa.Ta
                 rows = db.read_parquet(only_file(path))
             except duckdb.Error as error:
                 raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
-            missing = sorted({"subject", "relation", "objects", "scenario"} - set(rows.columns))
-            if missing:
+            if missing := sorted({"subject", "relation", "objects", "scenario"} - set(rows.columns)):
                 raise InputError(
                     f"{path}: no column {', '.join(missing)}; give builds of wikifactdiff.parquet"
                 )

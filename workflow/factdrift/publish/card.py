@@ -259,9 +259,7 @@ def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
             for author in work["authors"]
         ),
         "booktitle": work.get("collection-title"),
-        "year": work.get("year"),
-        "date": work.get("date"),
-        "url": work.get("url"),
+        **{name: work.get(name) for name in ("year", "date", "url")},
         "note": work.get("notes"),
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]

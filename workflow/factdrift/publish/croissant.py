@@ -1,8 +1,10 @@
 """Croissant metadata (MLCommons, version 1.1): files with checksums, and every field with its description.
 
-With the fields for responsible use (RAI), which say what the card says.
+With the fields for responsible use (RAI), which say what the card says. The context is that of the
+specification, with the vocabulary of origins (`resources/cards/croissant.json`).
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,30 +16,6 @@ from factdrift.core.paths import CARDS
 from factdrift.publish.card import Edition, Table, bibtex, filled
 
 Node = dict[str, Any]
-
-_VOCABULARY = (
-    *("arrayShape", "citeAs", "column", "conformsTo", "containedIn", "equivalentProperty", "extract"),
-    *("field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
-    *("jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
-    *("replace", "samplingRate", "separator", "source", "subField", "transform"),
-)
-_CONTEXT: Node = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    **{term: f"cr:{term}" for term in _VOCABULARY},
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "description": {"@container": "@language"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "name": {"@container": "@language"},
-    "prov": "http://www.w3.org/ns/prov#",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "sc": "https://schema.org/",
-}
-"""The context that the specification of version 1.1 gives, with the vocabulary of origins."""
 
 LICENCES = ["https://creativecommons.org/publicdomain/zero/1.0/", "https://spdx.org/licenses/MIT.html"]
 """Of the facts, and of sentences and selection."""
@@ -65,7 +43,7 @@ def write_croissant(this: Edition) -> None:
             | {"field": [_field(table, column) for column in table.schema]}
         )
     metadata = {
-        "@context": _CONTEXT,
+        "@context": json.loads((CARDS / "croissant.json").read_text("utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": this.name,

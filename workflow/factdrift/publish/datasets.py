@@ -1,7 +1,6 @@
 """Which data sets can be published, as `resources/cards/datasets.yaml` says, and from which products."""
 
 import functools
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -91,16 +90,14 @@ def known() -> tuple[Dataset, ...]:
                 tables[target.table].pages = target.product.pages
             elif target.folder == dataset.folder:
                 dataset.accounts.append(target.name)
-        lacking = [name for name, config in tables.items() if not config.files]
-        if lacking:
+        if lacking := [name for name, config in tables.items() if not config.files]:
             raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")
     return tuple(datasets)
 
 
 def all_products() -> list[str]:
     """All products that folders are made of, accounts included, each once."""
-    files = (
-        [*(name for config in dataset.configs for name in config.files.values()), *dataset.accounts]
-        for dataset in known()
-    )
-    return list(dict.fromkeys(chain.from_iterable(files)))
+    names: list[str] = []
+    for dataset in known():
+        names += [name for config in dataset.configs for name in config.files.values()] + dataset.accounts
+    return list(dict.fromkeys(names))

@@ -72,8 +72,7 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
             except pa.ArrowInvalid as error:
                 raise InputError(f"{path}: {error}; build it again") from error
     build = read_manifest(inputs.manifest)
-    lacking = sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build))
-    if lacking:
+    if lacking := sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build)):
         raise InputError(f"{inputs.manifest}: has no {lacking[0]}; name the manifest.json of the build")
     for name, number in rows.items():
         listed = [size for table, size in build["rows"].items() if Path(table).name == name]
@@ -82,8 +81,7 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
                 f"{sources[name]}: has {number:,} rows, {inputs.manifest} lists {listed[0]:,}; it is the "
                 "manifest of another build. Name the one that was made with the file"
             )
-    unknown = sorted(sources.keys() - set(all_products()))
-    if unknown:
+    if unknown := sorted(sources.keys() - set(all_products())):
         raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
     asked = [dataset for dataset in known() if not sources.keys().isdisjoint(dataset.needed)]
     if not asked:
@@ -215,8 +213,7 @@ def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> 
         kind = field.type.value_type if pa.types.is_list(field.type) else field.type
         if pa.types.is_struct(kind) and field.name not in nested:
             nested[field.name] = {part.name: meanings[part.name] for part in kind if part.name in meanings}
-    undescribed = sorted({field.name for field in schema} - meanings.keys())
-    if undescribed:
+    if undescribed := sorted({field.name for field in schema} - meanings.keys()):
         raise InputError(
             f"{DICTIONARY / config.pages[0]}.md: has no row for the column {undescribed[0]}; "
             "describe it there"

@@ -83,9 +83,9 @@ class Results(Job, command="publish results"):
     output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.publish.results import Results, write_results
+        from factdrift.publish.results import write_results
 
-        entries, records = write_results(Results(self.grid, self.runs, self.hub, self.date), self.output)
+        entries, records = write_results(self.grid, self.runs, self.hub, self.date, self.output)
         return f"{self.output}: {entries} scores for the hub, {records} records for Every Eval Ever"
 
 
@@ -114,9 +114,7 @@ class Refresh(Job, command="refresh"):
     configfile: Annotated[Path | None, "a configuration beside config/config.yaml"] = None
     contact: Annotated[str | None, "for servers; else `contact` of the configuration"] = None
     snakemake: Annotated[
-        tuple[str, ...],
-        "for Snakemake, after `--` (default: --cores all)",
-        Flag("ARGUMENT", positional=True),
+        tuple[str, ...], "for Snakemake, after `--` (default: --cores all)", Flag("ARGUMENT", positional=True)
     ] = ()
 
     def run(self) -> None:

@@ -3,6 +3,7 @@
 Only what the dates prove is a contradiction: a date without a day counts as any day that it may mean.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -76,10 +77,9 @@ def write_mismatches(
             made_up=MADE_UP_ITEMS,
         )
         rows = db.sql(query).fetchall()
-    counts: dict[str, int] = {}
-    lines = []
-    for kind, subject, relation, _, statement, value, text in rows:
-        counts[kind] = counts.get(kind, 0) + 1
-        lines.append((f"Q{subject}", statement, f"P{relation}", f"Q{value}", "", text, "", "qualifier"))
+    lines = (
+        (f"Q{subject}", statement, f"P{relation}", f"Q{value}", "", text, "", "qualifier")
+        for _, subject, relation, _, statement, value, text in rows
+    )
     write_csv([COLUMNS, *lines], output)
-    return counts
+    return Counter(kind for kind, *_ in rows)

@@ -34,17 +34,6 @@ _STATE = ("run_id", "hyper", "regime", "group", "template", "api")
 """What the description of a job says that its answers depend on: of the model, and of its state."""
 
 
-class Results(NamedTuple):
-    """Scores, and what is to be known of them."""
-
-    grid: Path
-    runs: Sequence[Path]
-    """Descriptions of the jobs, in the folders of the workflow."""
-    hub: str
-    """The account that has the published folders."""
-    date: str
-
-
 class Score(NamedTuple):
     """A row of GRID with the description of its job."""
 
@@ -65,41 +54,41 @@ class Score(NamedTuple):
         )
 
 
-def write_results(results: Results, output: Path) -> tuple[int, int]:
+def write_results(grid: Path, runs: Sequence[Path], hub: str, date: str, output: Path) -> tuple[int, int]:
     """Writes `MODEL/.eval_results/*.yaml` and `data/factdrift/MODEL/*.json` into a folder; returns how many.
 
+    `runs`: descriptions of the jobs, in the folders of the workflow. `hub`: the account with the folders.
     Raises InputError if `output` exists, the day is none, or `scores_of` raises it.
     """
     if output.exists():
         raise InputError(f"{output}: exists; remove it, or name another folder")
     try:
-        day = datetime.datetime.fromisoformat(results.date).replace(tzinfo=datetime.UTC)
+        day = datetime.datetime.fromisoformat(date).replace(tzinfo=datetime.UTC)
     except ValueError:
         raise InputError(
-            f"--date: {results.date!r} is no day; Every Eval Ever requires the day of the results, such as "
-            "2026-11-29"
+            f"--date: {date!r} is no day; Every Eval Ever requires the day of the results, such as 2026-11-29"
         ) from None
-    scores = list(scores_of(results))
+    scores = list(scores_of(grid, runs))
     of_hub = [score for score in scores if score.task]
     records = by_columns(({**score.row, "score": score} for score in scores), "model", "method")
     with atomic_path(output) as folder:
         for score in of_hub:
             name = "_".join(_word(score.row[part]) for part in ("benchmark", "method", "way", "kind"))
             entry = {
-                "dataset": {"id": f"{results.hub}/{score.dataset}", "task_id": score.task},
+                "dataset": {"id": f"{hub}/{score.dataset}", "task_id": score.task},
                 "value": score.row["share"],
-                "date": results.date,
+                "date": date,
                 "notes": score.notes,
             }
             path = folder.joinpath(*_parts(score.row["model"]), ".eval_results", f"{name}.yaml")
-            _check_new(path, results.grid)
+            _check_new(path, grid)
             write_text(yaml.safe_dump([entry], sort_keys=False), path)
         for (model, _), rows in records.items():
-            record = _record([row["score"] for row in rows], results.hub, day)
+            record = _record([row["score"] for row in rows], hub, day)
             digest = hashlib.sha256(record["evaluation_id"].encode()).digest()
             name = str(uuid.UUID(bytes=digest[:16], version=4))
             path = folder.joinpath("data", "factdrift", *_parts(model), f"{name}.json")
-            _check_new(path, results.grid)
+            _check_new(path, grid)
             write_json(record, path)
     return len(of_hub), len(records)
 
@@ -110,21 +99,21 @@ def _check_new(path: Path, grid: Path) -> None:
         raise InputError(f"{grid}: two of its models have the name of {path}; give a grid of one")
 
 
-def scores_of(results: Results) -> Iterator[Score]:
+def scores_of(grid: Path, runs: Sequence[Path]) -> Iterator[Score]:
     """The rows of the grid that are scores.
 
     Rows that nobody judged are none, nor likelihoods of old objects, which are no right answers. Raises
     InputError if a file cannot be read, the grid has no score, or a score's job has no description.
     """
     try:
-        rows = pq.read_table(results.grid, schema=GRID).to_pylist()
+        rows = pq.read_table(grid, schema=GRID).to_pylist()
     except pa.ArrowInvalid as error:
-        raise InputError(f"{results.grid}: is no table of `answer grid`: {error}") from error
+        raise InputError(f"{grid}: is no table of `answer grid`: {error}") from error
     scores = [row for row in rows if row["judged"] and not row["kind"].endswith("old object")]
     if not scores:
-        raise InputError(f"{results.grid}: no answer in it was judged, so that there is no score")
+        raise InputError(f"{grid}: no answer in it was judged, so that there is no score")
     about: dict[tuple[str, ...], Row] = {}
-    for path in results.runs:
+    for path in runs:
         run = json.loads(path.read_text("utf-8"))
         # The job of a chat model has all its states, and is a folder less deep.
         folders = (path.parent.name,) if "served" in run else (path.parents[1].name, run["method"])
@@ -132,8 +121,7 @@ def scores_of(results: Results) -> Iterator[Score]:
     tasks = {task["id"]: data.folder for data in known() for task in data.tasks_of_hub}
     for row in scores:
         job = row["model"], row["benchmark"]
-        run = about.get((*job, row["method"])) or about.get(job)
-        if run is None:
+        if (run := about.get((*job, row["method"])) or about.get(job)) is None:
             raise InputError(
                 f"--runs: no description of {row['model']} in the state {row['method']} on "
                 f"{row['benchmark']}; add results/*/evaluation/*/{row['benchmark']}/{row['method']}/*.json"

@@ -79,13 +79,9 @@ def begin(
         # A node for each submission: how many the cluster has, and who else waits, is not known here.
         lanes = round(read_quantities()["submission_lanes"])
         machine = Machine(slots, memory, float(shutil.disk_usage(folder).free))
-        needs = estimate(
-            dumps,
-            slots if here else Cluster(slots, lanes),
-            scope,
-            CostParts(config["shards"], config["buckets"], config["neighbors"]["blocks"]),
-            commands,
-        )
+        cores = slots if here else Cluster(slots, lanes)
+        parts = CostParts(config["shards"], config["buckets"], config["neighbors"]["blocks"])
+        needs = estimate(dumps, cores, scope, parts, commands)
         print("\n".join(report(needs, machine, str(folder))), file=sys.stderr, flush=True)
         if config["check_disk"]:
             check_disk(needs, machine, str(folder))

@@ -63,13 +63,9 @@ def say_interrupted(kind: type[BaseException], error: BaseException, trace: Trac
 def prepare(contact: str) -> None:
     """Checks the working directory, and sets PATH and FACTDRIFT_CONTACT, which all jobs inherit.
 
-    Snakemake's log file lies in the working directory. Where its disk is full, the job that needed room says
-    so; that the log could not be written either would be a traceback for each of its lines.
-
-    Jobs find the programs beside the running Python, and downloads the contact. As variables of the
-    environment they are never parsed by a shell, whatever characters they contain. Raises InputError if the
-    working directory, in which results and Snakemake's records are written, is read-only, or `results` is no
-    folder.
+    No shell parses variables of the environment, whatever characters they contain. Where the disk of
+    Snakemake's log is full, the job that needed room says so, without a traceback for each line of the log.
+    Raises InputError if the working directory is read-only, or `results` is no folder.
     """
     here = Path(".snakemake") if Path(".snakemake").is_dir() else Path()
     if not os.access(here, os.W_OK):

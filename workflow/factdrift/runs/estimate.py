@@ -249,16 +249,11 @@ def estimate(
     for dump in dumps:
         queues[dump.speed] = queues.get(dump.speed, 0.0) + dump.to_come / dump.speed
     to_come = sum(dump.to_come for dump in dumps)
-    return Estimate(
-        stages,
-        sum(texts_of(dumps)) * 1e9,
-        sum(stage.cpu for stage in stages.values()) + own,
-        wait + sum(stage.seconds for stage in stages.values()),
-        submissions,
-        to_come,
-        max(queues.values()),
-        to_come + sum(stage.output for stage in stages.values()) * 1e6,
-    )
+    text = sum(texts_of(dumps)) * 1e9
+    cpu = sum(stage.cpu for stage in stages.values()) + own
+    seconds = wait + sum(stage.seconds for stage in stages.values())
+    disk = to_come + sum(stage.output for stage in stages.values()) * 1e6
+    return Estimate(stages, text, cpu, seconds, submissions, to_come, max(queues.values()), disk)
 
 
 def texts_of(dumps: Sequence[Dump]) -> list[float]:

@@ -7,15 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job
-from factdrift.runs.estimate import (
-    SUFFIXES,
-    Cluster,
-    CostParts,
-    Dump,
-    estimate,
-    in_gb,
-    in_hours,
-)
+from factdrift.runs.estimate import SUFFIXES, Cluster, CostParts, Dump, estimate, in_gb, in_hours
 
 
 class TwoDumps(NamedTuple):
@@ -67,7 +59,7 @@ class Clean(Job, command="clean"):
     """
 
     def run(self) -> str:
-        from factdrift.runs.clean import clean
+        from factdrift.runs.leftovers import clean
 
         return "\n".join(clean())
 
@@ -95,8 +87,7 @@ def _dump(text: str) -> Dump:
 
     if Path(text).is_file():
         return dump_of(Path(text))
-    sized = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
-    if sized:
+    if sized := re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text):
         return Dump(float(sized[1]) * 1e9, SUFFIXES.get(sized[2], "none"))
     try:
         size = estimated_bytes(text, "gzip")

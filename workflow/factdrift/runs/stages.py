@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -177,7 +177,10 @@ class Follower:
             took = _clock(max(job.ended for job in jobs) - min(job.begun for job in jobs))
             _print(f"progress: {len(jobs):,} jobs in {len(lines):,} stages took {took} ({self._file})")
         else:
-            self._print_due(lines, now, last)
+            for rule, line in lines.items():
+                if self._is_due(rule, now, last):
+                    name, _, rest = line.partition(": ")
+                    _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
         if is_terminal(sys.stderr):
             ended = sum(bool(job.ended) for job in jobs)
             at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
@@ -191,12 +194,6 @@ class Follower:
         except OSError as error:
             if not is_full(error):  # the jobs report a full disk
                 raise
-
-    def _print_due(self, lines: Mapping[str, str], now: float, last: bool) -> None:
-        for rule, line in lines.items():
-            if self._is_due(rule, now, last):
-                name, _, rest = line.partition(": ")
-                _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
 
     def _is_due(self, rule: str, now: float, last: bool) -> bool:
         """Whether the stage's line is to be printed: it has ended since the last one, or runs for long.

@@ -97,9 +97,7 @@ def _contents(path: Path) -> str:
     if path.is_dir():
         return f"{sum(1 for file in path.rglob('*') if file.is_file()):,} files"
     text = size_text(path.stat().st_size)
-    if path.suffix == ".parquet":
-        return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
-    return text
+    return f"{pq.read_metadata(path).num_rows:,} rows, {text}" if path.suffix == ".parquet" else text
 
 
 def _next(dataset: Path, written: Sequence[Path], flags: Sequence[str]) -> Iterator[tuple[str, str]]:

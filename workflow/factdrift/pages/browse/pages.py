@@ -17,13 +17,11 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
-from factdrift.pages import environment, meanings, packaged, palette
+from factdrift.pages import DAY, Axis, chart, environment, meanings, packaged, palette, periods, shown, ticks
 from factdrift.pages.browse.build import MOST, Build, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.summary import sentences
-from factdrift.pages.browse.table import updates_script
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
-from factdrift.pages.charts import Axis, chart, periods, ticks
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 from factdrift.wikidata.text import folded, printable
 
@@ -56,6 +54,33 @@ STAGES = (
     ("wfd_repl", "Triples in the dataset, by whether wfd_repl has them", "selection"),
 )
 """Stage of the funnel, heading, and the kind of its reasons in `resources/steps.tsv`."""
+
+
+def _labels(decision: str) -> tuple[str, str]:
+    """The objects of a decision as SQL and as pandas."""
+    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
+    return (
+        f"array_to_string(list_transform({chosen}, lambda x: x.label), '; ')",
+        "rows['objects'].map(lambda objects: '; '.join("
+        f"x['label'] for x in objects if x['decision'] == '{decision}'))",
+    )
+
+
+COLUMNS = {
+    "day": (
+        f"coalesce({DAY}, '')",
+        "rows['objects'].map(lambda objects: min([x[name] for x in objects if x['decision'] == 'new' "
+        "for name in ('start', 'point_in_time') if (x[name] or '')[:4].isdigit()] or [x['end'] "
+        "for x in objects if x['decision'] == 'obsolete' and (x['end'] or '')[:4].isdigit()] or [''])[:10])",
+    ),
+    "subject": ("subject.label", "rows['subject'].str['label']"),
+    "relation": ("relation.label", "rows['relation'].str['label']"),
+    "obsolete": _labels("obsolete"),
+    "new": _labels("new"),
+    "scenario": ("scenario", "rows['scenario']"),
+    "split": ("split", "rows['split']"),
+}
+"""Column of the page -> its text as SQL and as pandas, of the rows of the dataset."""
 
 
 class Links:
@@ -101,22 +126,11 @@ class Pages:
         account = self.build.table("manifest.json")
         samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
-        made.globals |= {
-            "links": links,
-            "build": self.build,
-            "entity_id": entity_id,
-            "property_id": property_id,
-            "is_made_up": is_made_up,
-            "wikidata": page,
-            "on_axis": on_axis,
-            "summary": sentences,
-            "meanings": meanings(),
-            "sample": next(iter(samples), None),
-            "rows_at_once": most_rows,
-            "rows_open": OPEN,
-            "classes_shown": CLASSES,
-            "stages": STAGES,
-        }
+        made.globals |= {"links": links, "build": self.build, "sample": next(iter(samples), None)}
+        made.globals |= {"rows_at_once": most_rows, "rows_open": OPEN, "classes_shown": CLASSES}
+        made.globals |= {"on_axis": on_axis, "summary": sentences, "meanings": meanings(), "stages": STAGES}
+        of_ids = {"entity_id": entity_id, "property_id": property_id, "is_made_up": is_made_up}
+        made.globals |= of_ids | {"wikidata": page}
         self._templates = made
         self._sentences = self._grouped("templates.parquet", "property, template, source", "property", "rank")
         self._counts = self._grouped(
@@ -160,17 +174,9 @@ class Pages:
         scenarios = self.index.scenarios(**of, chosen=chosen)
         whole = scenarios.get(chosen.scenario, 0) if chosen.scenario else sum(scenarios.values())
         updates = self.index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
-        names = self.index.names(
-            key for update in updates for key in (update["subject"], -update["relation"])
-        )
-        return {
-            "updates": updates,
-            "names": names,
-            "scenarios": scenarios,
-            "chosen": chosen,
-            "number": number,
-            "pages": max(1, -(-whole // LISTED)),
-        }
+        names = self.index.names(key for row in updates for key in (row["subject"], -row["relation"]))
+        listed = {"updates": updates, "names": names, "scenarios": scenarios, "chosen": chosen}
+        return listed | {"number": number, "pages": max(1, -(-whole // LISTED))}
 
     def results(self, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
@@ -318,6 +324,25 @@ def _search(named: Iterable[Row]) -> str:
         label = printable(row["label"][:160])
         aliases = "\n".join(printable(folded(alias)) for alias in (row["aliases"] or "").splitlines())
         rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label), aliases])
-    # `<` is escaped for whoever puts the script into a page.
-    text = json.dumps(rows, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    return f'"use strict";\nwindow.factdrift = {{ names: {text} }};\n'
+    return f'"use strict";\nwindow.factdrift = {{ names: {_escaped(rows)} }};\n'
+
+
+def updates_script(tables: Tables) -> str:
+    """The most popular updates as a script, since pages in files cannot fetch.
+
+    A row is the ids of subject and relation, then the COLUMNS.
+    """
+    texts = ", ".join(f'{query} AS "{name}"' for name, (query, _) in COLUMNS.items())
+    columns = f"subject.id AS subject_id, relation.id AS relation_id, {texts}"
+    found = tables.rows(tables.build.dataset, columns, f"true ORDER BY file_row_number LIMIT {MOST}")
+    data = {
+        "file": f"results/{tables.build.pair.name}/{tables.build.dataset.name}",
+        "columns": [{"name": name, "sql": query, "pandas": code} for name, (query, code) in COLUMNS.items()],
+        "rows": [[shown(text, 300) for text in row.values()] for row in found],
+    }
+    return f'"use strict";\nwindow.factdrift = {{ ...window.factdrift, table: {_escaped(data)} }};\n'
+
+
+def _escaped(value: Any) -> str:
+    """A value as JSON for a script; `<` is escaped, so that the script can be part of a page."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")

@@ -23,9 +23,8 @@ from starlette.routing import Route
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build, Tables
-from factdrift.pages.browse.pages import Links, Pages, script, style
+from factdrift.pages.browse.pages import Links, Pages, script, style, updates_script
 from factdrift.pages.browse.search import Chosen, Index
-from factdrift.pages.browse.table import updates_script
 
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""
@@ -121,8 +120,7 @@ class _Explorer:
         """The page of an item, or of a property."""
         number = _number(request, "number")
         id = number if request.url.path.startswith("/Q") else -number
-        row = self.index.names([id]).get(id)
-        if row is None:
+        if (row := self.index.names([id]).get(id)) is None:
             return self.missing(request)
         subject = self.tables.read([id])[id] if id > 0 else None
         return HTMLResponse(self.pages.entity(row, subject, *_asked(request)))

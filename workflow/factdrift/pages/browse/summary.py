@@ -56,8 +56,7 @@ def came_and_went(pair: Pair, build: Build) -> bool:
 def sentences(relation: Relation, build: Build, texts: Mapping[str, str]) -> list[str]:
     """What became of the relation, and which values came and went. `texts`: meanings of steps."""
     answer = [_update(relation) if relation.update is not None else _none(relation, texts)]
-    gone = [text_of(pair) for pair in relation.pairs if came_and_went(pair, build)]
-    if gone:
+    if gone := [text_of(pair) for pair in relation.pairs if came_and_went(pair, build)]:
         rows = "so that no row has this value" if len(gone) == 1 else "so that no row has these values"
         answer.append(f"{listed(gone)} came and went between the dumps, {rows}.")
     return answer
@@ -73,11 +72,9 @@ def _update(relation: Relation) -> str:
     )
     if scenario == "ReplaceObject":
         return f"{ended} was replaced by {begun}: an update of wikifactdiff, ReplaceObject."
-    changes = [f"{begun} began to hold"] if begun != "nothing" else []
-    changes += [f"{ended} ceased to hold"] if ended != "nothing" else []
-    return (
-        f"Between the dumps {' and '.join(changes) or 'it changed'}: an update of wikifactdiff, {scenario}."
-    )
+    parts = [f"{begun} began to hold"] if begun != "nothing" else []
+    parts += [f"{ended} ceased to hold"] if ended != "nothing" else []
+    return f"Between the dumps {' and '.join(parts) or 'it changed'}: an update of wikifactdiff, {scenario}."
 
 
 def _none(relation: Relation, texts: Mapping[str, str]) -> str:
@@ -98,8 +95,7 @@ def _none(relation: Relation, texts: Mapping[str, str]) -> str:
 def of_value(pair: Pair, build: Build, texts: Mapping[str, str]) -> str:
     """Whether the dataset has a value, and why."""
     value = text_of(pair)
-    reached = next((decision for decision in pair.decisions if decision.reached), None)
-    if reached:
+    if reached := next((decision for decision in pair.decisions if decision.reached), None):
         meaning = texts.get(f"rule {reached.name}", "")
         return f"{value} is in wikifactdiff as {reached.label}, by the rule {reached.name}: {meaning}."
     between = " came and went between the dumps and" if came_and_went(pair, build) else ""

@@ -147,9 +147,8 @@ class Reasons:
             shown = relation.pairs if whole else deciding(relation, self._build)
             texts = sentences(relation, self._build, self._meanings)
             if relation.update is not None:
-                texts += self._selected(
-                    relation.update["scenario"], f"subject = {subject.id} AND property = {number}"
-                )
+                group = f"subject = {subject.id} AND property = {number}"
+                texts += self._selected(relation.update["scenario"], group)
         else:
             shown = self._called(relation, value)
             texts = [of_value(pair, self._build, self._meanings) for pair in shown]
@@ -189,8 +188,7 @@ class Reasons:
         if scenario != "ReplaceObject":
             yield "Not in wfd_repl, which has only what replaces one object by one other."
             return
-        path = self._build.table("replacements.parquet")
-        if path is None:
+        if (path := self._build.table("replacements.parquet")) is None:
             return
         rows = f"read_parquet({sql(path)})"
         if self._db.sql(f"SELECT 1 FROM {rows} WHERE {group}").fetchall():
@@ -244,8 +242,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
 
     Raises InputError if the build has no funnel.
     """
-    path = build.table("funnel.parquet")
-    if path is None:
+    if (path := build.table("funnel.parquet")) is None:
         raise no_file(build.pair / "funnel.parquet")
     stages = by_stage(db, path)
     texts = meanings()
@@ -254,16 +251,12 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         yield from _losses(stages[f"preprocess_{side}"], f"statements of the {side} dump", "filter", texts)
     yield from _losses(stages["groups"], "triples that either dump has left", "step", texts)
     dataset = build.dataset
-    scenarios = dict(
-        db.sql(
-            f"SELECT scenario, count(*) FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 2 DESC, 1"
-        ).fetchall()
-    )
+    query = f"SELECT scenario, count(*) FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 2 DESC, 1"
+    scenarios = dict(db.sql(query).fetchall())
     yield ""
     listed = ", ".join(f"{number:,} {name}" for name, number in scenarios.items())
     yield f"{sum(scenarios.values()):,} updates in wikifactdiff ({listed})"
-    replacements = build.table("replacements.parquet")
-    if replacements is not None:
+    if (replacements := build.table("replacements.parquet")) is not None:
         yield from _left_out(dataset, replacements, scenarios.get("ReplaceObject", 0), db)
 
 

@@ -12,7 +12,8 @@ from markupsafe import Markup
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.products import product_of
-from factdrift.pages.charts import Axis, chart
+from factdrift.core.tables import sql
+from factdrift.pages import Axis, chart
 
 
 class Provenance(NamedTuple):
@@ -131,6 +132,11 @@ class Build:
     def dataset(self) -> Path:
         """The table of all updates."""
         return self.pair / "wikifactdiff.parquet"
+
+    @property
+    def numbered(self) -> str:
+        """SQL: the rows of that table, with their numbers."""
+        return f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(self.dataset)}))"
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

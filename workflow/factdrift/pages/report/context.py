@@ -1,13 +1,13 @@
 """Sections about what surrounds the updates: popularity, neighbours, templates, dumps, run times."""
 
-import csv
 import itertools
 
 import duckdb
 import numpy as np
 
+from factdrift.core.files import read_tsv
 from factdrift.core.tables import sql
-from factdrift.pages.charts import Axis
+from factdrift.pages import Axis
 from factdrift.pages.report.blocks import Block, Build, Parts, Provenance, columns, table
 
 BINS = 24
@@ -32,7 +32,7 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     subjects = db.sql(
         f"""SELECT subject.id AS id, any_value(subject.label), any_value(subject.description),
             any_value(subject_popularity) AS popularity, any_value(popularity_source), count(*)
-        FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))
+        FROM {build.numbered}
         GROUP BY 1 ORDER BY popularity DESC, min(place)"""
     ).fetchall()
     kinds = "id; subject; description; popularity: share; from; updates: number"
@@ -78,8 +78,7 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
 
 def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Sentence templates of the relations that have updates, and where they come from."""
-    path = build.product("templates.parquet")
-    if path is None:
+    if (path := build.product("templates.parquet")) is None:
         return "", []
     rows = db.sql(
         f"""SELECT 'P' || property, min_by(template, rank), count(*), any_value(source), any_value(updates)
@@ -127,11 +126,10 @@ def run_times(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         for path in sorted(folder.rglob("*.tsv")):
             # `filtered/old/0-of-2.tsv` is of the stage `filtered`: the folder of its parallel jobs.
             stage = path.relative_to(folder).with_suffix("").parts[0]
-            with path.open(encoding="utf-8", newline="") as lines:
-                for row in [*csv.DictReader(lines, delimiter="\t")][-1:]:
-                    memory = row.get("max_rss", "")
-                    megabytes = float(memory) if memory not in ("", "-", "NA") else 0.0
-                    by_stage.setdefault(stage, []).append((float(row["s"]), megabytes))
+            for row in read_tsv(path)[-1:]:
+                memory = row.get("max_rss", "")
+                megabytes = float(memory) if memory not in ("", "-", "NA") else 0.0
+                by_stage.setdefault(stage, []).append((float(row["s"]), megabytes))
     if not by_stage:
         return "", []
     rows = []

@@ -34,12 +34,11 @@ def findings(build: Build, db: duckdb.DuckDBPyConnection) -> list[Finding]:
 
 def _replaced(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[Finding]:
     """How many updates replace an object, and that of the most popular subject."""
-    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
     examples = db.sql(
         f"""SELECT relation.label, subject.label,
             list_filter(objects, lambda x: x.decision = 'obsolete')[1].label,
             list_filter(objects, lambda x: x.decision = 'new')[1].label, count(*) OVER ()
-        FROM {rows} WHERE is_replace ORDER BY place LIMIT 1"""
+        FROM {build.numbered} WHERE is_replace ORDER BY place LIMIT 1"""
     ).fetchall()
     for *labels, number in examples:
         of, subject, old, new = (shown(label, 60) for label in labels)

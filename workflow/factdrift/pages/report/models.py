@@ -28,8 +28,7 @@ def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     if build.product(target) is None:
         return "", []
     blocks: list[Block] = []
-    path = build.product("table6.csv", "edit")
-    if path is not None:
+    if (path := build.product("table6.csv", "edit")) is not None:
         blocks.append(_table6(pd.read_csv(path), build.source(path, target)))
     pictures = [("written.svg", "What was written"), ("bleedover.svg", "Bleedover (Figure 2)")]
     parts = ("table7.txt", "Edits by what the model knew (Table 7), popularity, relation and object")
@@ -94,8 +93,7 @@ def _table6(frame: pd.DataFrame, source: Provenance) -> Block:
 def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Probes of what follows from updates by criterion, and the answers of models to them."""
     blocks: list[Block] = []
-    path = build.product("ripples.parquet")
-    if path is not None:
+    if (path := build.product("ripples.parquet")) is not None:
         counts = db.sql(
             f"""SELECT criterion, count(*), count(DISTINCT update),
                 CASE must_change WHEN TRUE THEN 'yes' WHEN FALSE THEN 'no' ELSE 'not known' END
@@ -141,8 +139,7 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             ]
     if source is not None:
         blocks.append(table("Sentences of KLoB", "subtask; which; sentence; answer", rows, source))
-    path = build.product("klob_meta.json")
-    if path is not None:
+    if (path := build.product("klob_meta.json")) is not None:
         meta = json.loads(path.read_text(encoding="utf-8"))
         source = build.source(path)
         for title, name in (("Sizes (Table 1)", "table1"), ("Candidates that were dropped", "dropped")):
@@ -162,8 +159,7 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
 def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Questions and counts of TempRIPPLE, and the answers of models to it."""
     blocks: list[Block] = []
-    path = build.product("tr_items.parquet", "tempripple")
-    if path is not None:
+    if (path := build.product("tr_items.parquet", "tempripple")) is not None:
         # Of each task and hop one that tells old from new: the lowest item's.
         rows = db.sql(
             f"""SELECT ({sql(TASKS)})[task], hop, question, array_to_string(options, ', '), answer_label
@@ -176,8 +172,7 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         kinds = "task; hop: number; question; options; right"
         source = build.source(path, "tempripple.parquet")
         blocks.append(table("Questions of TempRIPPLE", kinds, rows, source))
-    path = build.product("tr_stats.json", "tempripple")
-    if path is not None:
+    if (path := build.product("tr_stats.json", "tempripple")) is not None:
         stats = json.loads(path.read_text(encoding="utf-8"))
         source = build.source(path, "tempripple.stats.json")
         blocks += _counts("Sizes", stats["sizes"], source)
@@ -273,12 +268,10 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     if guessed:
         columns = f"dataset; questions: number; right: share; {interval}; chance: share"
         blocks.append(table("Answers guessed from the form of the options", columns, guessed, source))
-    failed = pq.read_table(findings, filters=[("outcome", "=", "failed")]).to_pylist()
-    if failed:
+    if failed := pq.read_table(findings, filters=[("outcome", "=", "failed")]).to_pylist():
         note = f"The first {MOST_FAILURES:,} of {len(failed):,}." if len(failed) > MOST_FAILURES else ""
         rows = [[row[name] for name in ("row", "kind", "reason")] for row in failed[:MOST_FAILURES]]
-        blocks.append(
-            table("Failures", "row; kind; reason", rows, build.source(findings, "audit.parquet"), note)
-        )
+        source = build.source(findings, "audit.parquet")
+        blocks.append(table("Failures", "row; kind; reason", rows, source, note))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks

@@ -6,8 +6,7 @@ import duckdb
 import pandas as pd
 
 from factdrift.core.tables import sql
-from factdrift.pages import DAY, meanings, shown
-from factdrift.pages.charts import Axis, months_of, periods, ticks
+from factdrift.pages import DAY, Axis, meanings, months_of, periods, shown, ticks
 from factdrift.pages.report.blocks import Block, Build, Parts, columns, table
 from factdrift.wikifactdiff.accounts import by_stage
 
@@ -38,10 +37,9 @@ MOST_MONTHS = 240
 
 def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Replacements in words, and one update of every scenario: the paper's Table 1 for this build."""
-    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
     source = build.source(build.dataset)
     replaced = db.sql(
-        f"""SELECT {CARD} FROM {rows} WHERE is_replace
+        f"""SELECT {CARD} FROM {build.numbered} WHERE is_replace
         QUALIFY row_number() OVER (PARTITION BY relation.id ORDER BY place) = 1
             AND row_number() OVER (PARTITION BY subject.id ORDER BY place) = 1
         ORDER BY place LIMIT {CARDS}"""
@@ -49,7 +47,8 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     cards = replaced.to_arrow_table().to_pylist()
     shown = [card["subject"]["id"] for card in cards]
     kinds = db.sql(
-        f"""SELECT {CARD} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
+        f"""SELECT {CARD} FROM {build.numbered}
+        WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
         QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
         ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
     )
@@ -191,10 +190,9 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     if not any(map(any, counts.values())):
         return "", []
     width = len(next(iter(counts)))
-    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
     records: dict[str, list[Any]] = {month: [] for month, amounts in counts.items() if any(amounts)}
     popular = db.sql(
-        f"""SELECT {DAY}[:{width}] AS month, {CARD} FROM {rows}
+        f"""SELECT {DAY}[:{width}] AS month, {CARD} FROM {build.numbered}
         WHERE month IN (SELECT unnest({sql(list(records))}))
         QUALIFY row_number() OVER (PARTITION BY month ORDER BY place) <= {OF_MONTH} ORDER BY place"""
     )

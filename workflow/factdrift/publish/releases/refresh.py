@@ -3,10 +3,12 @@
 Removed are only folders that a refresh has begun and none needs: snapshots, and tables of filters.
 """
 
+import dataclasses
+import datetime
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +23,6 @@ from factdrift.core.paths import CONFIG, SNAKEFILE
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
-from factdrift.publish.releases.candidates import candidates, sequences
 from factdrift.publish.releases.release import (
     Release,
     check_unchanged,
@@ -30,7 +31,9 @@ from factdrift.publish.releases.release import (
     read_release,
 )
 from factdrift.runs.leftovers import unlock
-from factdrift.snapshots.fetch import Client
+from factdrift.snapshots.fetch import Client, Missing
+from factdrift.snapshots.listing import complete_dumps
+from factdrift.snapshots.registry import address_of
 
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
@@ -49,12 +52,10 @@ _TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
 def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[str]) -> int:
     """Makes all releases that are due, and prints what it does; returns the exit status.
 
-    `arguments`: Snakemake's; `configfile` and `contact` go before what the project's configuration says.
-
-    It is 0 if every release that is due is there and complete; also if another refresh is at work in the
-    directory. Safe to repeat after any interruption. Raises InputError if the
-    configuration is wrong or has changed since the last release, that one is not complete, or a listing
-    cannot be read.
+    `arguments`: Snakemake's; `configfile` and `contact` go before what the project's configuration says. The
+    status is 0 if every release that is due is complete; also if another refresh is at work in the directory.
+    Safe to repeat after any interruption. Raises InputError if the configuration is wrong or has changed
+    since the last release, that one is not complete, or a listing cannot be read.
     """
     default, config = (read_yaml(CONFIG / "config.yaml") for _ in range(2))
     if configfile is not None:
@@ -110,8 +111,7 @@ class _Refresh:
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
         before, every = Release([], {}, {}), self._keys["every"]
-        folder = last_release(RELEASES)
-        if folder is not None:
+        if (folder := last_release(RELEASES)) is not None:
             before, _ = read_release(folder)
             check_unchanged(before.configuration, self._recorded, self._default, folder)
         usable = candidates(self._keys["listings"], every, before.dates, self._keys["skip"], self._client)
@@ -263,3 +263,59 @@ def _remove(folder: Path) -> None:
     hidden = unfinished(folder)
     folder.rename(hidden)
     remove_unfinished(hidden)
+
+
+# --- which dumps and dates the next releases can have: those that servers list ----------------------------
+
+
+def later(date: str, days: int) -> str:
+    """The date some days after another one (YYYY-MM-DD)."""
+    return (datetime.date.fromisoformat(date) + datetime.timedelta(days=days)).isoformat()
+
+
+def sequences(dates: Collection[str], released: list[str], every: int) -> list[list[str]]:
+    """The sequence of dates of each release that is due, in the order in which they are made.
+
+    `dates`: of the dumps that can be had. `released`: the sequence of the last release. A new date comes at
+    least `every` days after the one before, and is the first that does: so a refresh that was late, or died,
+    makes the releases that it would have made in time. The first one has the newest date and the newest one
+    at least `every` days before it.
+    """
+    if not released:
+        newest = max(dates, default="")
+        before = [date for date in dates if later(date, every) <= newest]
+        return [[max(before), newest]] if before else []
+    due, sequence = [], list(released)
+    for date in sorted(set(dates)):
+        if date >= later(sequence[-1], every):
+            sequence.append(date)
+            due.append(list(sequence))
+    return due
+
+
+def candidates(
+    listings: Sequence[str], every: int, released: Sequence[str], skip: Collection[str], client: Client
+) -> dict[str, str]:
+    """Date -> address of the complete dumps of the listings that can follow the dates `released`.
+
+    An address has checksum and size, as a value of `dumps`; the first listing that has a date counts. Dates
+    to `skip` are left out. Of a listing no more folders are asked for than needed. Raises InputError if a
+    server refuses to show a dump: a later one would take its place in the series.
+    """
+    after = later(released[-1], every - 1) if released else ""
+    usable: dict[str, str] = {}
+    for listing in listings:
+        dates: list[str] = []
+        for dump in complete_dumps(listing, after, client):
+            if dump.date in skip:
+                continue
+            if dump.size is None:
+                try:
+                    dump = dataclasses.replace(dump, size=client.head(dump.urls[0]).size)
+                except Missing:
+                    continue  # removed after it had been listed
+            usable.setdefault(dump.date, address_of(dump))
+            dates.append(dump.date)
+            if not released and later(dump.date, every) <= max(dates):
+                break
+    return usable

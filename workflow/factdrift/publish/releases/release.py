@@ -105,8 +105,7 @@ def read_release(folder: Path) -> tuple[Release, dict[str, Any]]:
     of its newest pair with the dumps that the account names, and each file with its size and SHA-256.
     """
     release, account = read_account(folder)
-    missing = sorted(set(RELEASED) - account["files"].keys())
-    if missing:
+    if missing := sorted(set(RELEASED) - account["files"].keys()):
         raise InputError(f"{folder / ACCOUNT}: lists no {missing[0]}; {_REMEDY}")
     for name, described in account["files"].items():
         path = folder / name
