@@ -1,5 +1,6 @@
 """Addresses in the configuration: what is one, and that none carries a password."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, An
     assert "5ec2e7" not in str(raised.value)
 
 
-def test_an_address_that_is_none_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_named(refused: Callable[..., str], tmp_path: Path) -> None:
     for key, address in (
         ("pageviews", "http://[x"),
         ("wikidata_api", "https://"),
@@ -52,14 +53,13 @@ def test_an_address_that_is_none_is_named(capsys: pytest.CaptureFixture[str], tm
     ):
         with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
             configured(**{key: address})
-    out = str(tmp_path / "out")
     for when, address in (
         ("2021-01-04", "http://[x"),
         ("2021-01-04", "file.json.gz"),
         ("2021-01", "http://[x"),
     ):
-        assert main(["snapshots", "download", when, "-o", out, "--url", address]) == 1
-        assert "factdrift: --url " in capsys.readouterr().err
+        line = ("snapshots", "download", when, "-o", tmp_path / "out", "--url", address)
+        assert "factdrift: --url " in refused(*line)
 
 
 @pytest.mark.parametrize("address", SIGNED)

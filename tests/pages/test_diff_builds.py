@@ -3,6 +3,7 @@
 import copy
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -201,18 +202,15 @@ def test_the_command_counts_kinds_and_names_causes(
     assert pq.read_metadata(out / "differences.parquet").num_rows == 3
 
 
-def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults(tmp_path: Path, refused: Callable[..., str]) -> None:
     first = build(tmp_path / "a", [update("Q1")], None)
-    assert main(["diff-builds", str(first), str(tmp_path)]) == 1
-    assert "wikifactdiff.parquet: no such file; name a folder" in capsys.readouterr().err
+    assert "wikifactdiff.parquet: no such file; name a folder" in refused("diff-builds", first, tmp_path)
     second = build(tmp_path / "b", [update("Q1")])
     (first / "manifest.json").write_text("{", "utf-8")
-    assert main(["diff-builds", str(first), str(second)]) == 1
-    assert f"{first}/manifest.json: is no JSON" in capsys.readouterr().err
+    assert f"{first}/manifest.json: is no JSON" in refused("diff-builds", first, second)
     (first / "manifest.json").unlink()
     (second / "wikifactdiff.parquet").write_text("rows")
-    assert main(["diff-builds", str(first), str(second)]) == 1
-    assert f"{second}/wikifactdiff.parquet: " in capsys.readouterr().err
+    assert f"{second}/wikifactdiff.parquet: " in refused("diff-builds", first, second)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column objects, relation"):
         differences(first / "wikifactdiff.parquet", tmp_path / "other.parquet", str)

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from factdrift.audit import of_folders
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import ANSWERS, Store
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
@@ -218,11 +218,9 @@ def test_what_is_there_is_not_overwritten(bench: Bench, tmp_path: Path) -> None:
         bench.write(tmp_path / "out", "klob_c.parquet")
 
 
-def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[..., str]) -> None:
     def said(*arguments: object) -> str:
-        line = ["publish", "folders", *map(str, arguments), "-o", str(tmp_path / "out")]
-        assert main(line) == 1
-        return capsys.readouterr().err
+        return refused("publish", "folders", *arguments, "-o", tmp_path / "out")
 
     manifest = ("--manifest", bench.manifest)
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)

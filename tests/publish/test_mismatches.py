@@ -3,6 +3,7 @@
 import csv
 import random
 import re
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -186,13 +187,11 @@ def test_random_timelines_have_what_an_oracle_finds(tmp_path: Path) -> None:
     assert {kind for _, kind in due} == {"before it starts", "after", "no end"}
 
 
-def test_what_is_no_snapshot_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = str(tmp_path / "out.csv")
-    assert main(["mismatches", str(tmp_path), "-o", output]) == 1
-    assert "is no snapshot with statements/" in capsys.readouterr().err
-    folder = snapshot(tmp_path / "s", [])
-    assert main(["mismatches", str(folder), "--relations", "Q6", "-o", output]) == 1
-    assert "--relations: 'Q6' is no property id" in capsys.readouterr().err
+def test_what_is_no_snapshot_is_named(tmp_path: Path, refused: Callable[..., str]) -> None:
+    output = tmp_path / "out.csv"
+    assert "is no snapshot with statements/" in refused("mismatches", tmp_path, "-o", output)
+    line = ("mismatches", snapshot(tmp_path / "s", []), "--relations", "Q6", "-o", output)
+    assert "--relations: 'Q6' is no property id" in refused(*line)
 
 
 def test_the_share_that_the_page_gives() -> None:

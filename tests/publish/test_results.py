@@ -1,6 +1,7 @@
 """Scores in the forms of others, read back by the hub's own library and Every Eval Ever's schema."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,22 +139,16 @@ def test_equal_scores_give_equal_bytes(given: list[str], tmp_path: Path) -> None
     assert first == again
 
 
-def test_what_is_missing_is_named(
-    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def said(*words: str) -> str:
-        assert main([*words]) == 1
-        return capsys.readouterr().err
-
+def test_what_is_missing_is_named(given: list[str], tmp_path: Path, refused: Callable[..., str]) -> None:
     dated = given.index("--date") + 1
-    assert "--date: 'yesterday' is no day" in said(*given[:dated], "yesterday", *given[dated + 1 :])
+    assert "--date: 'yesterday' is no day" in refused(*given[:dated], "yesterday", *given[dated + 1 :])
     without = [word for word in given if "/corpus/none/" not in word]
-    assert "no description of EleutherAI/gpt-j-6b@float16 in the state none on corpus" in said(*without)
+    assert "no description of EleutherAI/gpt-j-6b@float16 in the state none on corpus" in refused(*without)
     (tmp_path / "out").mkdir()
-    assert "out: exists" in said(*given)
+    assert "out: exists" in refused(*given)
     (tmp_path / "out").rmdir()
     pq.write_table(GRID.empty_table(), tmp_path / "grid.parquet")
-    assert "no answer in it was judged" in said(*given)
+    assert "no answer in it was judged" in refused(*given)
     assert not (tmp_path / "out").exists()
 
 
@@ -171,7 +166,7 @@ def test_only_a_name_of_the_hub_says_who_made_a_model(model: str, developer: str
 
 
 def test_models_of_one_name_are_not_written_over_each_other(
-    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: list[str], tmp_path: Path, refused: Callable[..., str]
 ) -> None:
     grid, run = tmp_path / "grid.parquet", tmp_path / "evaluation/gpt/tempripple/none/0-of-1.json"
     rows = [row(f"/{folder}/mine", "tempripple", "none", "letter", 1, 2) for folder in "ab"]
@@ -184,6 +179,5 @@ def test_models_of_one_name_are_not_written_over_each_other(
             json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), encoding="utf-8"
         )
         runs.append(str(path))
-    assert main([*given[:6], *runs, *given[-4:]]) == 1
-    assert "two of its models have the name" in capsys.readouterr().err
+    assert "two of its models have the name" in refused(*given[:6], *runs, *given[-4:])
     assert not (tmp_path / "out").exists()

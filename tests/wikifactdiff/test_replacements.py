@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 from support.tables import written
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.replacements import write_replacements
 
@@ -33,14 +32,14 @@ def test_no_replacement(build, tmp_path):
 
 
 @pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}'])
-def test_undersampling_is_checked(text, capsys):
-    assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
-    assert "factdrift: --undersample: " in capsys.readouterr().err
+def test_undersampling_is_checked(text, refused):
+    line = ("wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o")
+    assert "factdrift: --undersample: " in refused(*line)
 
 
 @pytest.mark.parametrize(
     "given", [[], ["--dataset", "d"], ["--updates", "u", "--dataset", "d", "--groups", "g"]]
 )
-def test_a_selection_is_of_updates_or_of_records(given, capsys):
-    assert main(["wikifactdiff", "select", *given, "-o", "o"]) == 1
-    assert "give either --updates, or --dataset and --groups" in capsys.readouterr().err
+def test_a_selection_is_of_updates_or_of_records(given, refused):
+    said = refused("wikifactdiff", "select", *given, "-o", "o")
+    assert "give either --updates, or --dataset and --groups" in said

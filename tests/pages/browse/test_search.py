@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.explorer import NAMED, world
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import full
 from factdrift.core.tables import database
@@ -175,7 +175,7 @@ def test_the_index_is_made_again_when_tables_change(
     assert Index(path).search("Q1")["exact"]
 
 
-def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_an_index_is_replaced(build: Build, tmp_path: Path, refused: Callable[..., str]) -> None:
     """Neither texts nor another program's database, nor a file with the name of the lock."""
     text, other = tmp_path / "thesis.tex", tmp_path / "places.sqlite"
     text.write_text("years of work")
@@ -183,8 +183,8 @@ def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
     before = {path: path.read_bytes() for path in (text, other)}
     for path in (*before, tmp_path):
-        assert main(["browse", "--pair", str(build.pair), "--index", str(path), "--no-browser"]) == 1
-        assert f"--index {path}: is not an index of the explorer" in capsys.readouterr().err
+        said = refused("browse", "--pair", build.pair, "--index", path, "--no-browser")
+        assert f"--index {path}: is not an index of the explorer" in said
     (tmp_path / "new.sqlite.lock").write_text("years of work")
     index_of(build, tmp_path / "new.sqlite")
     assert (tmp_path / "new.sqlite.lock").read_text() == "years of work"

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ import requests
 from browsing import Synthetic
 from starlette.testclient import TestClient
 
-from factdrift.cli import main
 from factdrift.core.tables import database
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.index import index_of
@@ -158,19 +158,15 @@ def test_words_that_no_label_has(served: str, made: Synthetic) -> None:
     assert "&lt;script&gt;alert" in text
 
 
-def test_a_port_that_is_taken_or_none(
-    made: Synthetic, index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["browse", "--pair", str(made.pair), "--index", str(index), "--no-browser", "--port"]
+def test_a_port_that_is_taken_or_none(made: Synthetic, index: Path, refused: Callable[..., str]) -> None:
+    line = ("browse", "--pair", made.pair, "--index", index, "--no-browser", "--port")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = str(taken.getsockname()[1])
-        assert main([*line, port]) == 1
-    said = capsys.readouterr().err
+        port = taken.getsockname()[1]
+        said = refused(*line, port)
     assert f"port {port} of 127.0.0.1: Address already in use; name another with --port" in said
-    assert main([*line, "65536"]) == 1
-    assert "--port 65536: a port is a number from 1 to 65535" in capsys.readouterr().err
+    assert "--port 65536: a port is a number from 1 to 65535" in refused(*line, 65536)
 
 
 def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> None:
@@ -197,9 +193,6 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         assert client.get("/explorer.css").status_code == 200
 
 
-def test_without_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["browse"]) == 1
-    assert "no such file; build it with `snakemake --cores all`" in capsys.readouterr().err
+@pytest.mark.usefixtures("here")
+def test_without_results(refused: Callable[..., str]) -> None:
+    assert "no such file; build it with `snakemake --cores all`" in refused("browse")
