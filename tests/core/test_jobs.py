@@ -120,10 +120,8 @@ def test_a_list_stands_for_the_files_that_it_names(tmp_path: Path) -> None:
         ("--output /dev/null --more /dev/null", ""),
     ],
 )
-def test_an_output_is_no_input_and_no_other_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_an_output_is_no_input_and_no_other_output(words: str, message: str) -> None:
     Path("sub").mkdir()
     for name in ("table", "other", "third", "sub/before", "sub/after", "sub/other"):
         Path(name).write_text(name)

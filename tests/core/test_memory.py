@@ -4,7 +4,6 @@ import errno
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -35,10 +34,10 @@ def test_exhausted_memory_is_recognised():
         assert is_exhausted(error) == expected, error
 
 
+@pytest.mark.usefixtures("here")
 def test_too_little_address_space_for_the_libraries_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for limit, warned in ((600_000 * 1024, True), (LEAST, False), (resource.RLIM_INFINITY, False)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, limit=limit: (limit, resource.RLIM_INFINITY))
         assert main(["unlock"]) == 0

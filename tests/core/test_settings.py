@@ -146,8 +146,8 @@ def test_a_method_needs_no_more_than_its_dates():
             read_settings(json.dumps(days | {key: value}), UpdateSettings, PART)
 
 
-def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_files_that_are_downloaded_or_not_read_need_not_exist():
     check_files(configured(dumps="wikidata", pageviews="wikidata"))
     no_key = {"model": "m", "api_key_file": "key.txt"}
     check_files(configured(chat=no_key))
@@ -165,8 +165,8 @@ def of_dumps(source):
     return {"dumps": {"2021-01-04": source, "2023-02-27": source}}
 
 
-def test_files_that_cannot_be_read_are_named_with_their_key(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_files_that_cannot_be_read_are_named_with_their_key():
     Path("-found.txt").touch()
     Path("folder").mkdir()
     chat = {"chat": {"model": "m", "api_key_file": "key.txt"}}
@@ -188,8 +188,8 @@ def test_files_that_cannot_be_read_are_named_with_their_key(tmp_path, monkeypatc
             check_files(configured(**keys))
 
 
-def test_braces_in_a_path_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_braces_in_a_path_are_refused():
     Path("{d}").mkdir()
     Path("{d}/a.json").touch()
     Path("{d}/own.py").write_text("def method(model, tokenizer, update): ...\n")
@@ -198,8 +198,8 @@ def test_braces_in_a_path_are_refused(tmp_path, monkeypatch):
             check_files(configured(**keys))
 
 
-def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_contents_of_files_are_checked_before_any_work():
     Path("ids.txt").write_text("Q30\nP6\n30\n")
     with pytest.raises(InputError, match=r"ids\.txt, line 3: '30' is no id such as Q30 or P6"):
         check_files(configured(only={"subjects": "ids.txt"}))

@@ -204,11 +204,8 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
 
     def said(sources, count=1, slots=2, here=True, before=(), **config):
         config = WHOLE | {"check_disk": False} | config
-        lines = [shell] * count + [*before]
-        planned = [
-            Job("gather_statements", "Gathers", line, tmp_path / "log", tmp_path / "benchmark")
-            for line in lines
-        ]
+        files = tmp_path / "log", tmp_path / "benchmark"
+        planned = [Job("gather_statements", "Gathers", line, *files) for line in [shell] * count + [*before]]
         begin(planned, known_dumps(sources, config), config, slots, here).end()
         return capsys.readouterr().err
 

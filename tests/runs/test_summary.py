@@ -16,10 +16,9 @@ FORGED = "Rome\n\x1b[2J\u202e"
 
 
 @pytest.fixture
-def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pair(here: Path) -> Path:
     """A folder of a pair with eight updates, two of them about the same subject."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "2021-01-04_2023-02-27"
+    folder = here / "2021-01-04_2023-02-27"
     folder.mkdir()
     rulers = ("Atlantis", "New Orleans", "Poseidonis", "America")
     rows = [update(subject, number, is_replace=True) for number, subject in enumerate(rulers, start=1)]
@@ -29,8 +28,8 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows.append(update("the sea", 9, is_replace=False, scenario="Other", update_prompt="never ____ shown"))
     rows[1]["objects"] = [{"label": FORGED, "decision": "obsolete"}, {"label": "B", "decision": "new"}]
     dataset(folder / "wikifactdiff.parquet", rows)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "wfd_repl.parquet").write_bytes((folder / "wikifactdiff.parquet").read_bytes())
+    (here / "results").mkdir()
+    (here / "results" / "wfd_repl.parquet").write_bytes((folder / "wikifactdiff.parquet").read_bytes())
     return folder
 
 
@@ -114,8 +113,8 @@ def test_files_of_a_former_pair_are_told_apart(pair: Path) -> None:
         ("results/none.parquet", ""),
     ],
 )
-def test_the_pair_of_a_file(path: str, pair: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_pair_of_a_file(path: str, pair: str) -> None:
     # Files of one size: the copy is that with the same bytes.
     contents = {
         "results/2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",

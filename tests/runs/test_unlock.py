@@ -12,9 +12,8 @@ from factdrift.cli import main
 
 
 @pytest.fixture
-def lock(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / ".snakemake" / "locks" / "0.input.lock"
+def lock(here):
+    path = here / ".snakemake" / "locks" / "0.input.lock"
     path.parent.mkdir(parents=True)
     path.write_text("results/a.parquet\n")
     return path
