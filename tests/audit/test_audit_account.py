@@ -87,9 +87,8 @@ FINDINGS = [
 def test_rates_count_rows() -> None:
     found = {each["kind"]: each for each in rates(FINDINGS)}
     assert list(found) == ["gone", "leak", "role", "any"]
-    counts = {
-        kind: (row["rows"], row["failed"], row["declared"], row["unchecked"]) for kind, row in found.items()
-    }
+    names = ("rows", "failed", "declared", "unchecked")
+    counts = {kind: tuple(row[name] for name in names) for kind, row in found.items()}
     assert counts == {"gone": (2, 1, 0, 1), "leak": (2, 1, 1, 0), "role": (2, 1, 0, 1), "any": (2, 2, 0, 1)}
     assert found["gone"]["rate"] == 0.5
 

@@ -127,22 +127,15 @@ def test_dates_are_those_of_the_build(year: int, month: int, day: int, precision
 
 
 VALUES: list[dict[str, Any]] = [
-    *(
-        time(text, precision)
-        for text in ("2020-01-01", "2020-05-00", "2029-01-01")
-        for precision in (8, 9, 10)
-    ),
+    *(time(*each) for each in product(("2020-01-01", "2020-05-00", "2029-01-01"), (8, 9, 10))),
     time("2020-01-01", 9, "Q1985786"),
     *({"type": "quantity", "value": {"amount": text, "unit": "1"}} for text in ("+10", "+10.0", "-10")),
     {"type": "quantity", "value": {"amount": "+10", "unit": "http://www.wikidata.org/entity/Q5"}},
     item("Q5"),
     {"type": "wikibase-entityid", "value": {"id": "Q5", "entity-type": "item"}},
     *({"type": "string", "value": text} for text in ("é", "e\N{COMBINING ACUTE ACCENT}", "Q5")),
-    *(
-        {"type": "monolingualtext", "value": {"text": text, "language": language}}
-        for text in ("a", "b")
-        for language in ("en", "de")
-    ),
+    *({"type": "monolingualtext", "value": {"text": text, "language": "en"}} for text in ("a", "b")),
+    *({"type": "monolingualtext", "value": {"text": text, "language": "de"}} for text in ("a", "b")),
 ]
 
 
@@ -190,19 +183,15 @@ def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
         for first, last in combinations(range(1, 6), 2):
             span_ = (20200100 + first, 20200100 + last)
             assert may_hold(claim, *span_) == ((begin or first) <= first and (end or last) >= last)
-            between = (
-                any(first < half / 2 < last and begin < half / 2 < end for half in range(3, 10, 2))
-                if begin and end
-                else False
-            )
+            times = (half / 2 for half in range(3, 10, 2) if begin and end)
+            between = any(first < time < last and begin < time < end for time in times)
             assert surely_held(claim, *span_) == between, (begin, end, first, last)
 
 
 def test_the_number_of_an_item_is_read_from_whatever_key_a_dump_has() -> None:
     assert [item_number(value) for value in ("Q5", None, ["Q5"])] == [None] * 3
-    for kind, name, number in product(
-        (None, "item", "property", "lexeme"), (None, "Q7", "P7", "L7"), (None, 5, "5")
-    ):
+    kinds, names = (None, "item", "property", "lexeme"), (None, "Q7", "P7", "L7")
+    for kind, name, number in product(kinds, names, (None, 5, "5")):
         value = {"entity-type": kind, "id": name, "numeric-id": number}
         expected = {"Q7": 7, "P7": -7}.get(str(name))
         if expected is None and number == 5 and kind:

@@ -215,11 +215,9 @@ def test_whole_workflow(tmp_path: Path, patched: Callable[..., str]) -> None:
     patched("costs.py", pair, pair, *options, measure=lambda *_: next(builds))
     after = (folder / "jobs.tsv").read_text("utf-8").splitlines()
     assert after[0] == before[0]
-    others, measured = (
-        [line for line in after[1:] if line.startswith("enwiki\t") == ours] for ours in (False, True)
-    )
-    assert others == [line for line in before[1:] if not line.startswith("enwiki\t")]
-    assert all("benchmarks/costs.py: " in line for line in measured)
+    others = [[line for line in lines[1:] if not line.startswith("enwiki\t")] for lines in (before, after)]
+    assert others[0] == others[1]
+    assert all("benchmarks/costs.py: " in line for line in after[1:] if line.startswith("enwiki\t"))
     # The same commands, their work divided as before: what `factdrift estimate` counts with holds still.
     costs = read_costs("enwiki", folder)
     assert {name: (each.split, each.most_mb, each.kept) for name, each in costs.items()} == {
@@ -240,6 +238,5 @@ def test_dates_of_simulated_models(tmp_path: Path) -> None:
     assert "| all | one letter 50% | 1.0 | 1 | - | 0 |" in said
     row = {"what": "coverage", "place": 0, "seed": 1, "told": True, "found": 12, "date": 10.5, "high": 20}
     (tmp_path / "one.jsonl").write_text(json.dumps({**row, "low": 9}) + "\n", encoding="utf-8")
-    assert "all cases: covered 100.0% [20.7%, 100.0%] of 1" in run(
-        "cutoff.py", "table", tmp_path / "one.jsonl"
-    )
+    said = run("cutoff.py", "table", tmp_path / "one.jsonl")
+    assert "all cases: covered 100.0% [20.7%, 100.0%] of 1" in said

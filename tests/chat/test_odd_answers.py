@@ -176,7 +176,7 @@ FAILURES = {
 @pytest.mark.parametrize("data", FAILURES.values(), ids=FAILURES)
 def test_a_failure_inside_a_response_is_no_answer(data: bytes) -> None:
     with pytest.raises(
-        Malformed, match=r"^an (error inside a response of status 200: |answer that ended with)"
+        Malformed, match=r"^an (error inside a response of status 200|answer that ended with)"
     ):
         read_reply(data)
 

@@ -77,9 +77,8 @@ def test_the_preset_has_few_submissions(tmp_path: Path) -> None:
     line = ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(ROOT / "profiles/slurm")]
     line += ["--quiet", "all", "--configfile", str(preset), "--config", "contact=a@b.org"]
     line += ["--", "results/wfd_repl.parquet"]
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, *line], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
+    command = [sys.executable, "-c", COUNT, *line]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     submissions = [int(found) for found in re.findall(r"submissions: (\d+)", done.stderr)]
     assert 0 < submissions[-1] <= 150
 

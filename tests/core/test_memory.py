@@ -61,12 +61,10 @@ sys.exit(main(["statements", "extract", "--dump", sys.argv[1], "-o", sys.argv[2]
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's /proc and its limits")
 def test_a_command_that_runs_out_of_memory_ends_with_the_message(tmp_path):
     dump = tmp_path / "a.json"
-    dump.write_bytes(
-        b'[\n{"id":"Q1","type":"item","labels":{"en":{"value":"' + b"x" * 80_000_000 + b'"}}}\n]\n'
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, dump, tmp_path / "out"], capture_output=True, text=True, check=False
-    )
+    line = b'{"id":"Q1","type":"item","labels":{"en":{"value":"%b"}}}' % (b"x" * 80_000_000)
+    dump.write_bytes(b"[\n%b\n]\n" % line)
+    command = [sys.executable, "-c", LIMITED, dump, tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "factdrift: the memory is exhausted (" in done.stderr
     assert "--resources mem_mb=N" in done.stderr

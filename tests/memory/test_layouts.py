@@ -43,9 +43,8 @@ def test_beir(layouts, split, column):
     pairs = {(query, doc) for query, doc, score in rows if int(score) == 1}
     assert pairs == {(name, doc) for name, row in QUESTIONS.items() for doc in row[column]}
     assert queries == {name: row["question"] for name, row in QUESTIONS.items()}
-    assert {name: row["text"] for name, row in corpus.items()} == {
-        row["doc"]: row["text"] for row in corpora.documents()
-    }
+    documents = {row["doc"]: row["text"] for row in corpora.documents()}
+    assert {name: row["text"] for name, row in corpus.items()} == documents
 
 
 def test_trec_files_give_the_scores_of_the_table(layouts):

@@ -60,9 +60,8 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
-        self.variant, self.dates = [
-            ("paper", "first_day"), ("reference", "first_day"), ("revised", "interval")
-        ][seed % 3]  # fmt: skip
+        self.variant = ["paper", "reference", "revised"][seed % 3]
+        self.dates = "interval" if self.variant == "revised" else "first_day"
         self.old = [row for subject in SUBJECTS for row in self.statements(subject)]
         self.new = [self.later(row) for row in self.old if dice.random() < 0.8]
         self.new += [row for subject in BORN for row in self.statements(subject)]
@@ -83,9 +82,8 @@ class Drawn:
             name = f"Q{subject}${dice.choice('aAbBcC')}"
             if any(row["object"] == object_ and row["statement"].upper() == name.upper() for row in rows):
                 continue
-            dates = {
-                name: dice.choice(DAYS) if dice.random() < 0.25 else None for name in ("start", "end", "pit")
-            }
+            names = ("start", "end", "pit")
+            dates = {name: dice.choice(DAYS) if dice.random() < 0.25 else None for name in names}
             unknown = {name: dates[name] is None and dice.random() < 0.06 for name in ("start", "end")}
             rows.append(
                 statement(
@@ -103,9 +101,8 @@ class Drawn:
         return rows
 
     def stated(self, subject: int, relation: int) -> list[str]:
-        return [
-            row["statement"] for row in self.old if (row["subject"], row["property"]) == (subject, relation)
-        ]
+        group = subject, relation
+        return [row["statement"] for row in self.old if (row["subject"], row["property"]) == group]
 
     def later(self, row: Row) -> Row:
         """A statement in the new dump, where it may have ended or be dropped."""
@@ -264,10 +261,8 @@ class Plain:
             similar = [(-self.similarity(subject, other), other) for other in self.documents]
             best = sorted(pair for pair in similar if pair[0] < 0)[:candidates]
             offered = self.offered(relation)
-            avoided = {subject, *self.changed(subject, relation)}
-            walk = [
-                (offered[other], -score) for score, other in best if other in offered and other not in avoided
-            ]
+            allowed = offered.keys() - {subject, *self.changed(subject, relation)}
+            walk = [(offered[other], -score) for score, other in best if other in allowed]
             rows += numbered(subject, relation, walk[:facts])
         return rows
 
@@ -299,11 +294,8 @@ class Plain:
         replaced = [row for row in self.kept if row["is_replace"]][::2]
         groups = {(row["subject"], row["property"]) for row in replaced}
         fields = ("neighbor", "relation", "statement", "object", "datatype", "json", "key")
-        pool = {
-            tuple(row[name] for name in fields): row
-            for row in nearest
-            if (row["subject"], row["property"]) in groups
-        }
+        offered = (row for row in nearest if (row["subject"], row["property"]) in groups)
+        pool = {tuple(row[name] for name in fields): row for row in offered}
         ordered = [pool[key] for key in sorted(pool, key=lambda key: key[:3])]
         rows = []
         for subject, relation in self.groups:
