@@ -21,13 +21,8 @@ Row = dict[str, Any]
 MANIFEST: Row = {
     "dates": {"old": "2021-01-04", "new": "2023-02-27"},
     "dumps": {"2021-01-04": {"sha1": "a"}},
-    "configuration": {
-        "variant": "paper",
-        "grammar": "fitted",
-        "seed": 0,
-        "shards": 1,
-        "method": {"start": "P580"},
-    },
+    "configuration": {"variant": "paper", "grammar": "fitted", "seed": 0, "shards": 1}
+    | {"method": {"start": "P580"}},
     "versions": {"duckdb": "1"},
     "rows": {"x.parquet": 3},
 }
@@ -111,14 +106,12 @@ def test_every_kind_of_change(tmp_path: Path) -> None:
         ("column", None, "extra"): 1,
     }
     (flip,) = [row for row in found if row["change"] == "label"]
-    assert [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")] == [
-        *("Q11", "obsolete", "static", "ended_inside", "still_holds")
-    ]
+    values = [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")]
+    assert values == ["Q11", "obsolete", "static", "ended_inside", "still_holds"]
     back = compared(tmp_path / "b", tmp_path / "a")
     turned = {"removed": "added", "added": "removed", "object removed": "object added"}
-    assert Counter(turned.get(row["change"], row["change"]) for row in found) == Counter(
-        row["change"] for row in back
-    )
+    changes = Counter(turned.get(row["change"], row["change"]) for row in found)
+    assert changes == Counter(row["change"] for row in back)
 
 
 def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
@@ -133,15 +126,10 @@ def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
     before = build(tmp_path / "a", [update("Q1"), update("Q2")])
     found = compared(before, build(tmp_path / "b", [reworded, farther], other))
     keys = ("change", "subject", "field", "before", "after", "cause")
+    others, words = "none of the keys that differ", ("Q9 Q5 Rome is in ____", "Q9 Q5 Rome belongs to ____")
     assert [tuple(row[key] for key in keys) for row in found] == [
-        (
-            *("neighbours", "Q2", "random_neighborhood", "Q9 Q5 0.5", "Q9 Q5 0.75"),
-            "none of the keys that differ",
-        ),
-        (
-            *("sentence", "Q1", "neighborhood", "Q9 Q5 Rome is in ____", "Q9 Q5 Rome belongs to ____"),
-            "configuration.grammar",
-        ),
+        ("neighbours", "Q2", "random_neighborhood", "Q9 Q5 0.5", "Q9 Q5 0.75", others),
+        ("sentence", "Q1", "neighborhood", *words, "configuration.grammar"),
     ]
 
 

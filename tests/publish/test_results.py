@@ -107,15 +107,11 @@ def test_every_eval_ever_reads_a_record_for_each_model_and_state(given: list[str
     for record in records.values():
         for result in record["evaluation_results"]:
             state = result["generation_config"]["additional_details"]
-            numbers = result["score_details"]
-            bounds = numbers["uncertainty"]["confidence_interval"]
+            score, spread = (result["score_details"][name] for name in ("score", "uncertainty"))
+            bounds = spread["confidence_interval"]
             key = record["model_info"]["id"], result["evaluation_name"], state["state"], state["way"]
-            seen[*key, state["kind"]] = (
-                numbers["score"],
-                bounds["lower"],
-                bounds["upper"],
-                numbers["uncertainty"]["num_samples"],
-            )
+            numbers = score, bounds["lower"], bounds["upper"], spread["num_samples"]
+            seen[*key, state["kind"]] = numbers
             assert state["run_id"] in ("a" * 16, "b" * 16)
     names = ("model", "benchmark", "method", "way", "kind")
     values = ("share", "low", "high", "judged")
@@ -124,9 +120,8 @@ def test_every_eval_ever_reads_a_record_for_each_model_and_state(given: list[str
     assert seen == due
     rome = records[f"factdrift/{LOCAL}/rome/1795910400"]
     assert rome["model_info"]["additional_details"]["model_digest"] == "d" * 64
-    assert json.loads(rome["evaluation_results"][0]["generation_config"]["additional_details"]["hyper"]) == {
-        "layer": 1
-    }
+    details = rome["evaluation_results"][0]["generation_config"]["additional_details"]
+    assert json.loads(details["hyper"]) == {"layer": 1}
 
 
 def test_equal_scores_give_equal_bytes(given: list[str], tmp_path: Path) -> None:
@@ -175,9 +170,7 @@ def test_models_of_one_name_are_not_written_over_each_other(
     for number, each in enumerate(rows):
         path = run.parents[3] / str(number) / "tempripple/none/0-of-1.json"
         path.parent.mkdir(parents=True)
-        path.write_text(
-            json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), encoding="utf-8"
-        )
+        path.write_text(json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), "utf-8")
         runs.append(str(path))
     assert "two of its models have the name" in refused(*given[:6], *runs, *given[-4:])
     assert not (tmp_path / "out").exists()

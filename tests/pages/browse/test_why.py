@@ -14,9 +14,7 @@ PAIR = "results/2021-01-04_2023-02-27"
 
 
 @pytest.fixture
-def said(
-    built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Said:
+def said(built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
     """`said(words...)` is what `factdrift why` prints, and its status."""
     monkeypatch.chdir(built)
     monkeypatch.setenv("XDG_CACHE_HOME", str(built / "cache"))
@@ -88,9 +86,7 @@ def test_all_relations_of_a_subject(said: Said) -> None:
 def test_an_item_says_where_it_is_an_object(said: Said) -> None:
     status, text = said("Liz Truss")
     assert status == 0
-    assert (
-        "An object of 2 subjects and relations:\n  United Kingdom (Q145), head of government (P6)\n" in text
-    )
+    assert "An object of 2 subjects and relations:\n  United Kingdom (Q145), head of government" in text
     assert "why Q145 P6 Q272201` says" in text
 
 
@@ -101,9 +97,8 @@ def test_one_object_alone(said: Said, name: str) -> None:
     said_once = " ".join(text.split())
     assert "came and went between the dumps and is in no row: the filter preferred drops it:" in said_once
     assert "Boris Johnson" not in text
-    assert "is in wikifactdiff as new, by the rule replaced_from:" in " ".join(
-        said("UK", "P6", "Q20055561")[1].split()
-    )
+    status, text = said("UK", "P6", "Q20055561")
+    assert "is in wikifactdiff as new, by the rule replaced_from:" in " ".join(text.split())
 
 
 def test_statements_that_decided_nothing_are_shown_if_asked_for(said: Said) -> None:
@@ -129,7 +124,7 @@ def test_how_536_replacements_become_502_rows(said: Said) -> None:
         (("Q183", "Q30"), "no relation is called Q30"),
         (
             ("UK", "P6", "Lis Truss"),
-            "no object of this subject and relation is called Lis Truss in either dump; did you",
+            "relation is called Lis Truss in either dump; did you",
         ),
     ],
 )

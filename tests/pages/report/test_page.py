@@ -136,9 +136,8 @@ def months_of(sample: Build) -> dict[str, list[int]]:
 
 def test_the_time_line_has_every_update_once(sample: Build) -> None:
     text = (sample.results / "report.html").read_text("utf-8")
-    counted = re.findall(
-        r"<title>(\d{4}-\d\d): ([\d,]+) something new began, ([\d,]+) something only ended</title>", text
-    )
+    title = r"<title>(\d{4}-\d\d): ([\d,]+) something new began, ([\d,]+) something only ended</title>"
+    counted = re.findall(title, text)
     expected = months_of(sample)
     assert len(counted) == 26
     outside = sum(expected.pop(""))
@@ -156,13 +155,10 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     kept = len(pd.read_parquet(sample.pair / "wfd_repl.parquet"))
     assert f"; wfd_repl has {kept:,} of them to edit with." in plain[0]
     first = rows[rows["is_replace"]].iloc[0]
-    old, new = (
-        next(value["label"] for value in first["objects"] if value["decision"] == decision)
-        for decision in ("obsolete", "new")
-    )
-    assert plain[0].endswith(
-        f"{first['relation']['label']} of {first['subject']['label']}: {old}, then {new}."
-    )
+    label = {value["decision"]: value["label"] for value in first["objects"]}
+    old, new = label["obsolete"], label["new"]
+    called = f"{first['relation']['label']} of {first['subject']['label']}"
+    assert plain[0].endswith(f"{called}: {old}, then {new}.")
     months = months_of(sample)
     del months[""]
     month = max(months, key=lambda name: sum(months[name]))
@@ -188,20 +184,15 @@ def test_the_finding_of_edits_is_about_edited_models(sample: Build, tmp_path: Pa
     pd.DataFrame(table, columns=columns).to_csv(build.pair / "edit" / "table6.csv", index=False)
     (finding,) = edited(build)
     plain = re.sub("<.*?>", "", finding.text)
-    assert plain == (
-        "After 84 % of 32 edits by rome, the best of 2 methods, tiny writes the new object; "
-        "6 % of the nearest facts are lost."
-    )
+    said = "After 84 % of 32 edits by rome, the best of 2 methods, tiny writes the new object; "
+    assert plain == f"{said}6 % of the nearest facts are lost."
 
 
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
     inside = {address[1:] for address in page.addresses if address.startswith("#")}
     assert inside <= page.names
-    files = [
-        address
-        for address in page.addresses
-        if not address.startswith(("#", "data:", "https://www.wikidata.org/wiki/Q"))
-    ]
+    others = ("#", "data:", "https://www.wikidata.org/wiki/Q")
+    files = [address for address in page.addresses if not address.startswith(others)]
     assert len(files) >= 6
     for file in files:
         assert (sample.results / file).exists(), file
@@ -269,9 +260,7 @@ def full(copied: Callable[[], Build]) -> Build:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
     said = {"role": "expr", "text_blank": "The capital of Q is _"}
-    examples = [
-        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
-    ]
+    examples = [{"pop_s": n, "sentences": [said | {"target_label": f"<b>{n}"}]} for n in range(8)]
     pq.write_table(pa.Table.from_pylist(examples), build.pair / "klob_c.parquet")
     item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
     items = [
