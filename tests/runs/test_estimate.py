@@ -102,10 +102,8 @@ def test_a_cluster_counted_by_hand(small):
     assert found.seconds == pytest.approx(work + 5 + starts * 5 / 10 + 4 * 30 + 12 * 2)
     assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 + starts * 5)
     # The jobs of a group that need each other are one submission.
-    assert (
-        estimate(dumps, Cluster(1, 4), jobs={"wikifactdiff stats": 9, "updates difference": 5}).submissions
-        == 2
-    )
+    jobs = {"wikifactdiff stats": 9, "updates difference": 5}
+    assert estimate(dumps, Cluster(1, 4), jobs=jobs).submissions == 2
 
 
 def test_no_job_is_said_to_take_more_than_a_rule_grants():

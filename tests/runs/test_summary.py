@@ -55,10 +55,8 @@ def test_updates_are_counted_and_put_in_words(pair: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "60")
     found = text(pair, "results/wfd_repl.parquet")
     assert "What changed between 2021-01-04 and 2023-02-27: 6 updates" in found
-    assert [line.split() for line in found if "█" in line] == [
-        ["ReplaceObject", "5", "█" * 28],
-        ["Other", "1", "█" * 6],
-    ]
+    bars = [line.split() for line in found if "█" in line]
+    assert bars == [["ReplaceObject", "5", "█" * 28], ["Other", "1", "█" * 6]]
     said = found[found.index("For example") + 1 :]
     assert said[:2] == ["  The head of government of Atlantis is Joe Biden (before:", "    Marta Kowalska)"]
     second = "The head of government of New Orleans is B (before: Rome [2J)"

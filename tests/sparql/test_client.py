@@ -51,15 +51,8 @@ def service(made: tuple[Path, Ripple]) -> Iterator[QueryService]:
 
 
 def client(service: QueryService, answers: Path | None = None) -> Client:
-    clock = service.clock
-    return Client(
-        service.url,
-        CONTACT,
-        answers,
-        sleep=clock.sleep,
-        uniform=lambda low, high: high,
-        clock=clock.time,
-    )
+    times = {"sleep": service.clock.sleep, "clock": service.clock.time}
+    return Client(service.url, CONTACT, answers, uniform=lambda low, high: high, **times)
 
 
 def test_faults_do_not_change_the_tables(service: QueryService, made: Any, tmp_path: Path) -> None:

@@ -40,12 +40,9 @@ def snapshot_of(
     shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
     for shard, shard_dir in enumerate(shard_dirs):
         extract(dump, shard, shards, buckets, scope, shard_dir, names, languages=languages)
-    properties, classes, together = (
-        folder / name for name in ("properties.parquet", "classes.parquet", "together")
-    )
-    summary = gather_snapshot(
-        shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
-    )
+    files = ("properties.parquet", "classes.parquet", "snapshot.json", "together")
+    properties, classes, _, together = outputs = [folder / name for name in files]
+    summary = gather_snapshot(shard_dirs, dump, max_bad_lines, *outputs)
     tables = []
     for bucket in range(buckets):
         paths = [folder / name / f"{bucket}.parquet" for name in ("statements", "entities", "translations")]

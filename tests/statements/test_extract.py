@@ -42,12 +42,8 @@ def line(*claims: dict[str, Any]) -> bytes:
 KINDS = {"statements": OF_STATEMENTS, "entities": OF_ENTITIES}
 
 
-def column(folder: Path, kind: str, name: str, buckets: int = 1) -> list[Any]:
-    return [
-        value
-        for bucket in range(buckets)
-        for value in read_bucket([folder], KINDS[kind], bucket, buckets).read_all()[name].to_pylist()
-    ]
+def column(folder: Path, kind: str, name: str) -> list[Any]:
+    return list(read_bucket([folder], KINDS[kind], 0, 1).read_all()[name].to_pylist())
 
 
 def about(folder: Path, name: str) -> Any:
@@ -109,11 +105,8 @@ BAD = [
 
 
 def test_a_bad_line_costs_itself_only(write_dump, tmp_path, capsys):
-    others = [
-        {"id": "L1", "type": "lexeme"},
-        {"id": "L2-F1", "type": "lexeme"},
-        {"id": "M7", "type": "mediainfo"},
-    ]
+    lexemes = [{"id": name, "type": "lexeme"} for name in ("L1", "L2-F1")]
+    others = [*lexemes, {"id": "M7", "type": "mediainfo"}]
     dump = write_dump(item(1), *BAD, item(2), *others, *[b"{"] * 150)
     report = extract(dump, 0, 1, 1, "all", tmp_path / "shard")
     assert (report["bad_lines"], report["items"], report["lexemes"], report["other"]) == (163, 2, 2, 1)

@@ -63,14 +63,8 @@ def test_datatype_is_the_snaks_own_then_the_propertys_then_the_values(write_dump
         {"id": "P3", "type": "property"},
     )
     snapshot = take_snapshot(dump)
-    assert snapshot.statements["datatype"].to_pylist() == [
-        "external-id",
-        "url",
-        "url",
-        "string",
-        None,
-        "string",
-    ]
+    datatypes = snapshot.statements["datatype"].to_pylist()
+    assert datatypes == ["external-id", "url", "url", "string", None, "string"]
     assert snapshot.summary["statements"] == {
         "total": 6,
         "rank": {"normal": 6},
@@ -190,15 +184,13 @@ def terms(**texts: str) -> dict[str, dict[str, str]]:
 
 
 def test_terms_of_the_configured_languages(write_dump, take_snapshot):
+    one = {"value": "I"}
     dump = write_dump(
         entity(
             "Q1",
             labels=terms(en="one", de="eins", fr="un"),
             descriptions=terms(de="Zahl"),
-            aliases={
-                "de": [{"value": "1"}, {"value": "I"}],
-                "mul": {"0": {"value": "I"}, "2": {"value": "i"}},
-            },
+            aliases={"de": [{"value": "1"}, one], "mul": {"0": one, "2": {"value": "i"}}},
         ),
         entity("Q2", labels=terms(en="two", mul="2"), descriptions=[], aliases=[]),
         entity("Q3", labels=terms(en="three")),
