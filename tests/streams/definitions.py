@@ -81,10 +81,8 @@ class Dating:
         since = self.appeared(group, number, row, by, time)
         lags: tuple[int | None, int | None] = None, None
         if since:
-            lags = (
-                ordinal(DAYS[since - 1]) + 1 - ordinal(time["last"]),
-                ordinal(DAYS[since]) - ordinal(time["first"]),
-            )
+            first, last = ordinal(DAYS[since - 1]) + 1, ordinal(DAYS[since])
+            lags = first - ordinal(time["last"]), last - ordinal(time["first"])
         return dict(zip(names, (as_written(time), time["first"], time["last"], by, *lags), strict=True))
 
     def dated(self, group: Group, number: int, row: Row) -> tuple[str, Row | None]:
@@ -145,20 +143,19 @@ class Dating:
     def fate(chain: list[list[Row]], link: int, row: Row) -> Row:
         """Whether an object comes back, and the first later link that says the opposite of it."""
 
+        def labels(update: list[Row]) -> list[str]:
+            return [triple["label"] for triple in update if (triple["datatype"], triple["key"]) == value]
+
         def says(update: list[Row]) -> str | None:
-            labels = [triple["label"] for triple in update if (triple["datatype"], triple["key"]) == value]
-            if labels:
-                return "ended" if labels[-1] == "obsolete" else "holds"
+            if own := labels(update):
+                return "ended" if own[-1] == "obsolete" else "holds"
             ends = update[0]["relation_is_temp_func"] and any(triple["label"] == "new" for triple in update)
             return "ended" if ends else None
 
         value = row["datatype"], row["key"]
-        last = [
-            triple["label"] for triple in chain[link - 1] if (triple["datatype"], triple["key"]) == value
-        ][-1]
+        last = labels(chain[link - 1])[-1]
         earlier = [verdict for verdict in map(says, chain[: link - 1]) if verdict]
-        triples = [triple for update in chain[: link - 1] for triple in update]
-        mentioned = any((triple["datatype"], triple["key"]) == value for triple in triples)
+        mentioned = any(map(labels, chain[: link - 1]))
         opposite = {"new": "ended", "obsolete": "holds"}.get(last)
         after = enumerate(chain[link:], start=link + 1)
         later = [number for number, update in after if says(update) == opposite]

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -166,13 +167,9 @@ class Questions:
                 by_name.setdefault(words(named[other]), other)
         wrong = [(other, named[other], "wrong") for other in by_name.values()][:3]
         named_otherwise = {words(named[of]) for of in named if of != value}
-        drawn, alike, size = self.drawn_from_pool(
-            (int(subject), relation, value),
-            refused | named_otherwise,
-            {of for of, *_ in tenures},
-            item_id,
-            3 - len(wrong),
-        )
+        never, fact = {of for of, *_ in tenures}, (int(subject), relation, value)
+        refused |= named_otherwise
+        drawn, alike, size = self.drawn_from_pool(fact, refused, never, item_id, 3 - len(wrong))
         wrong += drawn
         row: Row = {"pool_size": len(by_name) + size, "open_only": len(wrong) < 3, "flags": []}
         if len(wrong) < 3:
@@ -257,9 +254,8 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     assert asked == [*questions.rows()]
     alone = [row for row in asked if not row["open_only"] and "wrong" not in row["option_verdicts"]]
     counts = [len(asked), sum(row["open_only"] for row in asked), len(alone), *questions.unsaid.values()]
-    assert [int(number) for number in re.findall(r"^(?:P\d+: )?(\d+) ", report, re.MULTILINE)] == [
-        count for count in counts if count
-    ]
+    said = re.findall(r"^(?:P\d+: )?(\d+) ", report, re.MULTILINE)
+    assert [int(number) for number in said] == [count for count in counts if count]
     assert len(links) > 20
     audited(drawn, links, stream, tmp_path)
 
@@ -302,16 +298,12 @@ def audited(drawn: Drawn, links: list[Row], stream: list[Row], folder: Path) -> 
         assert [name for name in names if not planted(name, row)] == []
 
     for days in {(row["old_date"], row["new_date"]) for row in rows}:
-        own = [
-            {"subject": row["subject"], "relation": row["relation"]}
-            for row in rows
-            if (row["old_date"], row["new_date"]) == days
-        ]
+        mine = (row for row in rows if (row["old_date"], row["new_date"]) == days)
+        own = [{"subject": row["subject"], "relation": row["relation"]} for row in mine]
         (folder / "_".join(days)).mkdir()
         pq.write_table(pa.Table.from_pylist(own), folder / "_".join(days) / "wikifactdiff.parquet")
-    first = next(
-        place for place in range(len(rows)) if rows[place]["interval"] == rows[place + 1]["interval"]
-    )
+    pairs = enumerate(pairwise(row["interval"] for row in rows))
+    first = next(place for place, (before, after) in pairs if before == after)
     swapped = [*rows[:first], rows[first + 1], rows[first], *rows[first + 2 :]]
     renamed = rows[0] | {"subject": rows[0]["subject"] | {"label": "Nobody"}}
     for given, reasons in (

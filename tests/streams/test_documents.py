@@ -40,15 +40,12 @@ def test_facts_in_the_present(writer: Writer, claims: list[Claim], sentence: str
 def test_facts_of_the_past_and_in_quotations(writer: Writer) -> None:
     past = writer.past(claim(4, 286, 2), "from 2005 to 2021")
     assert past
-    assert past.text == (
-        "The team of the Utah Jazz was managed from the sideline by Angela Merkel from 2005 to 2021."
-    )
+    managed = "The team of the Utah Jazz was managed from the sideline by Angela Merkel"
+    assert past.text == f"{managed} from 2005 to 2021."
     cited = writer.cited(claim(1, 6, 2), "January 2019")
     assert cited
-    assert cited.text == (
-        "According to a profile of January 2019, "
-        "the person in charge of the government of Germany was Angela Merkel."
-    )
+    led = "the person in charge of the government of Germany was Angela Merkel."
+    assert cited.text == f"According to a profile of January 2019, {led}"
     assert writer.past(claim(1, 99999, 2), "in 2005") is None
 
 

@@ -128,9 +128,8 @@ def test_an_object_leaks_if_its_words_stand_in_the_subjects_name(tmp_path):
     supplied = tmp_path / "labels.tsv"
     supplied.write_text("id\tlabel\nQ200\tAstana\nQ201\tAstana\n", encoding="utf-8")
     only_old, nowhere = frozenset({200}), frozenset({201})
-    world = World(
-        [], facts, labels=OBJECT_NAMES | names | {200: "Akmola"}, no_label_new=only_old, no_label=nowhere
-    )
+    labels = OBJECT_NAMES | names | {200: "Akmola"}
+    world = World([], facts, labels=labels, no_label_new=only_old, no_label=nowhere)
     leaks = [*(each for _, _, each in LEAKS), False, True]
     for how, fates in (("keep", [None] * len(leaks)), ("drop", ["leak" if each else None for each in leaks])):
         rows = world.updates(tmp_path / how, leaks=how, labels=[supplied])
@@ -167,9 +166,8 @@ def test_restricting_to_relations_subjects_and_classes_changes_nothing_else(tmp_
     assert counted == [(30, *fate, "only", 2), (30, *fate, "unknown", 2), (40, *fate, "only", 4)]
     # Of the subclasses of either dump.
     assert kept("classes", only_classes=[50]) == [(s, p) for s in (1, 2, 4) for p in both]
-    assert kept("several", only_classes=[54, 53], only_subjects=subjects) == [
-        (s, p) for s in (2, 3) for p in both
-    ]
+    several = kept("several", only_classes=[54, 53], only_subjects=subjects)
+    assert several == [(s, p) for s in (2, 3) for p in both]
 
 
 @pytest.mark.parametrize(
@@ -178,13 +176,10 @@ def test_restricting_to_relations_subjects_and_classes_changes_nothing_else(tmp_
 )
 def test_a_rule_that_decides_about_groups_of_which_nothing_is_known_is_told(tmp_path, condition, label):
     path = tmp_path / "rules.tsv"
-    path.write_text(
-        HEADER + f"1\tmine\t{label}\t{condition}\t=\t=\t\n2\trest\tunknown\ttrue\t=\t=\t\n", encoding="utf-8"
-    )
+    lines = f"1\tmine\t{label}\t{condition}\t=\t=\t\n2\trest\tunknown\ttrue\t=\t=\t\n"
+    path.write_text(HEADER + lines, encoding="utf-8")
     bare = [Fact(1, PLAIN, 7)]
-    with pytest.raises(
-        InputError, match=r"rules\.tsv: .*triples of P1000 that were neither added nor removed"
-    ):
+    with pytest.raises(InputError, match=r"rules\.tsv: .*triples of P1000 that were neither added nor rem"):
         World(bare, bare, [Property(PLAIN)]).updates(tmp_path / "1", rules=path)
 
 

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     # Times are equal as the comparisons read them.
     "fields below the precision": (DATED, [value("x", "2020-01-01"), value("y", "2010-06-05/9")], "a=y b=x"),
-    "a year and its first day": (
+    "a year, and its first day": (
         DATED[:1],
         [value("x", "2010-01-01"), value("y", "2010")],
         "a=x +y",
@@ -124,11 +124,8 @@ def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_p
         rows = world.updates(tmp_path / variant, variant=variant, dates="first_day")
         found = {(row["property"], row["key"]): (row["rule"], row["label"]) for row in rows}
         del found[999, "Q5"]
-        assert found == {
-            (PLAIN, "Q7"): of_plain,
-            (SINGLE, "Q7"): of_single,
-            (SINGLE, "Q8"): ("replaced_from", "new"),
-        }
+        began = {(SINGLE, "Q8"): ("replaced_from", "new")}
+        assert found == {(PLAIN, "Q7"): of_plain, (SINGLE, "Q7"): of_single} | began
 
 
 STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
@@ -177,9 +174,8 @@ def test_rows_are_found_by_their_numbers(data, size, group):
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "table.parquet"
         texts = [None if place % 5 == 3 else f"text {place}" for place in range(size)]
-        table = pa.table(
-            {"text": texts, "of": [{"place": place} for place in range(size)], "other": range(size)}
-        )
+        places = [{"place": place} for place in range(size)]
+        table = pa.table({"text": texts, "of": places, "other": range(size)})
         pq.write_table(table, path, row_group_size=group)
         lookup = Lookup(path, ["of", "text"])
         first = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.rows import rows
@@ -55,14 +56,10 @@ def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(
 
 
 @pytest.mark.parametrize("ids", ["bac", "cab"])
-def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_that_with_the_smallest_id(
-    ids, tmp_path
-):
-    facts = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
-    facts += [
-        Fact(2, MEASURED, number, pit="2022", id=f"2{name}", rank="preferred" if name == "c" else "normal")
-        for number, name in enumerate(ids, 7)
-    ]
+def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_the_smallest_id(ids, tmp_path):
+    dated = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
+    ranks = {"c": "preferred"}
+    facts = dated + [replace(f, s=2, id=f"2{f.id}", rank=ranks.get(f.id, "normal")) for f in dated]
     filtered = World([], facts, CONSTRAINTS).filtered(tmp_path, "new")
     assert {row["statement"] for row in filtered if row["dropped_by"] is None} == {"a", "2c"}
 

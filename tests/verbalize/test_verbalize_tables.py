@@ -53,10 +53,8 @@ def templates(updates: Sequence[Path], new: Path, old: Path, **more: Any) -> lis
 
 
 def test_templates_of_the_relations_that_occur(tmp_path, table, bundled):
-    updates = [
-        table("0", UPDATES, {"property": 36}, {"property": 36}),
-        table("1", UPDATES, {"property": 1082}),
-    ]
+    capital, inhabitants = {"property": 36}, {"property": 1082}
+    updates = [table("0", UPDATES, capital, capital), table("1", UPDATES, inhabitants)]
     neighbors = table("n", NEIGHBORS, *({"property": 50, "relation": number} for number in (6, 97, 99)))
     population, author = {"id": 1082, "label": "population"}, {"id": 50, "label": "author"}
     new = table("new", PROPERTIES, population, {"id": 6}, author)
@@ -143,7 +141,7 @@ def facts(tmp_path, table):
     more = [word("a", "old_json"), word("b"), in_unit(1), in_unit(3), in_unit(5)]
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
-    meter = {"id": 2, "label": "meter", "symbol": "mt"}
+    units = {"id": 2, "label": "meter", "symbol": "mt"}, {"id": 3, "label": "gram", "symbol": "g"}
     return {
         "updates": [
             table("0", UPDATES, word("b"), item, again),
@@ -157,9 +155,7 @@ def facts(tmp_path, table):
             table("e0", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
             table("e1", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
         ],
-        "old": [
-            table("o", ENTITIES, {"id": 1, "label": "ecu"}, meter, {"id": 3, "label": "gram", "symbol": "g"})
-        ],
+        "old": [table("o", ENTITIES, {"id": 1, "label": "ecu"}, *units)],
         "labels": [labels],
     }
 
