@@ -45,7 +45,7 @@ def test_one_file_for_both_dates(counted, dated):
     for other in (text, gzip.compress(text)):
         pair = counted("a.json", text), counted("b.json", other)
         if other == text or dated:
-            with pytest.raises(InputError, match=r"2021-01-04 \(a.json\) and 2023-02-27 \(b.json\) are the"):
+            with pytest.raises(InputError, match=r"\(a.json\) and 2023-02-27 \(b.json\) are the same"):
                 check_dumps(*pair, OLD, NEW)
         else:  # nothing in them says when they are from
             assert check_dumps(*pair, OLD, NEW) == []
@@ -65,7 +65,7 @@ def test_one_file_for_both_dates(counted, dated):
 def test_swapped_dumps(counted, old, new, swapped):
     pair = counted("a.json", items(9, *old)), counted("b.json", items(10, *new))
     if swapped:
-        with pytest.raises(InputError, match=r"2021-01-04 \(a.json\) is newer than that of 2023.* swapped"):
+        with pytest.raises(InputError, match=r"\(a.json\) is newer than that of 2023-02-27 .* swapped"):
             check_dumps(*pair, OLD, NEW)
     else:
         assert check_dumps(*pair, OLD, NEW) == []

@@ -14,6 +14,7 @@ import pytest
 from support.tables import written
 
 import factdrift
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import identity
 from factdrift.evaluation.layouts.files import load
@@ -40,9 +41,7 @@ from .conftest import (
     triple,
 )
 
-REPORT = pa.schema(
-    [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
-)
+REPORT = schema_of("dump: string, property: int32, filter: string, statements: int64")
 
 
 def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
@@ -121,16 +120,12 @@ def test_funnel(tmp_path):
     counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
     rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
     assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
-    stages = {
-        stage: [row[1:] for row in rows if row[0] == stage] for stage in dict.fromkeys(row[0] for row in rows)
-    }
+    stages: dict[str, list[tuple[object, ...]]] = {}
+    for stage, *row in rows:
+        stages.setdefault(stage, []).append(tuple(row))
     assert stages["difference"] == [
-        ("P6", "F+", 1),
-        ("P6", "F0", 6),
-        ("P36", "F+", 1),
-        ("P36", "F0", 8),
-        ("P1082", "F+", 2),
-        ("P1082", "F-", 1),
+        *(("P6", "F+", 1), ("P6", "F0", 6), ("P36", "F+", 1), ("P36", "F0", 8)),
+        *(("P1082", "F+", 2), ("P1082", "F-", 1)),
     ]
     assert {("P6", "ended_inside", 1), ("P6", "undecided", 5)} <= {*stages["rules"]}
     assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["labels"]}
@@ -140,10 +135,8 @@ def test_funnel(tmp_path):
     assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["groups"]}
     assert ("P36", "AddEntity", 1) in stages["scenarios"]
     assert stages["wfd_repl"] == [
-        ("P6", "kept", 2),
-        ("P36", "other_scenario", 1),
-        ("P1082", "other_scenario", 1),
-        ("P1082", "undersampled", 2),
+        *(("P6", "kept", 2), ("P36", "other_scenario", 1)),
+        *(("P1082", "other_scenario", 1), ("P1082", "undersampled", 2)),
     ]
 
 

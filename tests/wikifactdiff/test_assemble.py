@@ -38,10 +38,8 @@ def test_popular_neighbours_are_a_column_more_and_change_no_other(build):
     assert table.schema.names.index("popular_neighborhood") == table.schema.names.index("scenario") - 1
 
     def facts(row: Row, column: str) -> list[Row]:
-        return [
-            fact | {"objects": [value | {"prompt": None} for value in fact["objects"]]}
-            for fact in row[column]
-        ]
+        values = [[value | {"prompt": None} for value in fact["objects"]] for fact in row[column]]
+        return [fact | {"objects": own} for fact, own in zip(row[column], values, strict=True)]
 
     for row in table.to_pylist():
         assert facts(row, "popular_neighborhood") == facts(row, "neighborhood")
@@ -55,23 +53,15 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     rows = [number(subject, "F+", "new", "68") for subject in (FRANCE, USA)]
     files = build(updates=rows, new_entities=new, old_entities=old, neighbors=[], random_neighbors=[])
     prompts = {row["subject"]["label"]: row["update_prompt"] for row in files.records()}
-    assert prompts == {
-        "dinar": "The population of the dinar is ____",
-        "peso": "The population of peso is ____",
-    }
+    names = {"dinar": "the dinar", "peso": "peso"}
+    assert prompts == {label: f"The population of {name} is ____" for label, name in names.items()}
 
 
 def test_each_object_is_shown_as_its_own_statement_writes_it(build):
-    texts = ("1000", "1000.0")
     shown = [
-        {
-            "datatype": "quantity",
-            "key": "1000",
-            "json": amount_json(text),
-            "label": f"+{text}",
-            "raw": f"+{text}",
-        }
-        for text in texts
+        {"datatype": "quantity", "key": "1000", "json": amount_json(text)}
+        | dict.fromkeys(("label", "raw"), f"+{text}")
+        for text in ("1000", "1000.0")
     ]
     rows = [
         number(USA, "F-", "obsolete", "1000.0", key="1000"),
@@ -81,11 +71,8 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     ]
     facts = [near(USA, P1082, 1, FRANCE, None, key="1000", json=amount_json("1000.0"))]
     records = by_ids(build(updates=rows, literals=shown, neighbors=facts).records())
-    old, new = records["Q30", "P1082"]["objects"]
-    assert [(each["label"], each["raw"]) for each in (old, new)] == [
-        ("+1000.0", "+1000.0"),
-        ("+1000", "+1000"),
-    ]
+    objects = records["Q30", "P1082"]["objects"]
+    assert [each["label"] for each in objects] == [each["raw"] for each in objects] == ["+1000.0", "+1000"]
     assert records["Q142", "P1082"]["objects"][0]["raw"] == "+1000"
     assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
@@ -111,11 +98,8 @@ def test_labels_from_a_file(build):
     assert records["Q900000001", "P36"]["objects"][0]["label"] == '"Paris", the city'
     assert records["Q900000001", "P36"]["relation"]["label"] is None
     assert records["Q30", "P6"]["subject"]["label"] == "USA"
-    assert records["Q30", "P6"]["relation"] == {
-        "id": "P6",
-        "label": "head of government",
-        "description": None,
-    }
+    head = {"id": "P6", "label": "head of government", "description": None}
+    assert records["Q30", "P6"]["relation"] == head
 
 
 def test_what_is_not_verbalized_is_named(build):

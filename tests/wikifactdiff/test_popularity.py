@@ -38,14 +38,9 @@ def run(
     folder: Path, new: list[Row], old: list[Row] | None, pageviews: Path | None
 ) -> dict[int, tuple[float, str]]:
     output = folder / "popularity.parquet"
-    Popularity(
-        new=(written(folder / "new.parquet", ENTITIES, new),),
-        old=() if old is None else (written(folder / "old.parquet", ENTITIES, old),),
-        pageviews=str(pageviews or "none"),
-        date=DAY,
-        months=12,
-        output=output,
-    ).run()
+    others = () if old is None else (written(folder / "old.parquet", ENTITIES, old),)
+    how = {"pageviews": str(pageviews or "none"), "date": DAY, "months": 12}
+    Popularity(new=(written(folder / "new.parquet", ENTITIES, new),), old=others, **how, output=output).run()
     rows = pq.read_table(output).to_pylist()
     assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
     return {row["id"]: (row["popularity"], row["source"]) for row in rows}
@@ -94,8 +89,7 @@ def test_damaged_file_is_named(tmp_path, damage):
     views(tmp_path, {"202203": [line(f"Title_{i}", i) for i in range(5000)]})
     file = tmp_path / "pageviews-202203-user.bz2"
     whole = file.read_bytes()
-    file.write_bytes(
-        {"truncated": whole[: len(whole) // 2], "other": b"no archive", "empty": bz2.compress(b"")}[damage]
-    )
+    damaged = {"truncated": whole[: len(whole) // 2], "other": b"no archive", "empty": bz2.compress(b"")}
+    file.write_bytes(damaged[damage])
     with pytest.raises(InputError, match=r"pageviews-202203-user\.bz2: cannot be read"):
         run(tmp_path, [item(1, "A")], [], tmp_path)
