@@ -17,10 +17,8 @@ from factdrift.core.jobs import Job
 from factdrift.core.paths import CONFIG
 from factdrift.evaluation.questions.question import records
 
-HEAVY = {
-    *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
-    *("scipy", "sklearn", "torch", "transformers"),
-}
+HEAVY = {"babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests", "scipy"}
+HEAVY |= {"sklearn", "torch", "transformers"}
 
 Refused = Callable[..., str]
 
@@ -176,13 +174,8 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
     reading, writing = os.pipe()
     os.close(reading)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}raise SystemExit(cli.run())", "unlock"],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        env=environment,
-        check=False,
-    )
+    line = [sys.executable, "-c", f"{program}raise SystemExit(cli.run())", "unlock"]
+    done = subprocess.run(line, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (status, b"")
 
@@ -205,9 +198,8 @@ def test_the_program_ends_after_all_is_written_and_tidied(
         f"def run(job):\n    atexit.register(print, 'tidied')\n    {last}\n"
         "cli.job_of('unlock').run = run\nraise SystemExit(cli.run())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "unlock"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", program, "unlock"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (status, f"{result}tidied\n")
     assert done.stderr.endswith(message)
     assert bool(message) == bool(done.stderr)

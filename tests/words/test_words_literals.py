@@ -84,10 +84,8 @@ def test_a_julian_date_is_shown_as_it_was_written() -> None:
         *(time_json("+0000-00-00T00:00:00Z", precision) for precision in range(12)),
         *(time_json("+2022-00-00T00:00:00Z", precision) for precision in range(6)),
         time_json("-4000-00-00T00:00:00Z", 3),
-        *(
-            time_json(f"+{day}T00:00:00Z", 11)
-            for day in ("2016-06-31", "2016-02-30", "2015-02-29", "2016-13-01")
-        ),
+        *(time_json(f"+2016-{day}T00:00:00Z", 11) for day in ("06-31", "02-30", "13-01")),
+        time_json("+2015-02-29T00:00:00Z", 11),
         time_json("+2016-13-01T00:00:00Z", 10),
         *(time_json("+2016-01-01T00:00:00Z", precision) for precision in (15, -1)),
         time_json("2016", 9),
@@ -153,12 +151,8 @@ def test_plurals_of_units() -> None:
         **{"day": "days", "metre per second": "metres per second", "degree of arc": "degrees of arc"},
         **{"kilogram per cubic metre": "kilograms per cubic metre", "ton (short)": "tons (short)"},
         **{"degree Celsius": "degrees Celsius", "solar mass": "solar masses", "light-year": "light-years"},
-        **{
-            "watt-hour": "watt-hours",
-            "light-year per day": "light-years per day",
-            "school bus": "school buses",
-        },
-        **{"woman": "women", "class": "classes", "box": "boxes", "Danish krone": "Danish kroner"},
+        **{"watt-hour": "watt-hours", "light-year per day": "light-years per day", "woman": "women"},
+        **{"school bus": "school buses", "class": "classes", "box": "boxes", "Danish krone": "Danish kroner"},
         **{"Bulgarian lev": "Bulgarian leva", "pound-force": "pounds-force", "square-foot": "square-feet"},
         **{"Man": "men", "German": "Germans", "Swiss franc": "Swiss francs", "cubic inch": "cubic inches"},
     }
@@ -196,6 +190,7 @@ def test_a_short_number_is_the_number_to_two_decimals(number: Decimal) -> None:
     assert abs(Decimal(match[1]) * scale - number) <= Decimal(scale) / 200
 
 
+dates = st.tuples(st.integers(-(10**11), 10**11), st.integers(0, 13), st.integers(0, 32))
 fields = st.sampled_from(["time", "precision", "calendarmodel", "amount", "unit", "text", "id"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -211,12 +206,9 @@ def test_no_value_crashes(datatype: str, value: object) -> None:
 
 
 @settings(max_examples=examples(200))
-@given(
-    st.integers(-(10**11), 10**11), st.integers(0, 13), st.integers(0, 32), st.integers(0, 14), st.booleans()
-)
-def test_every_date_has_words_or_its_raw_form(
-    year: int, month: int, day: int, precision: int, julian: bool
-) -> None:
+@given(dates, st.integers(0, 14), st.booleans())
+def test_every_date_has_words_or_its_raw_form(date: tuple[int, ...], precision: int, julian: bool) -> None:
+    year, month, day = date
     raw = f"{year:+05d}-{month:02d}-{day:02d}T00:00:00Z"
     label = shown("time", time_json(raw, precision, "Q1985786" if julian else "Q1985727"), {}).label
     assert label == raw or label == " ".join(label.split())
