@@ -108,22 +108,18 @@ def test_of_two_lines_the_later_revision_counts_and_statements_that_cannot_be_re
     assert [claim.claim_id for claim in found.of("P6")] == ["Q1$B"]
 
 
-@given(
-    year=st.integers(-20_000, 20_000).filter(bool),
-    month=st.integers(0, 12),
-    day=st.integers(0, 28),
-    precision=st.integers(0, 11),
-    julian=st.booleans(),
-)
+YEARS = st.integers(-20_000, 20_000).filter(bool)
+
+
+@given(YEARS, st.integers(0, 12), st.integers(0, 28), st.integers(0, 11), st.booleans())
 def test_dates_are_those_of_the_build(year: int, month: int, day: int, precision: int, julian: bool) -> None:
     text = f"{'-' if year < 0 else '+'}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
     calendar = f"http://www.wikidata.org/entity/{'Q1985786' if julian else 'Q1985727'}"
     built = parse_time(text, precision, calendar)
     found = span({"time": text, "precision": precision, "calendarmodel": calendar})
     assert found is not None
-    assert (found.first, found.last, found.written) == tuple(
-        unpack(packed) for packed in (built.first, built.last, built.written)
-    )
+    days = (built.first, built.last, built.written)
+    assert (found.first, found.last, found.written) == tuple(map(unpack, days))
 
 
 VALUES: list[dict[str, Any]] = [
@@ -171,11 +167,9 @@ def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
     in both.
     """
     days = {number: f"2020-01-0{number}" for number in range(1, 6)} | {None: None}
-    dated = {
-        (begin, end): {key: time(days[day]) for key, day in (("P580", begin), ("P582", end)) if day}
-        for begin in days
-        for end in days
-    }
+    dated = {}
+    for ends in product(days, days):
+        dated[ends] = {key: time(days[day]) for key, day in zip(("P580", "P582"), ends, strict=True) if day}
     claims = [statement(f"Q1$N{number}", "P6", item("Q5"), **q) for number, q in enumerate(dated.values())]
     read = only(tmp_path, entity("Q1", "Atlantis", *claims)).of("P6")
     assert len(read) == 36

@@ -45,12 +45,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, An
 
 
 def test_an_address_that_is_none_is_named(refused: Callable[..., str], tmp_path: Path) -> None:
-    for key, address in (
-        ("pageviews", "http://[x"),
-        ("wikidata_api", "https://"),
-        ("dumps", "http://host:port/"),
-        ("dumps", "HTTPS://host:99999/x"),
-    ):
+    wrong = [("dumps", "http://host:port/"), ("dumps", "HTTPS://host:99999/x")]
+    for key, address in (("pageviews", "http://[x"), ("wikidata_api", "https://"), *wrong):
         with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
             configured(**{key: address})
     for when, address in (

@@ -131,10 +131,8 @@ def test_files_of_fixed_names_are_replaced_only_where_they_were_written_before(t
     for _ in range(2):
         claim(tmp_path / "out", ["a.csv", "b.csv"])
         (tmp_path / "out" / "a.csv").write_text("x")
-    assert [json.loads(line) for line in (tmp_path / "out" / LIST).read_text().splitlines()] == [
-        ["a.csv", None],
-        ["b.csv", None],
-    ]
+    lines = (tmp_path / "out" / LIST).read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [["a.csv", None], ["b.csv", None]]
     (tmp_path / "out" / "c.csv").write_text("mine")
     with pytest.raises(InputError, match=r"c\.csv: was not written by this command"):
         claim(tmp_path / "out", ["a.csv", "c.csv"])

@@ -61,10 +61,8 @@ def test_bars_begin_and_end_where_they_should_in_named_lines(drawn: Any) -> None
     ]
     axis = drawn(*marks, lines=["first", "second"], ticks=([0, 100], ["none", "all"]))
     boxes = [patch.get_bbox() for patch in axis.patches]
-    assert [(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in boxes] == [
-        (0, 40, pytest.approx(0)),
-        (10, 30, pytest.approx(1)),
-    ]
+    assert [(box.x0, box.x1) for box in boxes] == [(0, 40), (10, 30)]
+    assert [(box.y0 + box.y1) / 2 for box in boxes] == pytest.approx([0, 1])
     (spread,) = (found for found in axis.collections if isinstance(found, LineCollection))
     assert spread.get_segments()[0][:, 0].tolist() == [30, 60]
     (dot,) = (line for line in axis.lines if line.get_marker() == "D")

@@ -38,17 +38,12 @@ def test_the_best_of_a_column_is_underlined_with_its_ties_among_those_that_take_
     for _ in range(50):
         values = [draw.choice([None, 0.0, 1.04, 0.96, 2.0, math.inf]) for _ in range(5)]
         rivals, among = [draw.random() < 0.8 for _ in values], [draw.choice("ab") for _ in values]
-        lines = [
-            Line("x", {"value": value}, rival, model)
-            for value, rival, model in zip(values, rivals, among, strict=True)
-        ]
+        rows = list(zip(values, rivals, among, strict=True))
+        lines = [Line("x", {"value": value}, rival, model) for value, rival, model in rows]
         found = printed(Column("c", cell, better), *lines)
         for number, text in enumerate(found):
-            others = [
-                value
-                for value, rival, model in zip(values, rivals, among, strict=True)
-                if rival and model == among[number] and value is not None and math.isfinite(value)
-            ]
+            of_model = [value for value, rival, model in rows if rival and model == among[number]]
+            others = [value for value in of_model if value is not None and math.isfinite(value)]
             plain = "-" if values[number] is None else f"{values[number]:.1f}"
             best = f"{better * max(better * value for value in others):.1f}" if others else ""
             # 1.04 and 0.96 are printed alike, so that they are a tie.

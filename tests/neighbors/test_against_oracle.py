@@ -214,13 +214,8 @@ class Plain:
         return round(math.fsum(left[feature] * right[feature] for feature in left.keys() & right.keys()), 9)
 
     def changed(self, subject: int, relation: int) -> set[int]:
-        return {
-            row["object"]
-            for row in self.kept
-            if (row["subject"], row["property"]) == (subject, relation)
-            and row["label"] in ("new", "obsolete")
-            and row["object"] is not None
-        }
+        own = (row for row in self.kept if (row["subject"], row["property"]) == (subject, relation))
+        return {row["object"] for row in own if row["label"] in ("new", "obsolete")} - {None}
 
     def holds(self, row: Row, day: int) -> bool:
         reading = {"paper": "first", "reference": "written", "revised": None}[self.drawn.variant]
@@ -246,13 +241,8 @@ class Plain:
     def offered(self, relation: int) -> dict[int, Row]:
         """Subject -> the one fact of a relation that it may contribute."""
         names = {*self.drawn.labels, *self.drawn.supplied, None}
-        rows = [
-            row
-            for row in self.drawn.old
-            if row["property"] == relation
-            and self.asked(row)
-            and (row["object"] in names or row["object"] < 0)
-        ]
+        asked = (row for row in self.drawn.old if row["property"] == relation and self.asked(row))
+        rows = [row for row in asked if row["object"] in names or row["object"] < 0]
         return {row["subject"]: row for row in sorted(rows, key=rank, reverse=True)}
 
     def nearest(self, candidates: int, facts: int) -> list[Row]:
@@ -268,11 +258,8 @@ class Plain:
 
     def popular(self, facts: int) -> list[Row]:
         """Of the same relation, by another subject, unchanged; the most popular subjects first."""
-        changed = {
-            (row["subject"], row["property"], row.get("old_statement"))
-            for row in self.drawn.updates
-            if row["label"] != "static"
-        }
+        moved = [row for row in self.drawn.updates if row["label"] != "static"]
+        changed = {(row["subject"], row["property"], row.get("old_statement")) for row in moved}
 
         def order(subject: int) -> Any:
             popularity = self.drawn.popularity.get(subject)
@@ -305,11 +292,8 @@ class Plain:
                 other = step + int.from_bytes(digest[:16], "big") % (len(order) - step)
                 order[step], order[other] = order[other], order[step]
             avoided = {subject, *self.changed(subject, relation)}
-            drawn = [
-                ordered[place]
-                for place in order
-                if avoided.isdisjoint((ordered[place]["neighbor"], ordered[place]["object"]))
-            ]
+            shuffled = (ordered[place] for place in order)
+            drawn = [row for row in shuffled if avoided.isdisjoint((row["neighbor"], row["object"]))]
             chosen = [(row, self.similarity(subject, row["neighbor"])) for row in drawn[:facts]]
             rows += numbered(subject, relation, chosen)
         return rows
@@ -317,23 +301,17 @@ class Plain:
     def sharing(self, role: str, candidates: int, facts: int, seed: int) -> list[Row]:
         """Facts with the object of a replacement that is `role`, of subjects without the other one."""
         other = {"obsolete": "new", "new": "obsolete"}[role]
-        lasting = {
-            (row["subject"], row["property"], row["object"])
-            for row in self.drawn.new
-            if row["dropped_by"] is None and self.holds(row, NEW_DAY)
-        }
+        kept = (row for row in self.drawn.new if row["dropped_by"] is None and self.holds(row, NEW_DAY))
+        lasting = {(row["subject"], row["property"], row["object"]) for row in kept}
         stated: dict[tuple[int, int, int], Row] = {}
         for row in sorted(self.drawn.old, key=rank, reverse=True):
             if row["object"] and self.asked(row):
                 stated[row["subject"], row["property"], row["object"]] = row
         rows = []
         for subject, relation in self.groups:
-            triples = [
-                row
-                for row in self.kept
-                if (row["subject"], row["property"]) == (subject, relation) and row["is_replace"]
-            ]
-            ends = {row["label"]: row["object"] for row in triples if row["label"] != "static"}
+            replaced = [row for row in self.kept if row["is_replace"] and row["label"] != "static"]
+            own = (row for row in replaced if (row["subject"], row["property"]) == (subject, relation))
+            ends = {row["label"]: row["object"] for row in own}
             if not all(ends.get(name) and ends[name] > 0 for name in (role, other)):
                 continue
             mine = [key for key in stated if key[1:] == (relation, ends[role])]
@@ -343,11 +321,8 @@ class Plain:
                 return key not in lasting, hashlib.md5(text.encode()).hexdigest(), key[0]
 
             mine = sorted(mine, key=chance)[:candidates]
-            mine = [
-                key
-                for key in mine
-                if key[0] not in (subject, *ends.values()) and (key[0], relation, ends[other]) not in stated
-            ]
+            mine = [key for key in mine if key[0] not in (subject, *ends.values())]
+            mine = [key for key in mine if (key[0], relation, ends[other]) not in stated]
             mine.sort(key=lambda key: (key not in lasting, -self.similarity(subject, key[0]), key[0]))
             chosen = [(stated[key], self.similarity(subject, key[0])) for key in mine[:facts]]
             rows += numbered(subject, relation, chosen)

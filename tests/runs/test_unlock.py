@@ -36,6 +36,8 @@ print("up", flush=True)
 time.sleep(600)
 """
 SNAKEMAKE = "import subprocess, time\n{}\nprint('up', flush=True)\ntime.sleep(600)\n"
+CHILD = SNAKEMAKE.format("child = subprocess.Popen(['sleep', '60'])")
+IDLE = r"\(process {}.* none of its jobs is at work on this machine. .* end it with `kill -KILL {}` and"
 
 
 @pytest.mark.parametrize(
@@ -43,16 +45,8 @@ SNAKEMAKE = "import subprocess, time\n{}\nprint('up', flush=True)\ntime.sleep(60
     [
         # On another machine, for example; here it is a process that does not look like Snakemake.
         ("run", BEGINNING, "is at work in this directory, on another machine"),
-        (
-            "snakemake",
-            SNAKEMAKE.format("child = subprocess.Popen(['sleep', '60'])"),
-            r"\(process {}.* with 1 child processes\); wait for it or stop it",
-        ),
-        (
-            "snakemake",
-            SNAKEMAKE.format(""),
-            r"\(process {}.* none of its jobs is at work on this machine. .* end it with `kill -KILL {}` and",
-        ),
+        ("snakemake", CHILD, r"\(process {}.* with 1 child processes\); wait for it or stop it"),
+        ("snakemake", SNAKEMAKE.format(""), IDLE),
     ],
 )
 def test_the_lock_of_a_living_run_stays(lock, tmp_path, capsys, name, program, advice):

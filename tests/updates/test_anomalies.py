@@ -140,13 +140,9 @@ def test_an_object_leaks_if_its_words_stand_in_the_subjects_name(tmp_path):
 def test_restricting_to_relations_subjects_and_classes_changes_nothing_else(tmp_path):
     facts = [Fact(s, p, 7, *OBSOLETE) for s in (1, 2, 3, 4) for p in (PLAIN, SINGLE)]
     facts += [Fact(s, p, o) for s in (1, 2) for p in (30, 40) for o in (7, 8)]
-    world = World(
-        facts,
-        facts,
-        classes={1: (50,), 2: (51,), 3: (52,)},
-        old_classes={4: (51,)},
-        superclasses={51: (53,), 53: (50, 53), 52: (54,)},
-    )
+    classes = {1: (50,), 2: (51,), 3: (52,)}
+    above = {51: (53,), 53: (50, 53), 52: (54,)}
+    world = World(facts, facts, classes=classes, old_classes={4: (51,)}, superclasses=above)
     subjects = tmp_path / "subjects.txt"
     subjects.write_text("# two\nQ2\n\nQ3  # three\n", encoding="utf-8")
     whole = world.updates(tmp_path / "whole")

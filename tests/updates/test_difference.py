@@ -89,15 +89,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     [("paper", {}), ("reference", {"variant": "reference"}), ("interval", {"dates": "interval"})],
 )
 def test_which_values_of_two_dumps_are_one_triple(name, switches, tmp_path):
-    old, new = (
-        [
-            replace(fact, s=subject, id=f"Q{subject}${fact.id}")
-            for subject, case in enumerate(CASES.values(), 100)
-            for fact in case[side]
-        ]
-        for side in (0, 1)
-    )
-    World(old, new).updates(tmp_path, **switches)
+    world = World([], [])
+    for subject, case in enumerate(CASES.values(), 100):
+        for facts, stated in ((world.old, case[0]), (world.new, case[1])):
+            facts += [replace(fact, s=subject, id=f"Q{subject}${fact.id}") for fact in stated]
+    world.updates(tmp_path, **switches)
     found: dict[int, list[str]] = {subject: [] for subject, _ in enumerate(CASES, 100)}
     signs = {"F0": "=", "F-": "-", "F+": "+"}
     for row in World.differences(tmp_path):
@@ -240,18 +236,11 @@ def test_ids_are_hashed_upper_cased_whatever_stands_beside_them():
     assert not len(statement_ids(pa.chunked_array([[]], pa.string())))
 
 
-@given(
-    st.lists(
-        st.none()
-        | st.builds(
-            Time,
-            st.integers(-(2**40), 2**40),
-            *[st.integers(0, 127)] * 3,
-            st.booleans(),
-            *[st.integers(-(2**50), 2**50)] * 3,
-        )
-    )
-)
+PARTS = [st.integers(-(2**40), 2**40), *[st.integers(0, 127)] * 3, st.booleans()]
+TIMES = st.builds(Time, *PARTS, *[st.integers(-(2**50), 2**50)] * 3)
+
+
+@given(st.lists(st.none() | TIMES))
 def test_dates_come_back_as_they_were_packed(dates):
     rows = [None if date is None else date._asdict() for date in dates]
     times = pa.chunked_array([pa.array(rows, TIME)])

@@ -90,17 +90,10 @@ def example(subject: int, value: Any = None, kind: str = "wikibase-entityid", **
 
 
 def test_one_triple_with_all_that_is_known_of_it(tmp_path):
-    items = [
-        {"id": 1, "label": "France", "description": "country", "classes": [6, 5]},
-        {"id": 2, "label": "Paris", "classes": [5]},
-        *named(3, 4),
-    ]
-    relation = {
-        "id": 36,
-        "label": "capital",
-        "description": "seat",
-        "examples": [example(9, 3), example(1, 2), example(3), example(3, 4)],
-    }
+    france = {"id": 1, "label": "France", "description": "country", "classes": [6, 5]}
+    items = [france, {"id": 2, "label": "Paris", "classes": [5]}, *named(3, 4)]
+    relation = {"id": 36, "label": "capital", "description": "seat"}
+    relation["examples"] = [example(9, 3), example(1, 2), example(3), example(3, 4)]
     [row] = drawn(tmp_path, [fact(1, 36, 2)], items, [relation])
     assert row == {
         "request": "en:P36:Q1",
@@ -139,15 +132,8 @@ def test_literals_are_asked_about_as_people_write_them(tmp_path):
 
 
 def test_what_has_no_label_is_passed_over(tmp_path):
-    facts = [
-        fact(1, 6, 10),
-        fact(1, 6, 2),
-        fact(10, 6, 2),
-        fact(1, 7, 2),
-        fact(1, 8, 77),
-        fact(2, 6, 1, dropped_by="rank"),
-        literal(1, 9, "quantity", None) | {"json": None},
-    ]
+    facts = [fact(1, 6, 10), fact(1, 6, 2), fact(10, 6, 2), fact(1, 7, 2), fact(1, 8, 77)]
+    facts += [fact(2, 6, 1, dropped_by="rank"), literal(1, 9, "quantity", None) | {"json": None}]
     properties = [{"id": 6, "label": "leader"}, {"id": 7}, {"id": 8}, {"id": 9, "label": "number"}]
     rows = drawn(tmp_path, facts, [*named(1, 2), {"id": 10}], properties)
     assert [(row["request"], row["object_label"], row["relation_label"]) for row in rows] == [
