@@ -81,10 +81,8 @@ def test_planning_needs_no_package_of_models():
 
 def test_both_recipes_make_the_same_container_from_the_locks_alone():
     made = []
-    for name, pattern in (
-        ("factdrift.def", r"^    (\S+) /opt/factdrift/(\S+)$"),
-        ("Dockerfile", r"^COPY (\S+) /opt/factdrift/(\S+)$"),
-    ):
+    for name, start in (("factdrift.def", "   "), ("Dockerfile", "COPY")):
+        pattern = rf"^{start} (\S+) /opt/factdrift/(\S+)$"
         text = (ROOT / "envs" / name).read_text(encoding="utf-8")
         installs = [line.strip(" \\&") for line in text.splitlines() if "pip install" in line]
         bases = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
@@ -161,10 +159,8 @@ def registry():
 @pytest.mark.usefixtures("registry")
 def test_the_locks_can_be_installed(platform, version):
     hashed = ("--require-hashes", "--build-constraints=envs/setup.txt")
-    closed, others = (
-        [f"--requirements=envs/{name}.txt" for name in names]
-        for names in (("setup", "data"), ("models", "dev"))
-    )
+    parts = ("setup", "data"), ("models", "dev")
+    closed, others = ([f"--requirements=envs/{name}.txt" for name in names] for names in parts)
     for arguments in (closed, [*closed, *others, "--no-deps"]):
         done = resolve(platform, version, *hashed, *arguments)
         assert done.returncode == 0, done.stderr[-3000:]

@@ -15,10 +15,8 @@ from support.workflow import ROOT, rules_of, snakemake
 
 from factdrift.runs.estimate import read_quantities, read_submissions
 
-TARGETS = (
-    *("manifest.json", "wfd_repl.parquet", "ripples.parquet"),
-    *("klob_c.parquet", "KLoB-r.jsonl", "tempripple.stats.json"),
-)
+TARGETS = ("manifest.json", "wfd_repl.parquet", "ripples.parquet", "klob_c.parquet", "KLoB-r.jsonl")
+TARGETS += ("tempripple.stats.json",)
 MODELS = ("edit_scores.parquet", "locate_scores.parquet", "answer_scores.parquet")
 RECALL = {"filter": "on", "model": "any", "revision": "main", "dtype": "float32"}
 CHAT: dict[str, Any] = {"verbalizer": "chat", "chat": {"model": "any"}, "klob": {"recall": RECALL}}

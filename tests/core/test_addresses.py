@@ -49,11 +49,7 @@ def test_an_address_that_is_none_is_named(refused: Callable[..., str], tmp_path:
     for key, address in (("pageviews", "http://[x"), ("wikidata_api", "https://"), *wrong):
         with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
             configured(**{key: address})
-    for when, address in (
-        ("2021-01-04", "http://["),
-        ("2021-01-04", "file.json.gz"),
-        ("2021-01", "http://["),
-    ):
+    for when, address in (("2021-01-04", "http://["), ("2021-01-04", "a.json.gz"), ("2021-01", "http://[")):
         line = ("snapshots", "download", when, "-o", tmp_path / "out", "--url", address)
         assert "factdrift: --url " in refused(*line)
 

@@ -43,12 +43,14 @@ def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_besid
     assert found.share == (None if total is None else round(done / total * 100) / 100) or found.what != what
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["", "factdrift: the disk is full: 3 MB", "a.json.gz: 3 entities", "https://a/b: try 2 of 10 in 2.0 s"],
-)
-def test_other_lines_are_not_parsed(line):
-    assert read_line(line) is None
+def test_other_lines_are_not_parsed():
+    others = (
+        "",
+        "factdrift: the disk is full: 3 MB",
+        "a.json.gz: 3 entities",
+        "https://a: try 2 of 10 in 2.0 s",
+    )
+    assert [line for line in others if read_line(line) is not None] == []
 
 
 def test_work_inside_of_other_work_bears_its_name_and_a_short_loop_says_nothing(capsys, monkeypatch):

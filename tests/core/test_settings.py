@@ -78,10 +78,7 @@ def of_pair(old="2021-01-04", new="2023-02-27"):
             {"tempripple": {"window_start": "2025-01-01"}},
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
         ),
-        (
-            {"tempripple": {"immutable_from": "2026-01-01"}},
-            "after tempripple.immutable_until (2025-12-31; by",
-        ),
+        ({"tempripple": {"immutable_from": "2026-01-01"}}, "after tempripple.immutable_until (2025-12-31"),
         ({"tempripple": {"related": {"cap_per_fact": -1}}}, "related.cap_per_fact: -1 is not valid"),
         ({5: 1}, "configuration: 5: YAML reads this key as int"),
         ({"rome": {"steps": [{None: 1}]}}, "None: YAML reads this key as NoneType"),
@@ -357,9 +354,8 @@ def test_only_plain_digits_are_a_number(part, name, kind, texts):
 
 
 def test_texts_of_the_command_line_become_the_numbers_that_they_say():
-    config = configured(
-        neighbors={"facts": "5"}, undersample={"P1082": "1"}, method={"popularity_months": "2"}, shards="3"
-    )
+    months = {"popularity_months": "2"}
+    config = configured(neighbors={"facts": "5"}, undersample={"P1082": "1"}, method=months, shards="3")
     assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
     assert config["method"]["popularity_months"] == 2
     assert configured(locate={"k": ["1", "0.5"]})["locate"]["k"] == [1, 0.5]

@@ -117,11 +117,8 @@ class Drawn:
             reaches = None if dice.random() < 0.8 else "static"
             pair = dice.choice([(500, 501), (501, 500), (1, 2), (500, 2), (None, 501), (-6, 500), (500, -6)])
             more = {"dropped_by": reaches, "is_replace": dice.random() < 0.8}
-            rows += [
-                update(subject, relation, label, object_, **more)
-                for label, object_ in zip(("obsolete", "new"), pair, strict=True)
-            ]
-            rows.append(update(subject, relation, "static", dice.choice([1, 502]), **more))
+            objects = {"obsolete": pair[0], "new": pair[1], "static": dice.choice([1, 502])}
+            rows += [update(subject, relation, label, item, **more) for label, item in objects.items()]
         return rows
 
     def run(self, folder: Path, candidates: int, facts: int, seed: int) -> dict[str, list[Row]]:

@@ -337,9 +337,7 @@ def test_a_second_revision_keeps_the_names_of_the_files(bench: Bench, tmp_path: 
     bench.write(tmp_path / "second")
     assert names(tmp_path / "first") == names(tmp_path / "second")
     for name in ("wikifactdiff", "tempripple"):
-        first, second = (
-            json.loads((tmp_path / part / name / "croissant.json").read_text("utf-8"))
-            for part in ("first", "second")
-        )
+        paths = (tmp_path / part / name / "croissant.json" for part in ("first", "second"))
+        first, second = (json.loads(path.read_text("utf-8")) for path in paths)
         assert first["name"] == second["name"]
         assert first["version"] != second["version"]

@@ -8,9 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.files import read_tsv
@@ -50,12 +49,9 @@ def statement(subject: int, number: int, value: int, **values: Any) -> Row:
 
 def snapshot(folder: Path, rows: list[Row], single: tuple[int, ...] = (HEAD,)) -> Path:
     (folder / "statements").mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=STATEMENTS), folder / "statements/0-of-1.parquet")
-    properties = [
-        dict.fromkeys(PROPERTIES.names) | {"id": number, "single_value": number in single}
-        for number in (HEAD, CAPITAL, TEAM)
-    ]
-    pq.write_table(pa.Table.from_pylist(properties, schema=PROPERTIES), folder / "properties.parquet")
+    written(folder / "statements/0-of-1.parquet", STATEMENTS, rows)
+    properties = [{"id": number, "single_value": number in single} for number in (HEAD, CAPITAL, TEAM)]
+    written(folder / "properties.parquet", PROPERTIES, properties)
     return folder
 
 
@@ -80,13 +76,12 @@ def test_each_kind_names_the_statement_and_what_contradicts_it(tmp_path: Path) -
         statement(3, 0, 10, start=time(2000), end=time(2010, 7, 2)),
         statement(3, 1, 11, start=time(2010, 6, 30), end=time(2011)),
     ]
-    assert [(row["item_id"], row["wikidata_value"], row["external_value"]) for row in found(
-        snapshot(tmp_path / "s", rows)
-    )] == [
+    names = ("item_id", "wikidata_value", "external_value")
+    assert [tuple(row[name] for name in names) for row in found(snapshot(tmp_path / "s", rows))] == [
         ("Q1", "Q10", "ends 1999-05-06, before it starts (2000)"),
         ("Q2", "Q10", "no end, though Q11 holds since 2010-04"),
         ("Q3", "Q10", "ends 2010-07-02, after Q11 began (2010-06-30)"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,8 @@ def world(facts: list[Fact], **changes: object) -> World:
         about.setdefault(each.subject, {}).setdefault(each.property, []).append(each)
         assert each.object is not None
         pointing.setdefault(each.object, []).append(each)
-    history = {
-        (GERMANY, 6): [
-            stated(MERKEL, 20051122, 20211208),
-            stated(SCHOLZ, 20211208, None),
-            stated(MERKEL, 20051122, None, "old"),
-        ]
-    }
+    new = [stated(MERKEL, 20051122, 20211208), stated(SCHOLZ, 20211208, None)]
+    history = {(GERMANY, 6): [*new, stated(MERKEL, 20051122, None, "old")]}
     updated = frozenset({(GERMANY, 6)})
     made = World([], about, pointing, history, NAMES, frozenset(), {}, updated, frozenset(), {})
     return made._replace(**changes)  # type: ignore[arg-type]
@@ -257,9 +252,8 @@ def test_months_end_before_t_old_or_begin_after_it(
 
 def test_what_is_new_is_listed_before_what_stays() -> None:
     names = [NAMES[item] for item in (MERKEL, SCHOLZ, ERNST)]
-    for number, listed in enumerate(
-        ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst"), 1
-    ):
+    lists = ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst")
+    for number, listed in enumerate(lists, 1):
         said = inputs().words.besides(6, NAMES[GERMANY], Name("", (), PLAIN, 0), names[:number])
         assert said.prompt == f"Besides {listed}, the head of government of Germany is ____"
         assert said.rewording == f"Besides {listed}, Germany has a government led by ____"

@@ -151,15 +151,15 @@ def test_files_of_others_are_not_replaced(write_dump, tmp_path):
 @pytest.mark.parametrize(
     ("dump", "place", "named"),
     [
-        ("dump.json", (2, 2, 1), "--shard 2"),
-        ("dump.json", (0, 1, 0), "--buckets 0"),
-        ("none.json", (0, 1, 1), r"none\.json"),
+        ("dump", (2, 2, 1), "--shard 2"),
+        ("dump", (0, 1, 0), "--buckets 0"),
+        ("none", (0, 1, 1), r"none\.json"),
     ],
 )
 def test_impossible_options(write_dump, tmp_path, dump, place, named):
     write_dump(item(1))
     with pytest.raises(InputError, match=named):
-        extract(tmp_path / dump, *place, "all", tmp_path / "shard")
+        extract(tmp_path / f"{dump}.json", *place, "all", tmp_path / "shard")
 
 
 def test_a_line_of_30_megabytes(write_dump, tmp_path):

@@ -137,10 +137,8 @@ def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
     ],
 )
 def test_unit_symbol(symbols, symbol):
-    claims = [
-        claim(snak("P5061", "monolingualtext", {"language": language, "text": text}), rank=rank)
-        for language, text, rank in symbols
-    ]
+    values = [({"language": language, "text": text}, rank) for language, text, rank in symbols]
+    claims = [claim(snak("P5061", "monolingualtext", value), rank=rank) for value, rank in values]
     assert entity_row(read_outline(line("Q1", *claims)), 1, False, 1)[10] == symbol
 
 

@@ -159,10 +159,8 @@ class Dating:
         opposite = {"new": "ended", "obsolete": "holds"}.get(last)
         after = enumerate(chain[link:], start=link + 1)
         later = [number for number, update in after if says(update) == opposite]
-        return {
-            "reverts": last == "new" and mentioned and earlier[-1:] == ["ended"],
-            "superseded_by": later[0] if later and opposite else None,
-        }
+        reverts = last == "new" and mentioned and earlier[-1:] == ["ended"]
+        return {"reverts": reverts, "superseded_by": later[0] if later and opposite else None}
 
 
 class Timelines:
@@ -248,11 +246,8 @@ class Timelines:
                             next_[position] = history
                             break
             done += [history for history in going if not any(history is other for other in next_)]
-            going = [
-                [*(history or []), row]
-                for history, row in zip(next_, present, strict=True)
-                if history or row["is"] != "false"
-            ]
+            both = zip(next_, present, strict=True)
+            going = [[*(before or []), row] for before, row in both if before or row["is"] != "false"]
         return [*done, *going]
 
     def tenures(self, group: Group) -> list[tuple[Any, ...]]:

@@ -68,14 +68,11 @@ def built(seed: int, history: str, citing: float = 1.0) -> Built:
         folder = Path(name)
         drawn.chains(folder)
         aliases = {item: ALIASES.get(item, []) for item in (*SUBJECTS, *VALUES)}
-        rows = [
-            {"id": item, "label": CALLED[item], "aliases": aliases[item], "classes": []} for item in aliases
-        ]
+        called = [(item, CALLED[item], names) for item, names in aliases.items()]
+        rows = [{"id": i, "label": label, "aliases": names, "classes": []} for i, label, names in called]
         entities = written(folder / "entities.parquet", ENTITIES, rows)
-        listed = [
-            {"id": item, "role": "updated", "near": [near for near in SUBJECTS if near != item][:3]}
-            for item in SUBJECTS
-        ]
+        near = {item: [other for other in SUBJECTS if other != item][:3] for item in SUBJECTS}
+        listed = [{"id": item, "role": "updated", "near": others} for item, others in near.items()]
         subjects = written(folder / "subjects.parquet", LISTED, listed)
         single = pa.schema({"property": "int32", "temporal_functional": "bool"})
         rows = [{"property": number, "temporal_functional": flag} for number, flag in SINGLE.items()]

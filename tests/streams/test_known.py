@@ -111,27 +111,23 @@ def row(dump: int, value: int = 7, start: Any = None, end: Any = None, **more: A
 
 
 SINCE, SOON = day(20140501), day(20140901)
+STILL = [row(0, start=SINCE), row(1, start=SINCE)]
+SHORT = [row(0, start=SINCE), row(1, start=SINCE, end=SOON)]
 
 
 @pytest.mark.parametrize(
     ("rows", "became"),
     [
         # Still stated by the next dump, and by the last.
-        ([row(0, start=SINCE), row(1, start=SINCE)], ["extended", None]),
+        (STILL, ["extended", None]),
         # An end after the dump that knew the row: the world changed.
         ([row(0, start=SINCE), row(1, start=SINCE, end=day(20160301))], ["ended", None]),
         # An end before it: the row was wrong, but nothing says whose the days were.
-        ([row(0, start=SINCE), row(1, start=SINCE, end=SOON)], ["dated", None]),
+        (SHORT, ["dated", None]),
         # The same, and another value held then.
-        (
-            [row(0, start=SINCE), row(1, start=SINCE, end=SOON), row(1, 8, start=SOON, statement="t")],
-            ["corrected", None, None],
-        ),
+        ([*SHORT, row(1, 8, start=SOON, statement="t")], ["corrected", None, None]),
         # Several values hold at a time: that another one holds as well corrects nothing.
-        (
-            [row(0, start=SINCE), row(1, start=SINCE), row(1, 8, start=SINCE, statement="t")],
-            ["extended", None, None],
-        ),
+        ([*STILL, row(1, 8, start=SINCE, statement="t")], ["extended", None, None]),
         ([row(0, start=year(2014)), row(1, start=day(20140501))], ["dated", None]),
         ([row(0), row(1, start=SINCE)], ["dated", None]),
         ([row(0, start=SINCE), row(1, start=SINCE, standing="deprecated")], ["doubted", None]),
@@ -204,12 +200,11 @@ def test_plants_are_what_the_rows_say(seed: int) -> None:
                 assert {"corrected", "dated"} & {row["became"] for row in mine}
 
 
+PLACE = st.integers(1, 12)
+
+
 @settings(max_examples=examples(200))
-@given(
-    st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), max_size=4),
-    st.integers(1, 12),
-    st.integers(1, 12),
-)
+@given(st.lists(st.tuples(PLACE, PLACE), max_size=4), PLACE, PLACE)
 def test_a_day_is_uncovered_if_no_span_has_it(spans: list[tuple[int, int]], first: int, last: int) -> None:
     days = 20_200_225 + np.r_[1:5, 77:85]  # to 29 February, and March
     held = [(int(days[low - 1]), int(days[max(low, high) - 1])) for low, high in spans]

@@ -21,10 +21,8 @@ NAMED = [{"text": "x", "b": 1}, {"id": "M5"}, {"time": "about 1900"}]
 
 
 def test_values_that_only_json_could_show_are_dropped(tmp_path):
-    facts = [
-        Fact(1, PLAIN, value, datatype="new-kind", key=json.dumps(value), id=json.dumps(value))
-        for value in [*RAW, *NAMED]
-    ]
+    values = [(value, json.dumps(value)) for value in [*RAW, *NAMED]]
+    facts = [Fact(1, PLAIN, value, datatype="new-kind", key=text, id=text) for value, text in values]
     filtered = {row["statement"]: row["dropped_by"] for row in World([], facts).filtered(tmp_path, "new")}
     assert filtered == dict.fromkeys(map(json.dumps, RAW), "datatype") | dict.fromkeys(map(json.dumps, NAMED))
 
@@ -32,10 +30,8 @@ def test_values_that_only_json_could_show_are_dropped(tmp_path):
 @pytest.mark.parametrize("dates", ["first_day", "interval"])
 def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(dates, tmp_path):
     # Of intervals that begin alike the one that ends later is the latest; of several dates too.
-    facts = [
-        Fact(2, MEASURED, 7, pit="2022-01", rank="preferred", id="month"),
-        Fact(2, MEASURED, 8, pit="2022", id="year"),
-    ]
+    month = Fact(2, MEASURED, 7, pit="2022-01", rank="preferred", id="month")
+    facts = [month, Fact(2, MEASURED, 8, pit="2022", id="year")]
     several = [("2010", "2010-01"), ("2010-01", "2010")]
     facts += [Fact(3, PLAIN, 600, start=each, end=each, id=f"several {each}") for each in several]
     facts += [Fact(4, 570, Date("2020"), snak="novalue"), Fact(4, PLAIN, 8, rank="deprecated")]

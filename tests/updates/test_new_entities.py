@@ -89,9 +89,8 @@ def test_new_items_and_objects(method, tmp_path):
     assert ("new_object", "AddRelation") in [(row["rule"], row["scenario"]) for row in planned]
     rows = pq.read_table(tmp_path / "new_entities.parquet").to_pylist()
     found = {row["id"]: (row["property"], row["created"]) for row in rows}
-    assert {name for name in CASES if NUMBERS[name] in found} == {
-        name for name, (_, where) in CASES.items() if method in where
-    }
+    due = {name for name, (_, where) in CASES.items() if method in where}
+    assert {name for name in CASES if NUMBERS[name] in found} == due
     if method != "reference":
         for name, (*_, relation) in EARLIEST.items():
             assert found[NUMBERS[name]] == (relation, 20220101)

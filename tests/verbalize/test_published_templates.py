@@ -19,11 +19,8 @@ from factdrift.verbalize.templates import TEMPLATES
 LISTED: dict[str, Any] = {
     "P36": [["The capital of XXXX is ____.", 30], ["____ is the capital of XXXX", 9]],
     "P6": [
-        ["XXXX is headed by ____", 3],
-        ["XXXX is headed by ____", 2],
-        ["A word with no blank", 2],
-        ["XXXX costs $____", 1],
-        ["XXXX has ____", 1],
+        *(["XXXX is headed by ____", 3], ["XXXX is headed by ____", 2], ["A word with no blank", 2]),
+        *(["XXXX costs $____", 1], ["XXXX has ____", 1]),
     ],
     "P9": [],
 }
@@ -116,9 +113,8 @@ def test_our_own_templates(tmp_path, prompts):
     ]
     written(tmp_path / "templates.parquet", TEMPLATES, rows)
     found, dropped = published(tmp_path, prompts, tmp_path / "templates.parquet")
-    assert [(row["rank"], row["template"][0], row["count"]) for row in found] == [
-        *((1, "C", 4), (2, "B", None), (3, "A", None)),
-    ]
+    best = [(row["rank"], row["template"][0], row["count"]) for row in found]
+    assert best == [(1, "C", 4), (2, "B", None), (3, "A", None)]
     assert (found[0]["examples"], dropped) == (["C a b"], {})
 
 

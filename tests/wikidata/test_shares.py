@@ -21,10 +21,8 @@ from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.shares import Account, Share, check_shares
 from factdrift.wikidata.streams import ZSTANDARD, GzipMembers, ZstandardFrames
 
-LINES = [
-    json.dumps({"id": f"Q{number}", "x": f"{number * 7919 % 104729:x}" * (number % 60)}).encode()
-    for number in range(1, 3000)
-]
+TEXTS = {number: f"{number * 7919 % 104729:x}" * (number % 60) for number in range(1, 3000)}
+LINES = [json.dumps({"id": f"Q{number}", "x": text}).encode() for number, text in TEXTS.items()]
 DUMP = b"[\n" + b",\n".join(LINES) + b"\n]\n"
 
 

@@ -45,10 +45,8 @@ REPORT = schema_of("dump: string, property: int32, filter: string, statements: i
 
 
 def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
-    shown = [
-        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
-        for datatype in ("quantity", "string")
-    ]
+    literal = dict.fromkeys(LITERALS.names, "67")
+    shown = [literal | {"datatype": datatype} for datatype in ("quantity", "string")]
     rows = [
         triple(subject, P6, "F+", "new", None, datatype=datatype, key="67", new_json="67")
         for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))

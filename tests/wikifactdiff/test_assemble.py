@@ -84,11 +84,8 @@ def test_same_bytes_for_any_order_of_rows_and_threads(build):
 
 def test_labels_from_a_file(build):
     """Of entities and relations that the dumps lack."""
-    files = build(
-        new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")],
-        old_properties=[],
-        new_properties=[],
-    )
+    new = [entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")]
+    files = build(new_entities=new, old_properties=[], new_properties=[])
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
     given = files.folder / "labels.tsv"

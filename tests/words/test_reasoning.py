@@ -17,7 +17,7 @@ from factdrift.verdict.by_model import word_of
 from factdrift.verdict.judge import Case, judged
 from factdrift.words.reasoning import answer_of, closing_of
 
-CHANNEL = "<|channel|>"
+CHANNEL, SAID = "<|channel|>", "<|message|>"
 WHY = "Maybe A, or Rome? That would be wrong."
 ROWS = read_tsv(REASONING)
 
@@ -57,10 +57,7 @@ def test_reasoning_that_is_cut_has_no_answer(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        (
-            f"{CHANNEL}analysis<|message|>Rome?<|end|><|start|>assistant{CHANNEL}final<|message|>Paris",
-            "Paris",
-        ),
+        (f"{CHANNEL}analysis{SAID}Rome?<|end|><|start|>assistant{CHANNEL}final{SAID}Paris", "Paris"),
         ("analysisThe user asks. Rome?assistantfinalParis", "Paris"),
         ("<THINK>Rome?</THINK>Paris", "Paris"),
         ("Here is my thought\nprocess: Rome? Here is my response: Paris", "Paris"),

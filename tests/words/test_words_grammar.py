@@ -159,9 +159,9 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
                 FROM templates, uses WHERE id = {item} ORDER BY property"""
             ).fetchall()
             start = f"As of {date}, " if date else ""
-            assert [text for (text,) in made] == [
-                cloze(dated(text, start), name, usage, grammar, article, BLANK) for text in texts
-            ]
+            dates = [dated(text, start) for text in texts]
+            due = [cloze(text, name, usage, grammar, article, BLANK) for text in dates]
+            assert [text for (text,) in made] == due
 
 
 @pytest.mark.parametrize("usage", [PLAIN, THE, LAKERS])

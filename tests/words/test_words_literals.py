@@ -26,9 +26,8 @@ UNITS = {
 
 
 def time_json(time: str, precision: int, calendar: str = "Q1985727") -> str:
-    return json.dumps(
-        {"after": 0, "before": 0, "calendarmodel": WIKIDATA + calendar, "precision": precision, "time": time}
-    )
+    value = {"after": 0, "before": 0, "calendarmodel": WIKIDATA + calendar, "precision": precision}
+    return json.dumps(value | {"time": time})
 
 
 def quantity_json(amount: str, unit: int | None = None) -> str:

@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -176,11 +177,11 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         paths = ("/", "/search?q=a", f"/Q{subject}")
         assert [client.get(path).status_code for path in paths] == [200] * 3
         filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
-        for change in (
-            lambda: os.utime(filtered, ns=(1, 1)),
-            lambda: shutil.rmtree(copy.pair / "filtered"),
-            copy.dataset.unlink,
-        ):
+        touched, removed = (
+            partial(os.utime, filtered, ns=(1, 1)),
+            partial(shutil.rmtree, copy.pair / "filtered"),
+        )
+        for change in (touched, removed, copy.dataset.unlink):
             change()
             for path in paths:
                 answer = client.get(path)
