@@ -1,7 +1,5 @@
 """The audit of documents: a right one passes, and a plant of every kind is found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every command of benchmarks/ runs, at its smallest size; no test depends on the speed that was measured."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

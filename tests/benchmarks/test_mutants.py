@@ -1,7 +1,5 @@
 """Small changes of logic: which are drawn, and that the tests that see one are found."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

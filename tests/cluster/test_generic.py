@@ -1,7 +1,5 @@
 """The workflow through the commands of a scheduler, with a stand-in for LSF (support/fake_lsf.py)."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Groups of jobs that share a submission: none waits for a job that waits for it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The profiles for clusters: what they say, and what schedulers are told, with stand-ins for commands."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The workflow on a real SLURM of one node, which the test starts and stops (support/slurm.py)."""
 
-from __future__ import annotations
-
 import getpass
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The pages as a site: `make docs` gives every page, with what it says, and asks nothing of other servers."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

@@ -3,8 +3,6 @@
 The oracle reads the drawn statements themselves, and shares no code with the package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

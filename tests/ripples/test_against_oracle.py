@@ -1,7 +1,5 @@
 """All probes of small drawn worlds against a plain second reading of what the two dumps state."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path

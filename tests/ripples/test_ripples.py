@@ -1,7 +1,5 @@
 """Probes of updates: conclusions, months and sentences, by hand."""
 
-from __future__ import annotations
-
 import calendar
 import hashlib
 import shutil

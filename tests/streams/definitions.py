@@ -3,8 +3,6 @@
 Nothing here shares code with the package.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from typing import Any

@@ -1,13 +1,11 @@
 """Random small sequences of dumps, and what the stage makes of them."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -161,7 +159,7 @@ class Drawn:
                 row |= more
         return triples
 
-    def before(self, dumps: int) -> Drawn:
+    def before(self, dumps: int) -> Self:
         """The same without the dumps after the first ones."""
         early = copy.copy(self)
         early.dumps, early.triples = self.dumps[:dumps], self.triples[: dumps - 1]

@@ -1,7 +1,5 @@
 """A sequence of dumps in which lateness, corrections, removals and announcements are planted."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from random import Random

@@ -3,8 +3,6 @@
 The oracle reads the drawn statements and triples themselves, and shares no code with the package.
 """
 
-from __future__ import annotations
-
 import calendar
 import copy
 import datetime

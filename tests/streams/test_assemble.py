@@ -1,7 +1,5 @@
 """The datasets of all intervals in one table need dates and chains that fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

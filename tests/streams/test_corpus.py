@@ -1,7 +1,5 @@
 """Documents and questions on random small worlds, against timelines that are computed anew for every dump."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import tempfile

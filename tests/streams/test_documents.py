@@ -1,7 +1,5 @@
 """How facts are worded in documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from factdrift.core.paths import TEMPLATES

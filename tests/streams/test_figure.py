@@ -1,7 +1,5 @@
 """The figure of a stream: what it counts, and that equal streams give equal bytes."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 

@@ -3,8 +3,6 @@
 The oracle computes each K_k anew from the first k dumps.
 """
 
-from __future__ import annotations
-
 import datetime
 import tempfile
 from collections import Counter

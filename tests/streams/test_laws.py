@@ -1,7 +1,5 @@
 """The laws of sequences, and how days are counted."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from random import Random

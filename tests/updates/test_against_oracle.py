@@ -3,8 +3,6 @@
 Each example is a world of independent subjects that go through the real stage at once.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Callable

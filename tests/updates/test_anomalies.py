@@ -1,7 +1,5 @@
 """What random worlds do not show of the last steps (spec section 5); for the rest see test_against_oracle."""
 
-from __future__ import annotations
-
 import pytest
 from support.rows import rows
 from support.worlds import Amount, Date, Fact, Property, Text, World

@@ -1,7 +1,5 @@
 """What stands only in the old dump, in both, only in the new one; merged entities (spec section 3)."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two dumps that cannot be what their dates say: one file twice, swapped ones, one that lacks a part."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What of the filters (spec section 2) random worlds do not show; for the rest see test_against_oracle."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

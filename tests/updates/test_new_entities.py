@@ -1,7 +1,5 @@
 """Which entities are new (spec section 4)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The files of the prompts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

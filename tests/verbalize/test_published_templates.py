@@ -1,7 +1,5 @@
 """Templates that others have published, in each of their layouts, right and wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The triples that are put into sentences, and what is asked about them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

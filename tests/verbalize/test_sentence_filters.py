@@ -1,7 +1,5 @@
 """One sentence about a triple: its template, or the reason why it gives none."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Answers of a chat model -> verbalizations, report, candidates: tables from tables."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small build of hand-made tables: four updates, as the stages before would hand them over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

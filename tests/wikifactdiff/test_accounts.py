@@ -1,7 +1,5 @@
 """Statistics, funnel, manifest, the terminal view and `load`, on the small build."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -3,8 +3,6 @@
 Names have no article here (`grammar: plain`); the examples in test_assemble.py have.
 """
 
-from __future__ import annotations
-
 import bz2
 import hashlib
 import json

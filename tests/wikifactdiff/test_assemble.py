@@ -1,7 +1,5 @@
 """What random tables do not show of the records: articles, names, and what makes an assembly impossible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pyarrow.parquet as pq

@@ -1,7 +1,5 @@
 """Lists of updates for a terminal: order, conditions, what each line says, and hostile labels."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import shutil

@@ -1,7 +1,5 @@
 """Popularity from hand-made page-view files, checked by hand, and from sitelinks."""
 
-from __future__ import annotations
-
 import bz2
 import math
 from datetime import date

@@ -1,7 +1,5 @@
 """Which replacements make WFD_repl."""
 
-from __future__ import annotations
-
 import pyarrow.parquet as pq
 import pytest
 from support.tables import written
