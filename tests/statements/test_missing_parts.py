@@ -191,10 +191,7 @@ def test_a_single_foreign_id_is_a_warning(read, foreign, joined):
     else:
         warned = "1 lines end with a statement whose id names another entity, the first is one of Q999"
         assert [warned in each for each in read(whole(entities))] == [True] * (2 in foreign)
-
-
-def test_the_only_statement_of_a_line_may_have_a_foreign_id():
-    assert not is_joined(b'{"id":"Q1","claims":{"P1":[{"id":"Q2$A"}]}}', b"Q1")
+    assert not is_joined(b'{"id":"Q1","claims":{"P1":[{"id":"Q2$A"}]}}', b"Q1")  # the only one of a line
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")

@@ -62,17 +62,14 @@ def test_one_dump_alone(tmp_path):
     assert found == {1: (round(math.log(5), 9), "pageviews"), 2: (round(math.log(5), 9), "global_median")}
 
 
-def test_missing_months_are_named(tmp_path):
+def test_months_without_a_view_and_missing_ones_are_named(tmp_path):
     views(tmp_path, {})
+    with pytest.raises(InputError, match="no item's English article"):
+        run(tmp_path, [item(1, "A")], [], tmp_path)
     for month in ("202204", "202301"):
         (tmp_path / f"pageviews-{month}-user.bz2").unlink()
     with pytest.raises(InputError, match=r"2 months are missing: pageviews-202204.*pageviews-202301"):
         run(tmp_path, [item(1, "A")], [], tmp_path)
-
-
-def test_nobody_looked(tmp_path):
-    with pytest.raises(InputError, match="no item's English article"):
-        run(tmp_path, [item(1, "A")], [], views(tmp_path, {}))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "other", "empty"])

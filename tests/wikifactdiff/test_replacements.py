@@ -9,6 +9,8 @@ from factdrift.wikifactdiff.replacements import write_replacements
 
 from .conftest import GROUPS, P6, P1082, USA
 
+EITHER = "give either --updates, or --dataset and --groups"
+
 
 def test_subjects_without_a_popularity_come_last(build, tmp_path):
     known = [{"id": 142, "popularity": 0.5, "source": "sitelinks"}]
@@ -29,15 +31,15 @@ def test_no_replacement(build, tmp_path):
     assert not (tmp_path / "wfd_repl.parquet").exists()
 
 
-@pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}'])
-def test_undersampling_is_checked(text, refused):
-    line = ("wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o")
-    assert "factdrift: --undersample: " in refused(*line)
-
-
 @pytest.mark.parametrize(
-    "given", [[], ["--dataset", "d"], ["--updates", "u", "--dataset", "d", "--groups", "g"]]
+    ("words", "said"),
+    [
+        *(
+            (f"--updates u --undersample {text}", "--undersample: ")
+            for text in ('"P1', '{"P1":0}', '{"Q1":3}')
+        ),
+        *((words, EITHER) for words in ("", "--dataset d", "--updates u --dataset d --groups g")),
+    ],
 )
-def test_a_selection_is_of_updates_or_of_records(given, refused):
-    said = refused("wikifactdiff", "select", *given, "-o", "o")
-    assert "give either --updates, or --dataset and --groups" in said
+def test_a_selection_is_of_updates_or_of_records(words, said, refused):
+    assert f"factdrift: {said}" in refused("wikifactdiff", "select", *words.split(), "-o", "o")

@@ -144,7 +144,9 @@ def test_texts_and_unknown_values_are_shown_as_they_are(datatype: str, value: st
     assert shown(datatype, value, {}) == (raw, raw, raw)
 
 
-def test_plurals_of_units() -> None:
+def test_plurals_of_units_and_ordinals() -> None:
+    ordinals = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
+    assert [ordinal(int(text[:-2])) for text in ordinals] == ordinals
     expected = {
         **{"euro": "euros", "inch": "inches", "square foot": "square feet", "century": "centuries"},
         **{"day": "days", "metre per second": "metres per second", "degree of arc": "degrees of arc"},
@@ -158,11 +160,6 @@ def test_plurals_of_units() -> None:
     alike = ("Japanese yen", "years old", "hertz", "kg/m³", "Polish złoty", "people", "solar masses")
     expected |= {label: label for label in alike}
     assert {label: plural(label) for label in expected} == expected
-
-
-def test_ordinals() -> None:
-    expected = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
-    assert [ordinal(int(text[:-2])) for text in expected] == expected
 
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False)
