@@ -74,13 +74,9 @@ def finding(row: str, kind: str, outcome: str) -> Row:
 
 
 FINDINGS = [
-    finding("Q1 P6", "gone", "failed"),
-    finding("Q1 P6", "gone", "failed"),
-    finding("Q1 P6", "leak", "declared"),
-    finding("Q2 P6", "gone", "passed"),
-    finding("Q2 P6", "leak", "failed"),
-    finding("Q3 P6", "gone", "unchecked"),
-    finding("", "surface", "failed"),
+    *(finding("Q1 P6", *each) for each in (("gone", "failed"), ("gone", "failed"), ("leak", "declared"))),
+    *(finding("Q2 P6", *each) for each in (("gone", "passed"), ("leak", "failed"))),
+    *(finding("Q3 P6", "gone", "unchecked"), finding("", "surface", "failed")),
 ]
 
 

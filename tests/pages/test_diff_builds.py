@@ -89,22 +89,17 @@ def test_every_kind_of_change(tmp_path: Path) -> None:
         row["extra"] = 1
     found = compared(build(tmp_path / "a", before), build(tmp_path / "b", after))
     counts = Counter((row["change"], row["subject"], row["field"]) for row in found)
-    assert counts == {
-        ("removed", "Q1", "ReplaceObject"): 1,
-        ("added", "Q5", "ReplaceObject"): 1,
-        ("label", "Q2", "decision"): 1,
-        ("object", "Q2", "rule"): 1,
-        ("field", "Q2", "scenario"): 1,
-        ("object removed", "Q3", None): 1,
-        ("sentence", "Q4", "update_prompt"): 1,
-        ("split", "Q4", "split"): 1,
-        ("popularity", "Q4", "subject_popularity"): 1,
-        ("object", "Q4", "label"): 1,
-        ("neighbours", "Q4", "neighborhood"): 1,
-        ("neighbours", "Q4", "random_neighborhood"): 1,
-        ("field", "Q4", "subject"): 1,
-        ("column", None, "extra"): 1,
+    expected = {
+        "Q1": [("removed", "ReplaceObject")],
+        "Q2": [("label", "decision"), ("object", "rule"), ("field", "scenario")],
+        "Q3": [("object removed", None)],
+        "Q4": [("sentence", "update_prompt"), ("popularity", "subject_popularity"), ("object", "label")]
+        + [("neighbours", name) for name in ("neighborhood", "random_neighborhood")]
+        + [("split", "split"), ("field", "subject")],
+        "Q5": [("added", "ReplaceObject")],
+        None: [("column", "extra")],
     }
+    assert counts == Counter((change, of, field) for of, rows in expected.items() for change, field in rows)
     (flip,) = [row for row in found if row["change"] == "label"]
     values = [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")]
     assert values == ["Q11", "obsolete", "static", "ended_inside", "still_holds"]

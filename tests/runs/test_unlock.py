@@ -51,14 +51,8 @@ IDLE = r"\(process {}.* none of its jobs is at work on this machine. .* end it w
 )
 def test_the_lock_of_a_living_run_stays(lock, tmp_path, capsys, name, program, advice):
     (tmp_path / name).write_text(program)
-    run = subprocess.Popen(
-        [sys.executable, name],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    how = {"cwd": tmp_path, "env": {**os.environ, "TMPDIR": str(tmp_path)}, "start_new_session": True}
+    run = subprocess.Popen([sys.executable, name], stdout=subprocess.PIPE, text=True, **how)
     try:
         assert run.stdout is not None
         assert run.stdout.readline() == "up\n"

@@ -179,15 +179,11 @@ class Drawn:
             shuffled = self.dice.sample(triples, len(triples))
             updates.append(written(folder / f"updates{number}.parquet", UPDATES, shuffled))
             entities.append(written(folder / f"born{number}.parquet", born, self.born))
-        jobs.Chains(
-            updates=tuple(updates),
-            new_entities=tuple(entities),
-            statements=tuple(statements),
-            dates=tuple(DATES[: len(self.dumps)]),
-            timelines=folder / "timelines.parquet",
-            known=folder / "known.parquet",
-            output=folder / "chains.parquet",
-        ).run()
+        given = {"updates": updates, "new_entities": entities, "statements": statements}
+        given["dates"] = DATES[: len(self.dumps)]
+        made = {"timelines": "timelines", "known": "known", "output": "chains"}
+        outputs = {name: folder / f"{file}.parquet" for name, file in made.items()}
+        jobs.Chains(**{name: tuple(values) for name, values in given.items()}, **outputs).run()
         return [pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("chains", "timelines")]
 
     def update(self, link: Row) -> list[Row]:
@@ -228,18 +224,10 @@ class Drawn:
         new, paths = folder / "new", (folder / "rows.parquet", folder / "classes.parquet")
         make_rows(new / "statements.parquet", new / "entities.parquet", [31, SPORT], *paths)
         pq.write_table(pa.Table.from_pylist(stream), folder / "stream.parquet")
-        report = jobs.AsOf(
-            stream=folder / "stream.parquet",
-            timelines=(folder / "timelines.parquet",),
-            rows=(paths[0],),
-            classes=(paths[1],),
-            entities=(new / "entities.parquet",),
-            properties=new / "properties.parquet",
-            alike=alike,
-            seed=seed,
-            dates=tuple(DATES),
-            output=folder / "asof.parquet",
-        ).run()
+        given = {"timelines": (folder / "timelines.parquet",), "rows": paths[:1], "classes": paths[1:]}
+        given |= {"entities": (new / "entities.parquet",), "properties": new / "properties.parquet"}
+        how = {"stream": folder / "stream.parquet", "dates": tuple(DATES), "alike": alike, "seed": seed}
+        report = jobs.AsOf(**given, **how, output=folder / "asof.parquet").run()
         return pq.read_table(folder / "asof.parquet").to_pylist(), report
 
 

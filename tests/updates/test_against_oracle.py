@@ -40,14 +40,8 @@ CHAIN = {
     68: (61719275, 61719274),
 }  # fmt: skip
 """60 is within four steps of the class of restrictive qualifiers, 63 one step too far."""
-CLASS_LABELS = {
-    THING: "human",
-    WIKI: "Wikimedia portal",
-    OLD_LISTS: "navigation template",
-    55: "Wikimedia list article",
-    56: "Template",
-    LISTS: "list of stations",
-}
+CLASS_LABELS = {THING: "human", WIKI: "Wikimedia portal", OLD_LISTS: "navigation template"}
+CLASS_LABELS |= {55: "Wikimedia list article", 56: "Template", LISTS: "list of stations"}
 
 BARE, BARE_OLD, BARE_NEW, LISTED, LISTED_OLD, PORTAL, NAMELESS, NAMELESS_NEW = range(500, 508)
 GONE, LATE, BORN, TWIN, TWIN_TOO = range(508, 513)
@@ -199,15 +193,10 @@ def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
 def random_properties(dice: Random) -> list[Property]:
     """Each constraint holds or not, in either dump on its own."""
     constraints = {FREE: (), FROM: (580,), AT: (585,), OTHERWISE: (1234,), BOTH: (582, 1234), 570: (585,)}
+    classes = {META: (65,), NEARLY_META: (67, 53), ANY_QUALIFIER: (69,), RESTRICTS: (61719275,), FAR: (60,)}
+    classes |= {TOO_FAR: (63,), EXEMPT: (68,), ALWAYS: (105388954, 61719274)}
     return [
-        Property(META, classes=(65,)),
-        Property(NEARLY_META, classes=(67, 53)),
-        Property(ANY_QUALIFIER, classes=(69,)),
-        Property(RESTRICTS, classes=(61719275,)),
-        Property(FAR, classes=(60,)),
-        Property(TOO_FAR, classes=(63,)),
-        Property(EXEMPT, classes=(68,)),
-        Property(ALWAYS, classes=(105388954, 61719274)),
+        *(Property(number, classes=of) for number, of in classes.items()),
         Property(PLAIN),
         *(Property(each, dice.random() < 0.85, constraints[each]) for each in sorted(constraints)),
     ]

@@ -100,21 +100,12 @@ def test_groups_without_a_name_are_dropped(tmp_path):
 
 OBJECT_NAMES = {601: "Ukraine", 602: "cafe bar", 603: "invasion Ukraine", 604: "***"}
 LEAKS = [
-    ("Astana", Text("en", "Astana"), True),
-    ("Astana", Text("kk", "Астана"), False),
-    ("Astana", "ASTANA.", True),
-    ("Russian invasion of Ukraine", 601, True),
-    ("Russian invasion of Ukraine", 603, False),
-    ("Ukrainian", 601, False),
-    ("Café-Bar Zoë", 602, True),
-    ("Apollo 11", Amount("11"), True),
-    ("Apollo 11", Amount("+11"), True),
-    ("Apollo 11", Amount("1"), False),
-    ("Siege of 984", Date("0984"), True),
-    ("+++", 604, False),
-    ("1984 Summer Olympics", Date("1984"), True),
-    ("1984 Summer Olympics", Date("1984-08-01"), False),
-    ("1984 Summer Olympics", Date("-1984"), False),
+    *(("Astana", Text("en", "Astana"), True), ("Astana", Text("kk", "Астана"), False)),
+    *(("Astana", "ASTANA.", True), ("Ukrainian", 601, False), ("Café-Bar Zoë", 602, True)),
+    *(("Russian invasion of Ukraine", 601, True), ("Russian invasion of Ukraine", 603, False)),
+    *(("Apollo 11", Amount("11"), True), ("Apollo 11", Amount("+11"), True), ("+++", 604, False)),
+    *(("Apollo 11", Amount("1"), False), ("Siege of 984", Date("0984"), True)),
+    *(("1984 Summer Olympics", Date(text), text == "1984") for text in ("1984", "1984-08-01", "-1984")),
 ]
 
 

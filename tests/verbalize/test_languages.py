@@ -34,12 +34,8 @@ def test_every_prompt_has_common_words(prompts, english):
 @pytest.mark.parametrize(
     ("sentence", "other"),
     [
-        ("The capital of is", False),
-        ("Die Hauptstadt von ist", True),
-        ("La capitale de la est", True),
-        ("首都は", True),
-        ("", False),
-        ("Radio Televisione", False),
+        *(("The capital of is", False), ("", False), ("Radio Televisione", False)),
+        *(("Die Hauptstadt von ist", True), ("La capitale de la est", True), ("首都は", True)),
         ("was the president of la Generalitat de la", False),
     ],
 )

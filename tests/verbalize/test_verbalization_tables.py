@@ -67,14 +67,9 @@ def sentences(
 
 
 def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
-    job = Count(
-        verbalizations=tmp_path / "verbalizations.parquet",
-        sample=tmp_path / "sample.parquet",
-        prompts=prompts,
-        language=language,
-        settings=Quality(),
-        output=tmp_path / "candidates.parquet",
-    )
+    files = {"verbalizations": "verbalizations", "sample": "sample", "output": "candidates"}
+    paths = {name: tmp_path / f"{file}.parquet" for name, file in files.items()}
+    job = Count(**paths, prompts=prompts, language=language, settings=Quality())
     assert job.run().startswith(f"{pq.read_metadata(job.output).num_rows} different")
     return pq.read_table(job.output)
 

@@ -208,12 +208,8 @@ def test_candidates_come_before_what_is_bundled(table, bundled):
     given = (updates, properties, properties)
     rows = templates(*given, templates=bundled, candidates=candidates, source="file", kept=2)
     assert [(row["property"], row["rank"], row["source"], row["count"]) for row in rows] == [
-        (6, 1, "generic", None),
-        (6, 2, "generic", None),
-        (36, 1, "bundled", None),
-        (36, 2, "bundled", None),
-        (1082, 1, "file", 8),
-        (1082, 2, "file", 7),
+        *((6, 1, "generic", None), (6, 2, "generic", None), (36, 1, "bundled", None)),
+        *((36, 2, "bundled", None), (1082, 1, "file", 8), (1082, 2, "file", 7)),
     ]
     assert rows[-1]["examples"] == ["x"]
     assert rows[0]["examples"] == []

@@ -177,19 +177,12 @@ def test_manifest(build, tmp_path):
     read = identity(old)
     snapshot.write_text(json.dumps({"items": 3, "dump": read}))
     account.write_text('{"made_up_ids": 2}')
+    how = {"old_date": "2021-01-04", "new_date": "2023-02-27", "sample_dates": ("2021-01-04",)}
+    how |= {"dumps": Sides(dump, dump), "snapshots": Sides(snapshot, snapshot), "samples": (account,)}
+    how |= {"configuration": {"snapshots": {"old": "2021-01-04"}, "seed": 7}}
     for name in ("manifest.json", "again.json"):
-        Manifest(
-            old_date="2021-01-04",
-            new_date="2023-02-27",
-            dumps=Sides(dump, dump),
-            snapshots=Sides(snapshot, snapshot),
-            sample_dates=("2021-01-04",),
-            samples=(account,),
-            tables=(build().assemble(),),
-            funnel=funnel(tmp_path),
-            configuration={"snapshots": {"old": "2021-01-04"}, "seed": 7},
-            output=tmp_path / name,
-        ).run()
+        made = {"tables": (build().assemble(),), "funnel": funnel(tmp_path), "output": tmp_path / name}
+        Manifest(**how, **made).run()
     text = (tmp_path / "manifest.json").read_text()
     assert (tmp_path / "again.json").read_text() == text
     written = json.loads(text)
