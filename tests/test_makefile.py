@@ -122,9 +122,7 @@ def test_the_real_model_is_made_once_and_only_where_it_is_asked_for(checkout):
     ("fault", "stamps"),
     [
         ("envs/setup.txt", set()),
-        ("envs/data.txt", {"setup.done"}),
-        ("--editable", {"setup.done"}),
-        ("import factdrift.cli", {"setup.done"}),
+        *((fault, {"setup.done"}) for fault in ("envs/data.txt", "--editable", "import factdrift.cli")),
         ("envs/models.txt", {"setup.done", "data.done"}),
         ("envs/dev.txt", {"setup.done", "data.done", "models.done"}),
     ],

@@ -44,15 +44,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW) -> Path:
     """Runs the workflow up to the labels."""
     results = Path("results") / f"{old}_{new}"
-    snakemake(
-        work,
-        str(results / "updates" / "0-of-1.parquet"),
-        shards=1,
-        buckets=1,
-        variant=variant,
-        snapshots={"old": old, "new": new},
-        dumps={day: str(pair / f"{day}.json.gz") for day in (old, new)},
-    )
+    dumps = {day: str(pair / f"{day}.json.gz") for day in (old, new)}
+    config = {"shards": 1, "buckets": 1, "variant": variant, "dumps": dumps}
+    snakemake(work, str(results / "updates/0-of-1.parquet"), snapshots={"old": old, "new": new}, **config)
     return work / results
 
 

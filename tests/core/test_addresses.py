@@ -29,11 +29,9 @@ SIGNED = (
 @pytest.mark.parametrize(
     ("keys", "named"),
     [
+        *(({key: SECRET}, key) for key in ("dumps", "pageviews", "wikidata_api")),
         ({"dumps": {"2021-01-04": SECRET}}, "dumps.2021-01-04"),
-        ({"dumps": SECRET}, "dumps"),
-        ({"pageviews": SECRET}, "pageviews"),
         ({"tempripple": {"endpoint": SECRET}}, "tempripple.endpoint"),
-        ({"wikidata_api": SECRET}, "wikidata_api"),
         ({"refresh": {"listings": ["https://host/", SIGNED[0]]}}, "refresh.listings"),
     ],
 )

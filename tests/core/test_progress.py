@@ -22,15 +22,12 @@ def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
     assert read_line(line) == ProgressLine("a.json.gz", 0.5)
 
 
-@given(
-    st.text("abc.:;, 0123456789()%/-", min_size=1).filter(str.strip),
-    st.floats(0, 1e13),
-    st.one_of(st.none(), st.floats(0.1, 1e13)),
-    st.sampled_from(["MB", "rows", "requests"]),
-    st.sampled_from(["", "entities", "titles"]),
-    st.floats(0, 1e9),
-    st.text("abc ", max_size=5),
-)
+NAMES = st.text("abc.:;, 0123456789()%/-", min_size=1).filter(str.strip)
+AMOUNTS = (st.floats(0, 1e13), st.none() | st.floats(0.1, 1e13), st.sampled_from(["MB", "rows", "requests"]))
+BESIDE = (st.sampled_from(["", "entities", "titles"]), st.floats(0, 1e9))
+
+
+@given(NAMES, *AMOUNTS, *BESIDE, st.text("abc ", max_size=5))
 def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_beside, note):
     said: list[str] = []
     progress = Progress(what, total, unit, beside=beside)

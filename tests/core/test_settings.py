@@ -115,11 +115,8 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
 
 def test_which_items_get_a_row():
     for keys, wanted in (
-        ({}, "held"),
-        ({"scope": "anywiki"}, "held"),
-        ({"scope": "all"}, "all"),
-        ({"objects": "any"}, "all"),
-        ({"merges": "detect"}, "all"),
+        *(({}, "held"), ({"scope": "anywiki"}, "held"), ({"scope": "all"}, "all")),
+        *(({"objects": "any"}, "all"), ({"merges": "detect"}, "all")),
         ({"variant": "reference", "objects": "relevant"}, "all"),
         ({"variant": "revised", "merges": "off"}, "all"),
     ):

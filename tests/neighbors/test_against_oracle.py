@@ -83,19 +83,12 @@ class Drawn:
             names = ("start", "end", "pit")
             dates = {name: dice.choice(DAYS) if dice.random() < 0.25 else None for name in names}
             unknown = {name: dates[name] is None and dice.random() < 0.06 for name in ("start", "end")}
-            rows.append(
-                statement(
-                    subject,
-                    dice.choice(RELATIONS),
-                    object_,
-                    statement=name,
-                    position=position,
-                    rank=dice.choice(["normal", "normal", "preferred"]),
-                    dropped_by=dice.choice(FILTERS) if dice.random() < 0.2 else None,
-                    **{name: text and time_of(text) for name, text in dates.items()},
-                    **{f"{name}_unknown": value for name, value in unknown.items()},
-                )
-            )
+            own: Row = {name: text and time_of(text) for name, text in dates.items()}
+            own |= {f"{name}_unknown": value for name, value in unknown.items()}
+            own |= {"statement": name, "position": position}
+            own["rank"] = dice.choice(["normal", "normal", "preferred"])
+            own["dropped_by"] = dice.choice(FILTERS) if dice.random() < 0.2 else None
+            rows.append(statement(subject, dice.choice(RELATIONS), object_, **own))
         return rows
 
     def stated(self, subject: int, relation: int) -> list[str]:

@@ -101,14 +101,8 @@ def sentence(place: int) -> Row:
 
 def example(subtask: str, number: int) -> Row:
     labels = {} if subtask == "u" else {"p1": "P17", "o1": "Q17", "p1_name": "country"}
-    return empty(
-        KLOB,
-        example_id=f"{subtask}{number}",
-        subtask=subtask,
-        snapshot_id=None if subtask == "u" else "2021-01-04",
-        sentences=[sentence(1), sentence(2)],
-        **labels,
-    )
+    own = {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": [sentence(1), sentence(2)]}
+    return empty(KLOB, **own, snapshot_id=None if subtask == "u" else "2021-01-04", **labels)
 
 
 def item(number: int, **values: Any) -> Row:

@@ -19,19 +19,11 @@ from .conftest import object_, update
 
 TEXT = some.text(some.sampled_from("ab|,\"' é\u3042\n=@;+-"), min_size=1, max_size=6)
 DATE = some.none() | some.sampled_from(["2021", "2021-05", "somevalue", "1990/8"])
-OBJECT = some.builds(
-    object_,
-    TEXT,
-    some.sampled_from(["new", "obsolete", "static"]),
-    some.none() | some.just("Q5"),
-    start=DATE,
-    end=DATE,
-    point_in_time=DATE,
-    short=some.none() | TEXT,
-)
-UPDATES = some.lists(
-    some.tuples(some.integers(1, 9), some.lists(OBJECT, max_size=4), TEXT), min_size=1, max_size=15
-)
+DECISION, ITEM = some.sampled_from(["new", "obsolete", "static"]), some.none() | some.just("Q5")
+DATES = {"start": DATE, "end": DATE, "point_in_time": DATE}
+OBJECT = some.builds(object_, TEXT, DECISION, ITEM, **DATES, short=some.none() | TEXT)
+UPDATE = some.tuples(some.integers(1, 9), some.lists(OBJECT, max_size=4), TEXT)
+UPDATES = some.lists(UPDATE, min_size=1, max_size=15)
 
 
 def sheet(text: str) -> str:

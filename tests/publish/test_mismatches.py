@@ -138,15 +138,10 @@ def test_random_timelines_have_what_an_oracle_finds(tmp_path: Path) -> None:
         start, end = row["start"], row["end"]
         if start and end and end["last"] < start["first"]:
             due.add((row["statement"], "before it starts"))
-        own = [
-            other
-            for other in rows
-            if (other["subject"], other["property"]) == (row["subject"], row["property"])
-            and other["object"] != row["object"]
-            and start
-            and other["start"]
-            and start["last"] < other["start"]["first"]
-        ]
+        group = row["subject"], row["property"]
+        own = [other for other in rows if (other["subject"], other["property"]) == group and other["start"]]
+        own = [other for other in own if start and start["last"] < other["start"]["first"]]
+        own = [other for other in own if other["object"] != row["object"]]
         if not own:
             continue
         successor = min(own, key=lambda other: (other["start"]["first"], other["position"]))

@@ -105,10 +105,8 @@ def test_files_of_a_former_pair_are_told_apart(pair: Path) -> None:
         ("results/2015-01-01_2019-06-01/wfd_repl.parquet", "2015-01-01_2019-06-01"),
         ("results/2015-01-01_2019-06-01/edit/edits.parquet", "2015-01-01_2019-06-01"),
         ("results/tempripple.parquet", "2021-01-04_2023-02-27"),
-        ("results/mine.parquet", ""),
+        *((f"results/{name}.parquet", "") for name in ("mine", "stream", "none")),
         ("results/wfd_repl.jsonl", ""),
-        ("results/stream.parquet", ""),
-        ("results/none.parquet", ""),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -49,15 +49,10 @@ def snapshot_of(
         gather_bucket([together], bucket, properties, paths[0], paths[1], translations=paths[2])
         tables.append([pq.read_table(path) for path in paths])
     statements, entities, translations = map(pa.concat_tables, zip(*tables, strict=True))
-    return Snapshot(
-        statements.sort_by([("subject", "ascending"), ("position", "ascending")]),
-        entities.sort_by("id"),
-        translations.sort_by([("id", "ascending"), ("language", "ascending")]),
-        pq.read_table(properties),
-        pq.read_table(classes),
-        summary,
-        folder,
-    )
+    statements = statements.sort_by([("subject", "ascending"), ("position", "ascending")])
+    translations = translations.sort_by([("id", "ascending"), ("language", "ascending")])
+    of_all = (pq.read_table(properties), pq.read_table(classes), summary, folder)
+    return Snapshot(statements, entities.sort_by("id"), translations, *of_all)
 
 
 DATATYPES = {"wikibase-entityid": "wikibase-item"}

@@ -149,18 +149,12 @@ SERIES = [
 def series(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
     """Measurements of a few days, more of them in the new dump; some have a start or an end besides."""
     relation, days = dice.choice([PLAIN, PLAIN, OTHER, AT]), dice.sample(SERIES, 3)
-    facts = [
-        Fact(
-            subject,
-            relation,
-            dice.choice([Amount(str(place)), Amount(str(place)), Amount("10"), 600]),
-            start=dice.choice([None] * 8 + ["2019", UNKNOWN]),
-            end=dice.choice([None] * 8 + ["2022-01-01", UNKNOWN]),
-            pit=dice.choice(days),
-            id=f"Q{subject}${place}",
-        )
-        for place in range(dice.choice([2, 2, 3, 4]))
-    ]
+    facts = []
+    for place in range(dice.choice([2, 2, 3, 4])):
+        value = dice.choice([Amount(str(place)), Amount(str(place)), Amount("10"), 600])
+        start = dice.choice([None] * 8 + ["2019", UNKNOWN])
+        end = dice.choice([None] * 8 + ["2022-01-01", UNKNOWN])
+        facts.append(Fact(subject, relation, value, start, end, dice.choice(days), id=f"Q{subject}${place}"))
     return [anchor(subject), *dice.sample(facts, len(facts) // 2)], [anchor(subject), *facts]
 
 
@@ -278,15 +272,10 @@ def expected(world: World, how: UpdateSettings) -> dict[str, list[dict[str, Any]
     untouched = [each for group in filter(is_untouched, groups.values()) for each in group]
     counts = Counter((each.any.property, each.rule, each.label, each.dropped_by) for each in untouched)
     made = [
-        {
-            "subject": each.any.subject,
-            "property": each.any.property,
-            "key": each.any.key,
-            "old_statement": each.old and each.old.id,
-            "new_statement": each.new and each.new.id,
-            "is_replace": each.is_replace if each.dropped_by is None else None,
-            **{name: getattr(each, name) for name in CONCLUSIONS},
-        }
+        {name: getattr(each.any, name) for name in ("subject", "property", "key")}
+        | {"old_statement": each.old and each.old.id, "new_statement": each.new and each.new.id}
+        | {"is_replace": each.is_replace if each.dropped_by is None else None}
+        | {name: getattr(each, name) for name in CONCLUSIONS}
         for each in triples
     ]
     kept = ("subject", "property", "change", "old_statement", "new_statement")
@@ -295,13 +284,11 @@ def expected(world: World, how: UpdateSettings) -> dict[str, list[dict[str, Any]
         stated = side.statements
         return [{"subject": row.subject, "statement": row.id, "dropped_by": by[row.id]} for row in stated]
 
+    names = ("property", "rule", "label", "dropped_by", "triples")
     return {
         "old": fates(old, old_dropped),
         "new": fates(new, new_dropped),
-        "untouched": [
-            {"property": key[0], "rule": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
-            for key, number in sorted(counts.items())
-        ],
+        "untouched": [dict(zip(names, (*key, n), strict=True)) for key, n in sorted(counts.items())],
         "differences": [{name: row[name] for name in kept} for row in made],
         "triples": [row for row in made if not is_untouched(groups[row["subject"], row["property"]])],
     }

@@ -68,18 +68,10 @@ def triple_verb(name: str, object: dict[str, Any], *sentences: str, **others: An
 DATE = {"id": None, "label": "11-05-2012", "description": "Date"}
 ENTITY = {"id": "Q5", "label": "human", "description": "mammal"}
 PEOPLE = ("Anna Bo", "Carla Du", "Eva Fo")
+BORN = ["X's date of birth is 11-05-2012", "X was born on 11-05-2012.", "11-05-2012 is the day of X"]
+BORN += ["Danish actress X has as date of birth 11-05-2012"]
 ROWS = [
-    *(
-        triple_verb(
-            name,
-            DATE,
-            f"{name}'s date of birth is 11-05-2012",
-            f"{name} was born on 11-05-2012.",
-            f"11-05-2012 is the day of {name}",
-            f"Danish actress {name} has as date of birth 11-05-2012",
-        )
-        for name in PEOPLE
-    ),
+    *(triple_verb(name, DATE, *(text.replace("X", name) for text in BORN)) for name in PEOPLE),
     triple_verb("Gina Ho", ENTITY, "Gina Ho has as date of birth human"),
     triple_verb("Iris Jo", DATE, error="content_filter"),
     triple_verb("Kim Lo", ENTITY | {"label": None}, "Kim Lo has none"),

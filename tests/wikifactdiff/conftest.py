@@ -120,20 +120,15 @@ def build(tmp_path):
             "old_entities": (
                 ENTITIES,
                 [
-                    entity(USA, "USA"),
-                    entity(TRUMP, "Donald Trump", "45th"),
-                    entity(MACRON, "Emmanuel Macron"),
-                    entity(FRANCE, "France", "country"),
+                    *(entity(USA, "USA"), entity(TRUMP, "Donald Trump", "45th")),
+                    *(entity(MACRON, "Emmanuel Macron"), entity(FRANCE, "France", "country")),
                 ],
             ),
             "new_entities": (
                 ENTITIES,
                 [
-                    entity(USA, "United States", "country"),
-                    entity(TRUMP, None),
-                    entity(BIDEN, "Joe Biden", "46th"),
-                    entity(FRANCE, "France"),
-                    entity(90, "Paris"),
+                    *(entity(USA, "United States", "country"), entity(BIDEN, "Joe Biden", "46th")),
+                    *(entity(TRUMP, None), entity(FRANCE, "France"), entity(90, "Paris")),
                     entity(900_000_001, "New {object} Land"),
                 ],
             ),
