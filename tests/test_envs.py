@@ -129,14 +129,9 @@ def resolve(platform: str, version: str, *arguments: str) -> subprocess.Complete
     # A lock file is left in the target, though nothing is installed there.
     target = f"--target={Path(tempfile.gettempdir()) / 'nowhere'}"
     where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", target]
-    return subprocess.run(
-        [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    line = [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments]
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}
+    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -46,15 +46,9 @@ def checkout(tmp_path):
 
 
 def make(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    dummy = folder.parent / "dummy"
-    return subprocess.run(
-        ["make", *arguments, f"PYTHON={folder.parent / 'python'}"],
-        cwd=folder,
-        env={**os.environ, **dict.fromkeys(ACTIVE, str(dummy)), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    line = ["make", *arguments, f"PYTHON={folder.parent / 'python'}"]
+    environment = {**os.environ, **dict.fromkeys(ACTIVE, str(folder.parent / "dummy")), **variables}
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def calls(folder: Path) -> list[list[str]]:
@@ -206,14 +200,9 @@ def test_make_run_for_real_with_another_interpreter(tmp_path, built):
     }
 
     def run(**more: str) -> str:
-        done = subprocess.run(
-            ["make", "run", "CORES=2", f"PYTHON={python}"],
-            cwd=checkout,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        how = {"cwd": checkout, "env": {**environment, **more}, "text": True}
+        line = ["make", "run", "CORES=2", f"PYTHON={python}"]
+        done = subprocess.run(line, capture_output=True, check=False, **how)
         assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
         return done.stdout + done.stderr
 

@@ -44,14 +44,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return subprocess.run(
-        [str(installed / "python"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=directory,
-        env={**environment, "FACTDRIFT_CONTACT": ""},
-    )
+    how = {"cwd": directory, "env": {**environment, "FACTDRIFT_CONTACT": ""}, "text": True}
+    return subprocess.run([str(installed / "python"), *arguments], capture_output=True, check=False, **how)
 
 
 def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp_path: Path):

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from datetime import date
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -116,13 +117,10 @@ class Drawn:
         """The tables of all jobs; subjects in two buckets, the search in three parts."""
         dice = self.dice
         updates = (written(folder / "updates.parquet", UPDATES, self.updates),)
-        sides = {
-            side: tuple(
-                written(folder / f"{side}{k}.parquet", FILTERED, [r for r in rows if r["subject"] % 2 == k])
-                for k in (1, 0)
-            )
-            for side, rows in (("old", self.old), ("new", self.new))
-        }
+        sides: dict[str, tuple[Path, ...]] = {"old": (), "new": ()}
+        for (side, rows), k in product((("old", self.old), ("new", self.new)), (1, 0)):
+            own = [row for row in rows if row["subject"] % 2 == k]
+            sides[side] += (written(folder / f"{side}{k}.parquet", FILTERED, own),)
         names = [{"id": item, "label": label} for item, label in self.labels.items()]
         supplied = folder / "supplied.tsv"
         lines = [f"Q{item}\t{label}\n" for item, label in self.supplied.items()]

@@ -178,25 +178,16 @@ class Timelines:
         for group in self.groups:
             for value, certain, possible, doubted, dated in self.tenures(group):
                 first, last = possible
-                yield {
-                    **dict(zip(("subject", "property"), group, strict=True)),
-                    "value": value or None,
-                    "certain_first": certain and certain[0],
-                    "certain_last": certain and certain[1],
-                    "possible_first": None if first == EVER else first,
-                    "possible_last": None if last == NEVER else last,
-                    "doubted": doubted,
-                    "dated": dated,
-                }
+                row = {"subject": group[0], "property": group[1], "value": value or None, "dated": dated}
+                row |= {"certain_first": certain and certain[0], "certain_last": certain and certain[1]}
+                row |= {"possible_first": None if first == EVER else first, "doubted": doubted}
+                yield row | {"possible_last": None if last == NEVER else last}
 
     def functional(self, group: Group) -> bool:
         """Whether an update says that there is a single value at a time."""
-        return any(
-            row["relation_is_temp_func"]
-            for triples in self.drawn.triples
-            for row in triples
-            if (row["subject"], row["property"]) == group and row["dropped_by"] is None
-        )
+        kept = (row for triples in self.drawn.triples for row in triples if row["dropped_by"] is None)
+        own = (row for row in kept if (row["subject"], row["property"]) == group)
+        return any(row["relation_is_temp_func"] for row in own)
 
     def stated(self, group: Group, number: int) -> list[Row]:
         """The statements of a dump that name an item, or nobody, in their order."""

@@ -131,25 +131,16 @@ class Questions:
                 item_id = digest(name, f"Q{value}", precision, text)
                 aliases = ALIASES.get(value, [])
                 yield {
-                    "item_id": item_id,
-                    "task": 1 if value in now else 2,
-                    "hop": 0,
+                    **{"item_id": item_id, "task": 1 if value in now else 2, "hop": 0},
                     **{"s": f"Q{subject}", "p": f"P{relation}"},
                     **{"asked_s": f"Q{subject}", "asked_p": f"P{relation}"},
-                    "fact_id": digest(name, f"Q{value}"),
-                    "rel_id": None,
+                    **{"fact_id": digest(name, f"Q{value}"), "rel_id": None, "context": context},
                     "as_of": datetime.date(last // 10_000, last // 100 % 100, last % 100),
-                    "context": context,
                     "question": sentence(first, last, precision),
                     **self.options(name, value, named, tenures, aliases, item_id),
-                    "answer_label": named[value],
-                    "answer_aliases": aliases,
-                    "discriminates": value != newest,
-                    "chain": name,
-                    "precision": precision,
-                    "date": text,
-                    "first_day": first,
-                    "last_day": last,
+                    **{"answer_label": named[value], "answer_aliases": aliases, "chain": name},
+                    **{"discriminates": value != newest, "precision": precision, "date": text},
+                    **{"first_day": first, "last_day": last},
                     "holds": "now" if value in now else "before" if value == before else "then",
                 }
 
@@ -174,13 +165,10 @@ class Questions:
             return row | dict.fromkeys(("options", "option_ids", "option_verdicts", "answer_index"))
         right = value, named[value], "correct"
         order = sorted([right, *wrong], key=lambda each: digest(self.seed, f"order {item_id}", each[0]))
-        return row | {
-            "options": [label for _, label, _ in order],
-            "option_ids": [f"Q{item}" for item, _, _ in order],
-            "option_verdicts": [report for *_, report in order],
-            "answer_index": order.index(right),
-            "flags": [] if alike == len(drawn) else ["other_kind"],
-        }
+        items, labels, verdicts = zip(*order, strict=True)
+        row |= {"options": [*labels], "option_ids": [f"Q{item}" for item in items]}
+        row |= {"option_verdicts": [*verdicts], "answer_index": order.index(right)}
+        return row | {"flags": [] if alike == len(drawn) else ["other_kind"]}
 
     def drawn_from_pool(
         self, fact: tuple[int, str, int], refused: set[str], never: set[int], item_id: str, wanted: int

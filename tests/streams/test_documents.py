@@ -57,11 +57,9 @@ def test_wordings_depend_on_the_seed_and_are_drawn_by_subject_and_relation(write
     ("certain", "possible", "text"),
     [
         ((20050101, 20210101), (20050101, 20211231), "from 2005 to 2021"),
-        ((20050101, 20210101), (20040101, 20211231), "until 2021"),
-        ((20050101, 20210101), (None, 20211231), "until 2021"),
+        *(((20050101, 20210101), (first, 20211231), "until 2021") for first in (20040101, None)),
         ((20210201, 20210301), (20210201, 20210301), "in 2021"),
-        ((20050101, 20210101), (20050101, 20220101), None),
-        ((20050101, 20210101), (20050101, None), None),
+        *(((20050101, 20210101), (20050101, last), None) for last in (20220101, None)),
     ],
 )
 def test_years_of_the_past(

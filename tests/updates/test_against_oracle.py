@@ -245,12 +245,9 @@ def random_world(seed: int) -> World:
 
 def is_untouched(group: oracle.Group) -> bool:
     """Nothing of it changed, and no date is given."""
-    return all(
-        each.change == "F0"
-        and not (each.any.start or each.any.start_unknown or each.any.end or each.any.end_unknown)
-        and not each.any.pit
-        for each in group
-    )
+    names = ("start", "start_unknown", "end", "end_unknown", "pit")
+    undated = not any(getattr(each.any, name) for each in group for name in names)
+    return undated and all(each.change == "F0" for each in group)
 
 
 CONCLUSIONS = (

@@ -81,15 +81,10 @@ def test_groups_without_a_name_are_dropped(tmp_path):
     """A name in either dump will do, or a supplied one; one that holds the blank of a cloze test is none."""
     both = [Fact(4, PLAIN, 7, *OBSOLETE)]
     both += [Fact(4, relation, -number, *OBSOLETE) for relation, number in ((1, 31), (2, 32), (3, 33))]
-    world = World(
-        both,
-        [*(Fact(subject, 571, Date("2022-01-01")) for subject in (1, 2, 3)), *both],
-        [Property(PLAIN), Property(32)],
-        old_properties=[Property(31)],
-        no_label=frozenset({1}),
-        no_label_new=frozenset({4, 7}),
-        labels={2: "Dear ____", 3: "Dear __"},
-    )
+    new = [*(Fact(subject, 571, Date("2022-01-01")) for subject in (1, 2, 3)), *both]
+    names = {"no_label": frozenset({1}), "no_label_new": frozenset({4, 7})}
+    names["labels"] = {2: "Dear ____", 3: "Dear __"}
+    world = World(both, new, [Property(PLAIN), Property(32)], old_properties=[Property(31)], **names)
     supplied = tmp_path / "labels.tsv"
     supplied.write_text("id\tlabel\nQ1\tone\n", encoding="utf-8")
     for labels, first in (((), "no_label"), ((supplied,), None)):

@@ -76,13 +76,9 @@ def test_new_items_and_objects(method, tmp_path):
         new += [replace(fact, s=NUMBERS[name]) for fact in facts]
     for name, (*dated, _) in EARLIEST.items():
         new += [Fact(NUMBERS[name], relation, Date(text)) for relation, text in dated]
-    world = World(
-        old,
-        new,
-        [Property(PLAIN)],
-        absent_old=frozenset(NUMBERS[name] for name in NUMBERS.keys() - OLD.keys()),
-        no_article_old=frozenset({NUMBERS["without an article in the old dump"]}),
-    )
+    absent = frozenset(NUMBERS[name] for name in NUMBERS.keys() - OLD.keys())
+    bare = frozenset({NUMBERS["without an article in the old dump"]})
+    world = World(old, new, [Property(PLAIN)], absent_old=absent, no_article_old=bare)
     planned = [row for row in world.updates(tmp_path, **METHODS[method]) if row["subject"] == 1]
     assert ("new_object", "AddRelation") in [(row["rule"], row["scenario"]) for row in planned]
     rows = pq.read_table(tmp_path / "new_entities.parquet").to_pylist()

@@ -58,19 +58,12 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
 
 @pytest.mark.parametrize("layout", ["counterfact", ""])
 def test_an_imported_benchmark_is_counted_beside_both_datasets(build, tmp_path, layout):
-    records = [
-        {
-            "case_id": number,
-            "requested_rewrite": {
-                **{"prompt": "The mother tongue of {} is", "relation_id": "P103", "subject": subject},
-                "target_new": {"str": "English", "id": "Q1860"},
-                "target_true": {"str": old, "id": item},
-            },
-        }
-        for number, (subject, old, item) in enumerate(
-            [("Marie", "French", "Q150"), ("Otto", "German", "Q188"), ("Marie", "German", "Q188")]
-        )
-    ]
+    records = []
+    french, german = {"str": "French", "id": "Q150"}, {"str": "German", "id": "Q188"}
+    for number, (subject, old) in enumerate((("Marie", french), ("Otto", german), ("Marie", german))):
+        rewrite = {"prompt": "The mother tongue of {} is", "relation_id": "P103", "subject": subject}
+        rewrite |= {"target_new": {"str": "English", "id": "Q1860"}, "target_true": old}
+        records.append({"case_id": number, "requested_rewrite": rewrite})
     (tmp_path / "file.json").write_text(json.dumps(records))
     beside = tmp_path / "beside.parquet"
     load(tmp_path / "file.json", "counterfact", beside)
@@ -86,9 +79,8 @@ def test_an_imported_benchmark_is_counted_beside_both_datasets(build, tmp_path, 
     counted = stats.pop(layout) if layout else None
     assert stats == json.loads((tmp_path / "alone.json").read_text())
     if counted:
-        assert {name: counted[name] for name in ("updates", "triples", "subjects", "relations")} == {
-            **{"updates": 3, "triples": 6, "subjects": 2, "relations": 1}
-        }
+        numbers = {"updates": 3, "triples": 6, "subjects": 2, "relations": 1}
+        assert counted | numbers == counted
         assert counted["objects"] == {"all": 3, "entities": 3, "literals": 0}
         assert counted["scenarios"]["ReplaceObject"] == 3
         assert counted["splits"] == {"train": 0, "test": 0}

@@ -110,11 +110,8 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
     entities = [
         entity(georgia, "Georgia", "sovereign state"),
         entity(state, "Georgia", "state whose head is joe BIDEN"),
-        entity(victoria, "Victoria", "state of Australia"),
-        entity(queen, "Victoria"),
-        entity(USA, "United States", "country"),
-        entity(BIDEN, "Joe Biden"),
-        entity(90, "Paris"),
+        *(entity(victoria, "Victoria", "state of Australia"), entity(queen, "Victoria")),
+        *(entity(USA, "United States", "country"), entity(BIDEN, "Joe Biden"), entity(90, "Paris")),
     ]
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
@@ -137,26 +134,12 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
 
 
 def test_objects_have_their_article_where_all_of_a_group_do(build):
-    rows = [
-        triple(USA, P6, "F+", "new", BIDEN),
-        triple(USA, P6, "F-", "obsolete", TRUMP),
-        triple(FRANCE, P6, "F+", "new", BIDEN),
-        triple(FRANCE, P6, "F-", "obsolete", 90),
-    ]
-    entities = [
-        entity(USA, "Joe Biden"),
-        entity(FRANCE, "Lakers", classes=[5]),
-        entity(BIDEN, "Democratic Party"),
-        entity(TRUMP, "Republican Party"),
-        entity(90, "Likud"),
-    ]
-    files = build(
-        updates=rows,
-        new_entities=entities,
-        old_entities=[],
-        neighbors=[near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)],
-        random_neighbors=[],
-    )
+    rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (USA, FRANCE)]
+    rows += [triple(subject, P6, "F-", "obsolete", old) for subject, old in ((USA, TRUMP), (FRANCE, 90))]
+    entities = [entity(USA, "Joe Biden"), entity(FRANCE, "Lakers", classes=[5]), entity(90, "Likud")]
+    entities += [entity(BIDEN, "Democratic Party"), entity(TRUMP, "Republican Party")]
+    facts = [near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)]
+    files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
     records = by_ids(files.records())
     assert records["Q30", "P6"]["update_prompt"] == "The head of government of Joe Biden is the ____"
     assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"

@@ -20,12 +20,9 @@ def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
 def row(
     subject: str, number: int, relation: tuple[str, str], *objects: dict[str, str | None]
 ) -> dict[str, object]:
-    return {
-        "subject": {"id": f"Q{number}", "label": subject},
-        "relation": {"id": relation[0], "label": relation[1]},
-        "objects": list(objects),
-        "scenario": "Other",
-    }
+    names = {"subject": (f"Q{number}", subject), "relation": relation}
+    called = {part: {"id": name, "label": label} for part, (name, label) in names.items()}
+    return called | {"objects": list(objects), "scenario": "Other"}
 
 
 GOVERNMENT, POPULATION = ("P6", "head of government"), ("P1082", "population")

@@ -140,10 +140,8 @@ def test_an_update_is_dated_by_what_changed() -> None:
 def test_a_month_is_in_a_time_that_begins_or_ends_in_it() -> None:
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
         for chosen, expected in (
-            (Chosen("", "2022-03-10", ""), True),
-            (Chosen("", "2022-04-01", ""), False),
-            (Chosen("", "", "2022-03-01"), True),
-            (Chosen("", "", "2022-02-28"), False),
+            *((Chosen("", "2022-03-10", ""), True), (Chosen("", "2022-04-01", ""), False)),
+            *((Chosen("", "", "2022-03-01"), True), (Chosen("", "", "2022-02-28"), False)),
         ):
             conditions, values = chosen.conditions()
             query = f"SELECT count(*) FROM (SELECT '2022-03' AS day) u WHERE {' AND '.join(conditions)}"
