@@ -183,11 +183,9 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
 @pytest.mark.parametrize(
     ("last", "status", "result", "message"),
     [
-        ("return 'x'", 0, "x\n", ""),
-        ("print(10**6 * 'x')", 0, 10**6 * "x" + "\n", ""),
+        *(("return 'x'", 0, "x\n", ""), ("print(10**6 * 'x')", 0, 10**6 * "x" + "\n", "")),
         ("raise InputError('lost')", 1, "", "factdrift: lost\n"),
-        ("raise KeyError('lost')", 1, "", "KeyError: 'lost'\n"),
-        ("raise SystemExit(3)", 3, "", ""),
+        *(("raise KeyError('lost')", 1, "", "KeyError: 'lost'\n"), ("raise SystemExit(3)", 3, "", "")),
     ],
 )
 def test_the_program_ends_after_all_is_written_and_tidied(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -146,10 +147,7 @@ def registry():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("platform", "version"),
-    [
-        *(("Linux on x86-64", version) for version in VERSIONS),
-        *((platform, version) for platform in list(PLATFORMS)[1:] for version in ENDS),
-    ],
+    [*product(["Linux on x86-64"], VERSIONS), *product(list(PLATFORMS)[1:], ENDS)],
 )
 @pytest.mark.usefixtures("registry")
 def test_the_locks_can_be_installed(platform, version):

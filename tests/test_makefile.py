@@ -191,13 +191,9 @@ def test_make_run_for_real_with_another_interpreter(tmp_path, built):
     before = set(dummy.rglob("*"))
     (tmp_path / "hides").mkdir()
     (tmp_path / "hides" / "factdrift.py").write_text("raise SystemExit('the wrong factdrift')\n")
-    environment = {key: value for key, value in os.environ.items() if key not in ACTIVE} | {
-        "VIRTUAL_ENV": str(dummy),
-        "CONDA_PREFIX": str(dummy),
-        "PATH": f"{dummy / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(tmp_path / "hides"),
-        "LC_ALL": "C",
-    }
+    environment = {key: value for key, value in os.environ.items() if key not in ACTIVE}
+    environment |= dict.fromkeys(("VIRTUAL_ENV", "CONDA_PREFIX"), str(dummy)) | {"LC_ALL": "C"}
+    environment |= {"PATH": f"{dummy / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path / "hides")}
 
     def run(**more: str) -> str:
         how = {"cwd": checkout, "env": {**environment, **more}, "text": True}

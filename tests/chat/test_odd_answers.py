@@ -66,11 +66,8 @@ def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
 @pytest.mark.parametrize(
     "written",
     [
-        KEY,
-        KEY.replace("/", "\\/"),
+        *(KEY, KEY.replace("/", "\\/"), quote(KEY, safe=""), quote(quote(KEY, safe=""))),
         "".join(f"\\u{ord(letter):04x}" for letter in KEY),
-        quote(KEY, safe=""),
-        quote(quote(KEY, safe="")),
         "".join(f"%{ord(letter):02x}" for letter in KEY),
         "".join(f"&#{ord(letter)};" for letter in KEY),
     ],

@@ -18,10 +18,7 @@ SIGNED = (
     "https://host/file.json.gz?Expires=1&Signature=5ec2e7&Key-Pair-Id=X",
     "https://host/file.json.gz?access_token=5ec2e7",
     "https://host/go?to=https%3A%2F%2Fother%2Ffile%3FX-Amz-Signature%3D5ec2e7",
-    "HTTPS://me:5ec2e7@host/file.json.gz",
-    "ftp://me:5ec2e7@host/file.json.gz",
-    " https://me:5ec2e7@host/file.json.gz",
-    "//me:5ec2e7@host/file.json.gz",
+    *(f"{start}//me:5ec2e7@host/file.json.gz" for start in ("HTTPS:", "ftp:", " https:", "")),
     "me:5ec2e7@host.example:8080/file.json.gz",
 )
 

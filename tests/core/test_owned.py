@@ -160,8 +160,7 @@ def test_a_link_stays_and_its_target_gets_the_text(tmp_path: Path) -> None:
     ("target", "message"),
     [
         ("folder", "is a folder; name a file"),
-        ("gone/file", "is a link to gone/file, where no file can be"),
-        ("link", "is a link to link, where no file can be"),
+        *((name, f"is a link to {name}, where no file can be") for name in ("gone/file", "link")),
     ],
 )
 def test_a_link_to_no_file_stays(tmp_path: Path, target: str, message: str) -> None:

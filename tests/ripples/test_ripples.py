@@ -289,12 +289,8 @@ def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(
 
 
 def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_the_properties(tmp_path):
-    rows = [
-        {"id": 36, "inverses": [1376], "is_symmetric": False},
-        {"id": 26, "inverses": [], "is_symmetric": True},
-        {"id": 22, "inverses": [], "is_symmetric": False},
-        {"id": 47, "inverses": [], "is_symmetric": False},
-    ]
+    rows = [{"id": number, "inverses": [], "is_symmetric": number == 26} for number in (26, 22, 47)]
+    rows += [{"id": 36, "inverses": [1376], "is_symmetric": False}]
     pq.write_table(pa.Table.from_pylist(rows, schema=PROPERTIES), tmp_path / "p.parquet")
     table = {(22, 40), (40, 22), (47, 47), (802, 1066), (1066, 802), (451, 451)}
     found = inverses_of(tmp_path / "p.parquet", table)

@@ -113,17 +113,16 @@ def test_files_of_a_former_pair_are_told_apart(pair: Path) -> None:
 def test_the_pair_of_a_file(path: str, pair: str) -> None:
     # Files of one size: the copy is that with the same bytes.
     contents = {
-        "results/2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",
-        "results/2021-01-04_2023-02-27/tempripple/tr_items.parquet": "b",
-        "results/2021-01-04_2023-02-27/stream.parquet": "b",
-        "results/2021-01-04_2023-02-27/mine.parquet": "b",
-        "results/2021-01-04_2023-02-27/wfd_repl.jsonl": "bb",
-        **dict.fromkeys(("results/tempripple.parquet", "results/mine.parquet"), "b"),
-        **dict.fromkeys(("results/wfd_repl.jsonl", "results/stream.parquet"), "b"),
+        "2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",
+        "2021-01-04_2023-02-27/tempripple/tr_items.parquet": "b",
+        **{f"2021-01-04_2023-02-27/{name}.parquet": "b" for name in ("stream", "mine")},
+        "2021-01-04_2023-02-27/wfd_repl.jsonl": "bb",
+        **dict.fromkeys(("tempripple.parquet", "mine.parquet", "wfd_repl.jsonl", "stream.parquet"), "b"),
     }
     for name, content in contents.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(content)
+        file = Path("results", name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
     assert pair_of(Path(path)) == pair
 
 

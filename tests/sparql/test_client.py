@@ -86,17 +86,13 @@ def test_a_query_that_takes_too_long_is_divided_or_repeated(
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
+NO_TERMS = [b'"Q1"', b'{"type": "uri"}', b'{"type": "uri", "value": 1}', b'{"type": "link", "value": "x"}']
+NO_TERMS += [b'{"type": "literal", "value": "x", "xml:lang": null}']
 ODD = [
     *(b"[]", b"null", b'{"boolean": true}', b'{"results": {}}', b'{"results": {"bindings": null}}'),
     b'{"x": %s, "results": {"bindings": []}}' % DEEP.encode(),
     *(b'{"results": {"bindings": %s}}' % each for each in (b"{}", b"[[]]", DEEP.encode())),
-    *(
-        b'{"results": {"bindings": [{"o": %s}]}}' % each
-        for each in (
-            *(b'"Q1"', b'{"type": "uri"}', b'{"type": "uri", "value": 1}', b'{"type": "link", "value": "x"}'),
-            b'{"type": "literal", "value": "x", "xml:lang": null}',
-        )
-    ),
+    *(b'{"results": {"bindings": [{"o": %s}]}}' % each for each in NO_TERMS),
 ]
 """Answers that are JSON, but not of SPARQL's form."""
 BROKEN = [

@@ -91,12 +91,8 @@ def test_scope_decides_whose_statements_are_held(write_dump, tmp_path, scope, wh
 
 
 BAD = [
-    b'{"id":"Q3"',
-    b'{"type":"item","labels":{}}',
-    b'{"id":null,"type":"item"}',
-    b'{"id":"Q","type":"item"}',
-    b'{"id":"Q0","type":"item"}',
-    b'{"id":"Q2147483648","type":"item"}',
+    *(b'{"id":"Q3"', b'{"type":"item","labels":{}}', b'{"id":null,"type":"item"}'),
+    *(b'{"id":"%b","type":"item"}' % name for name in (b"Q", b"Q0", b"Q2147483648")),
     b'{"id":"Q3","labels":{"en":{"value":"\xff\xfe"}}}',
     *(line(claim(snak(name, "string", "x"))) for name in ("p9", "Q9", "P9x", "P99999999999")),
     line(claim(snak("P9", "string", "x"), snak("Q9", "string", "x"))),

@@ -5,13 +5,9 @@ import pyarrow.parquet as pq
 
 from factdrift.streams.figure import draw, months
 
-ROWS = [
-    ("ReplaceObject", 20210120, 20210120, "start"),
-    ("ReplaceObject", 20210101, 20210131, "start"),
-    ("ReplaceObject", 20210101, 20211231, "start"),
-    ("Archive", 20220301, 20220331, "end"),
-    ("Archive", 20210105, 20210131, "interval"),
-]
+SPANS = ((20210120, 20210120), (20210101, 20210131), (20210101, 20211231))
+ROWS = [("ReplaceObject", *span, "start") for span in SPANS]
+ROWS += [("Archive", 20220301, 20220331, "end"), ("Archive", 20210105, 20210131, "interval")]
 
 
 def test_changes_that_are_dated_to_a_month_count_and_equal_streams_give_equal_bytes(tmp_path):

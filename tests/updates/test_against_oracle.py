@@ -84,21 +84,14 @@ def any_point(dice: Random, days: Days) -> Moment:
 
 def any_fact(dice: Random, days: Days, subject: int, relation: int, value: Any, place: int) -> Fact:
     odd = dice.random()
-    return Fact(
-        s=subject,
-        p=relation,
-        o=value,
-        start=any_moment(dice, days),
-        end=any_moment(dice, days),
-        pit=any_point(dice, days) if dice.random() < 0.5 or relation == AT else None,
-        rank=dice.choice(RANKS),
-        quals=dice.choice(QUALIFIED),
-        id=f"Q{subject}${dice.choice('abcdefgh')}{place}",
-        snak="somevalue" if odd < 0.02 else "novalue" if odd < 0.04 else "value",
-        datatype=dice.choice(["url", "math", "external-id"])
-        if odd > 0.95 and not isinstance(value, int)
-        else None,
-    )
+    times = any_moment(dice, days), any_moment(dice, days)
+    pit = any_point(dice, days) if dice.random() < 0.5 or relation == AT else None
+    own: dict[str, Any] = {"rank": dice.choice(RANKS), "quals": dice.choice(QUALIFIED)}
+    own["id"] = f"Q{subject}${dice.choice('abcdefgh')}{place}"
+    own["snak"] = "somevalue" if odd < 0.02 else "novalue" if odd < 0.04 else "value"
+    if odd > 0.95 and not isinstance(value, int):
+        own["datatype"] = dice.choice(["url", "math", "external-id"])
+    return Fact(subject, relation, value, *times, pit, **own)
 
 
 def edited(dice: Random, days: Days, fact: Fact, values: list[Any]) -> Fact:
@@ -305,14 +298,9 @@ def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, An
     return {**tables, "triples": triples}
 
 
-SWITCHES = st.fixed_dictionaries(
-    {
-        "dates": st.sampled_from(["variant", "first_day", "interval"]),
-        "objects": st.sampled_from(["variant", "relevant", "any"]),
-        "merges": st.sampled_from(["variant", "off", "detect"]),
-        "leaks": st.sampled_from(["variant", "keep", "drop"]),
-    }
-)
+VALUES = {"dates": ["first_day", "interval"], "objects": ["relevant", "any"]}
+VALUES |= {"merges": ["off", "detect"], "leaks": ["keep", "drop"]}
+SWITCHES = st.fixed_dictionaries({key: st.sampled_from(["variant", *of]) for key, of in VALUES.items()})
 
 
 @pytest.mark.parametrize("variant", ["paper", "reference", "revised"])

@@ -95,9 +95,8 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
-    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == {
-        rule: f"{number:,}" for rule, number in rules.items()
-    }
+    counts = {rule: f"{number:,}" for rule, number in rules.items()}
+    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == counts
     assert all(row[1] for row in page.tables["funnel-3"][1:]), "each rule is explained"
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
@@ -234,15 +233,10 @@ MORE = {
     'm,replace,rome,9,0,91.5,2,entry\nm,,memit,0,0,,,\nm,replace,ft,9,0,50,,"derived, not tuned: x"\n',
     "edit/table6.txt": "Table 6 <b>\n",
     "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
-    "ripple_scores.parquet": "",
-    "answer/ripples.txt": "right of all probes\n",
-    "locate_scores.parquet": "",
-    "locate/table_c.txt": "KLoB-c, consistency\n",
-    "locate_vs_edit.parquet": "",
-    "locate/vs_edit.txt": "Rank correlation\n",
-    "answer_scores.parquet": "",
-    "answer/table2.txt": "Table 2\n",
-    "verbalization_report.txt": "P6 sentences\n",
+    **dict.fromkeys((f"{name}.parquet" for name in ("ripple_scores", "locate_scores", "locate_vs_edit")), ""),
+    **{"answer_scores.parquet": "", "answer/ripples.txt": "right of all probes\n"},
+    **{"locate/table_c.txt": "KLoB-c, consistency\n", "locate/vs_edit.txt": "Rank correlation\n"},
+    **{"answer/table2.txt": "Table 2\n", "verbalization_report.txt": "P6 sentences\n"},
 }
 
 
@@ -290,18 +284,12 @@ def test_what_was_built_besides_is_shown(full: Build) -> None:
     assert page.tables["editing-1"][2][4] == "–"
     assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
     assert [row[-1] for row in page.tables["klob-1"][1:]] == ["<b>7"]
-    assert [row[:3] for row in page.tables["tempripple-1"][1:]] == [
-        ["new", "0", "Who holds 3?"],
-        ["old related", "2", "Who was it?"],
-    ]
+    asked = [row[:3] for row in page.tables["tempripple-1"][1:]]
+    assert asked == [["new", "0", "Who holds 3?"], ["old related", "2", "Who was it?"]]
     text = (full.results / "report.html").read_text("utf-8")
     for said in (
-        "Table 6 &lt;b&gt;",
+        *("Table 6 &lt;b&gt;", "<path d=", "KLoB-c, consistency", "Rank correlation", "right of all"),
         '<abbr title="the probability of the new object less that of the old one',
-        "<path d=",
-        "KLoB-c, consistency",
-        "Rank correlation",
-        "right of all",
         "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later",
     ):
         assert said in text
