@@ -14,6 +14,7 @@ from support.examples import examples
 from support.odd_builds import build_drawn
 from support.workflow import STAGES, TERMINAL, Once, copied, snakemake
 
+from factdrift.cli import main
 from factdrift.core import commands, paths
 from factdrift.core.exhausted import collect_seldom
 from factdrift.core.owned import file_lock
@@ -67,6 +68,25 @@ def without_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(paths, "cache_folder", lambda: cache)
         patch.setattr(commands, "program", lambda name: name)
         yield
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a test, which is its working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`refused(*words)` is what the command line says to words that it refuses."""
+
+    def said(*words: object) -> str:
+        capsys.readouterr()
+        assert main([*map(str, words)]) == 1
+        return capsys.readouterr().err
+
+    return said
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -81,10 +82,8 @@ def test_planning_needs_no_package_of_models():
 
 def test_both_recipes_make_the_same_container_from_the_locks_alone():
     made = []
-    for name, pattern in (
-        ("factdrift.def", r"^    (\S+) /opt/factdrift/(\S+)$"),
-        ("Dockerfile", r"^COPY (\S+) /opt/factdrift/(\S+)$"),
-    ):
+    for name, start in (("factdrift.def", "   "), ("Dockerfile", "COPY")):
+        pattern = rf"^{start} (\S+) /opt/factdrift/(\S+)$"
         text = (ROOT / "envs" / name).read_text(encoding="utf-8")
         installs = [line.strip(" \\&") for line in text.splitlines() if "pip install" in line]
         bases = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
@@ -131,14 +130,9 @@ def resolve(platform: str, version: str, *arguments: str) -> subprocess.Complete
     # A lock file is left in the target, though nothing is installed there.
     target = f"--target={Path(tempfile.gettempdir()) / 'nowhere'}"
     where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", target]
-    return subprocess.run(
-        [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    line = [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments]
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}
+    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -153,18 +147,13 @@ def registry():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("platform", "version"),
-    [
-        *(("Linux on x86-64", version) for version in VERSIONS),
-        *((platform, version) for platform in list(PLATFORMS)[1:] for version in ENDS),
-    ],
+    [*product(["Linux on x86-64"], VERSIONS), *product(list(PLATFORMS)[1:], ENDS)],
 )
 @pytest.mark.usefixtures("registry")
 def test_the_locks_can_be_installed(platform, version):
     hashed = ("--require-hashes", "--build-constraints=envs/setup.txt")
-    closed, others = (
-        [f"--requirements=envs/{name}.txt" for name in names]
-        for names in (("setup", "data"), ("models", "dev"))
-    )
+    parts = ("setup", "data"), ("models", "dev")
+    closed, others = ([f"--requirements=envs/{name}.txt" for name in names] for names in parts)
     for arguments in (closed, [*closed, *others, "--no-deps"]):
         done = resolve(platform, version, *hashed, *arguments)
         assert done.returncode == 0, done.stderr[-3000:]

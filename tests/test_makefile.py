@@ -46,15 +46,9 @@ def checkout(tmp_path):
 
 
 def make(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    dummy = folder.parent / "dummy"
-    return subprocess.run(
-        ["make", *arguments],
-        cwd=folder,
-        env={**os.environ, **dict.fromkeys(ACTIVE, str(dummy)), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    line = ["make", *arguments, f"PYTHON={folder.parent / 'python'}"]
+    environment = {**os.environ, **dict.fromkeys(ACTIVE, str(folder.parent / "dummy")), **variables}
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def calls(folder: Path) -> list[list[str]]:
@@ -63,7 +57,7 @@ def calls(folder: Path) -> list[list[str]]:
 
 
 def test_every_installation_names_the_environment_of_the_checkout(checkout):
-    done = make(checkout, "run", "models", "test", f"PYTHON={checkout.parent / 'python'}")
+    done = make(checkout, "run", "models", "test")
     assert done.returncode == 0, done.stdout + done.stderr
     called = calls(checkout)
     assert [words for words in called if words[-1].startswith("active")] == []
@@ -91,17 +85,15 @@ def test_every_installation_names_the_environment_of_the_checkout(checkout):
 
 
 def test_where_python_has_no_pip_the_environment_gets_one(checkout):
-    python = f"PYTHON={checkout.parent / 'python'}"
-    assert make(checkout, "run", python, FAIL="pip --python").returncode == 0
-    assert ["python", "-m", "venv", ".venv"] in calls(checkout)
-    assert [
-        words[3] for words in calls(checkout) if words[-1] == "envs/setup.txt" and words[0] == "python"
-    ] == ["--python", "install"]
+    assert make(checkout, "run", FAIL="pip --python").returncode == 0
+    called = calls(checkout)
+    assert ["python", "-m", "venv", ".venv"] in called
+    set_up = [words for words in called if (words[0], words[-1]) == ("python", "envs/setup.txt")]
+    assert [words[3] for words in set_up] == ["--python", "install"]
 
 
 def test_the_real_model_is_made_once_and_only_where_it_is_asked_for(checkout):
-    python = f"PYTHON={checkout.parent / 'python'}"
-    assert make(checkout, "run", "models", "test", python).returncode == 0
+    assert make(checkout, "run", "models", "test").returncode == 0
     assert not [words for words in calls(checkout) if "envs/real.txt" in words or "unpack" in words]
     (checkout.parent / "calls").unlink()
     assert make(checkout, "real", FAIL="unpack").returncode != 0
@@ -124,21 +116,18 @@ def test_the_real_model_is_made_once_and_only_where_it_is_asked_for(checkout):
     ("fault", "stamps"),
     [
         ("envs/setup.txt", set()),
-        ("envs/data.txt", {"setup.done"}),
-        ("--editable", {"setup.done"}),
-        ("import factdrift.cli", {"setup.done"}),
+        *((fault, {"setup.done"}) for fault in ("envs/data.txt", "--editable", "import factdrift.cli")),
         ("envs/models.txt", {"setup.done", "data.done"}),
         ("envs/dev.txt", {"setup.done", "data.done", "models.done"}),
     ],
 )
 def test_a_failed_set_up_leaves_no_stamp_and_is_repeated(checkout, fault, stamps):
-    python = f"PYTHON={checkout.parent / 'python'}"
-    assert make(checkout, ".venv/dev.done", python, FAIL=fault).returncode != 0
+    assert make(checkout, ".venv/dev.done", FAIL=fault).returncode != 0
     assert {path.name for path in (checkout / ".venv").glob("*.done")} == stamps
-    assert make(checkout, ".venv/dev.done", python).returncode == 0
+    assert make(checkout, ".venv/dev.done").returncode == 0
     for changed in ("envs/setup.txt", "envs/data.txt", "envs/models.txt", "envs/dev.txt"):
         (checkout / changed).touch()
-    assert make(checkout, ".venv/dev.done", python, FAIL=fault).returncode != 0
+    assert make(checkout, ".venv/dev.done", FAIL=fault).returncode != 0
     failed = ("setup.done", "data.done", "models.done", "dev.done")[len(stamps)]
     assert not (checkout / ".venv" / failed).exists()
 
@@ -149,7 +138,7 @@ def test_python_finds_the_package_in_any_folder_with_any_locale(checkout):
     packages.mkdir(parents=True)
     (packages / "__editable__.factdrift-0.1.0.pth").write_text("/home/René/factdrift/workflow\n", "utf-8")
     (packages / "other.pth").write_text("elsewhere\n")
-    done = make(checkout, ".venv/data.done", f"PYTHON={checkout.parent / 'python'}")
+    done = make(checkout, ".venv/data.done")
     assert done.returncode == 0, done.stdout + done.stderr
     line = (packages / "__editable__.factdrift-0.1.0.pth").read_text("ascii").strip()
     assert (packages / line).resolve() == checkout / "workflow"
@@ -202,23 +191,14 @@ def test_make_run_for_real_with_another_interpreter(tmp_path, built):
     before = set(dummy.rglob("*"))
     (tmp_path / "hides").mkdir()
     (tmp_path / "hides" / "factdrift.py").write_text("raise SystemExit('the wrong factdrift')\n")
-    environment = {key: value for key, value in os.environ.items() if key not in ACTIVE} | {
-        "VIRTUAL_ENV": str(dummy),
-        "CONDA_PREFIX": str(dummy),
-        "PATH": f"{dummy / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(tmp_path / "hides"),
-        "LC_ALL": "C",
-    }
+    environment = {key: value for key, value in os.environ.items() if key not in ACTIVE}
+    environment |= dict.fromkeys(("VIRTUAL_ENV", "CONDA_PREFIX"), str(dummy)) | {"LC_ALL": "C"}
+    environment |= {"PATH": f"{dummy / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path / "hides")}
 
     def run(**more: str) -> str:
-        done = subprocess.run(
-            ["make", "run", "CORES=2", f"PYTHON={python}"],
-            cwd=checkout,
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        how = {"cwd": checkout, "env": {**environment, **more}, "text": True}
+        line = ["make", "run", "CORES=2", f"PYTHON={python}"]
+        done = subprocess.run(line, capture_output=True, check=False, **how)
         assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
         return done.stdout + done.stderr
 
@@ -239,8 +219,7 @@ def test_a_release_has_archives_checksums_and_notes(checkout: Path) -> None:
         (folder / "README.md").write_text(f"---\nlicense: mit\n---\n# {title}\ntext\n")
         (folder / "data/test.parquet").write_text(name)
     (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2\n\n- new\n\n## 0.1\n\n- old\n")
-    python = checkout.parent / "python"
-    done = make(checkout, "release", f"PYTHON={python}")
+    done = make(checkout, "release")
     assert done.returncode == 0, done.stderr
     made = checkout / "build/release"
     first = {path.name: path.read_bytes() for path in made.iterdir()}
@@ -253,11 +232,11 @@ def test_a_release_has_archives_checksums_and_notes(checkout: Path) -> None:
     with tarfile.open(made / "klob.tar.gz") as archive:
         assert {"klob/README.md", "klob/data/test.parquet"} < set(archive.getnames())
     os.utime(checkout / "results/publish/klob/README.md", (1, 1))
-    assert make(checkout, "release", f"PYTHON={python}").returncode == 0
+    assert make(checkout, "release").returncode == 0
     assert {path.name: path.read_bytes() for path in made.iterdir()} == first
 
 
 def test_make_run_echoes_no_shell_line(checkout: Path) -> None:
     # Without its own lines about folders, which make prints where another make runs the tests.
-    done = make(checkout, "--no-print-directory", "run", f"PYTHON={checkout.parent / 'python'}")
+    done = make(checkout, "--no-print-directory", "run")
     assert (done.returncode, done.stdout) == (0, "Setting up .venv, once\n"), done.stderr

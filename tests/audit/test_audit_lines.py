@@ -108,41 +108,30 @@ def test_of_two_lines_the_later_revision_counts_and_statements_that_cannot_be_re
     assert [claim.claim_id for claim in found.of("P6")] == ["Q1$B"]
 
 
-@given(
-    year=st.integers(-20_000, 20_000).filter(bool),
-    month=st.integers(0, 12),
-    day=st.integers(0, 28),
-    precision=st.integers(0, 11),
-    julian=st.booleans(),
-)
+YEARS = st.integers(-20_000, 20_000).filter(bool)
+
+
+@given(YEARS, st.integers(0, 12), st.integers(0, 28), st.integers(0, 11), st.booleans())
 def test_dates_are_those_of_the_build(year: int, month: int, day: int, precision: int, julian: bool) -> None:
     text = f"{'-' if year < 0 else '+'}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
     calendar = f"http://www.wikidata.org/entity/{'Q1985786' if julian else 'Q1985727'}"
     built = parse_time(text, precision, calendar)
     found = span({"time": text, "precision": precision, "calendarmodel": calendar})
     assert found is not None
-    assert (found.first, found.last, found.written) == tuple(
-        unpack(packed) for packed in (built.first, built.last, built.written)
-    )
+    days = (built.first, built.last, built.written)
+    assert (found.first, found.last, found.written) == tuple(map(unpack, days))
 
 
 VALUES: list[dict[str, Any]] = [
-    *(
-        time(text, precision)
-        for text in ("2020-01-01", "2020-05-00", "2029-01-01")
-        for precision in (8, 9, 10)
-    ),
+    *(time(*each) for each in product(("2020-01-01", "2020-05-00", "2029-01-01"), (8, 9, 10))),
     time("2020-01-01", 9, "Q1985786"),
     *({"type": "quantity", "value": {"amount": text, "unit": "1"}} for text in ("+10", "+10.0", "-10")),
     {"type": "quantity", "value": {"amount": "+10", "unit": "http://www.wikidata.org/entity/Q5"}},
     item("Q5"),
     {"type": "wikibase-entityid", "value": {"id": "Q5", "entity-type": "item"}},
     *({"type": "string", "value": text} for text in ("é", "e\N{COMBINING ACUTE ACCENT}", "Q5")),
-    *(
-        {"type": "monolingualtext", "value": {"text": text, "language": language}}
-        for text in ("a", "b")
-        for language in ("en", "de")
-    ),
+    *({"type": "monolingualtext", "value": {"text": text, "language": "en"}} for text in ("a", "b")),
+    *({"type": "monolingualtext", "value": {"text": text, "language": "de"}} for text in ("a", "b")),
 ]
 
 
@@ -178,11 +167,9 @@ def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
     in both.
     """
     days = {number: f"2020-01-0{number}" for number in range(1, 6)} | {None: None}
-    dated = {
-        (begin, end): {key: time(days[day]) for key, day in (("P580", begin), ("P582", end)) if day}
-        for begin in days
-        for end in days
-    }
+    dated = {}
+    for ends in product(days, days):
+        dated[ends] = {key: time(days[day]) for key, day in zip(("P580", "P582"), ends, strict=True) if day}
     claims = [statement(f"Q1$N{number}", "P6", item("Q5"), **q) for number, q in enumerate(dated.values())]
     read = only(tmp_path, entity("Q1", "Atlantis", *claims)).of("P6")
     assert len(read) == 36
@@ -190,19 +177,15 @@ def test_what_dates_leave_open_and_what_they_prove(tmp_path: Path) -> None:
         for first, last in combinations(range(1, 6), 2):
             span_ = (20200100 + first, 20200100 + last)
             assert may_hold(claim, *span_) == ((begin or first) <= first and (end or last) >= last)
-            between = (
-                any(first < half / 2 < last and begin < half / 2 < end for half in range(3, 10, 2))
-                if begin and end
-                else False
-            )
+            times = (half / 2 for half in range(3, 10, 2) if begin and end)
+            between = any(first < time < last and begin < time < end for time in times)
             assert surely_held(claim, *span_) == between, (begin, end, first, last)
 
 
 def test_the_number_of_an_item_is_read_from_whatever_key_a_dump_has() -> None:
     assert [item_number(value) for value in ("Q5", None, ["Q5"])] == [None] * 3
-    for kind, name, number in product(
-        (None, "item", "property", "lexeme"), (None, "Q7", "P7", "L7"), (None, 5, "5")
-    ):
+    kinds, names = (None, "item", "property", "lexeme"), (None, "Q7", "P7", "L7")
+    for kind, name, number in product(kinds, names, (None, 5, "5")):
         value = {"entity-type": kind, "id": name, "numeric-id": number}
         expected = {"Q7": 7, "P7": -7}.get(str(name))
         if expected is None and number == 5 and kind:

@@ -72,11 +72,9 @@ def test_what_still_holds_is_not_gone(update: Row, tmp_path: Path) -> None:
     current = statement("Q1$B", "P6", item("Q12"), P580=time("2022-03-01"))
     update["objects"][1]["start"] = "2022-03-01"
     for other, wanted in (
+        *(({"P582": end}, set()) for end in ("somevalue", time("2022-00-00", 9))),
+        *(({"P582": end}, {"gone", "single"}) for end in ("novalue", time("2031-01-01"))),
         ({"P580": time("2016-05-01")}, {"gone", "single"}),
-        ({"P582": "somevalue"}, set()),
-        ({"P582": "novalue"}, {"gone", "single"}),
-        ({"P582": time("2022-00-00", 9)}, set()),
-        ({"P582": time("2031-01-01")}, {"gone", "single"}),
     ):
         new = with_claims(statement("Q1$D", "P6", item("Q11"), **other), current)
         assert failed(update, tmp_path, new=new) == wanted
@@ -162,9 +160,8 @@ def test_a_declared_leak_is_no_failure(update: Row, tmp_path: Path) -> None:
 METRE, DOLLAR = (Entity(each, None) for each in (entity("Q11573", "metre"), entity("Q4917", "dollar")))
 METRE.symbols, DOLLAR.symbols = set(), {"$"}
 UNITS = {"Q11573": METRE, "Q4917": DOLLAR}
-METRES, DOLLARS, PERCENT = (
-    {"unit": f"http://www.wikidata.org/entity/{name}"} for name in ("Q11573", "Q4917", "Q11229")
-)
+WIKIDATA = "http://www.wikidata.org/entity/"
+METRES, DOLLARS, PERCENT = ({"unit": f"{WIKIDATA}{name}"} for name in ("Q11573", "Q4917", "Q11229"))
 
 
 @pytest.mark.parametrize(
@@ -174,12 +171,7 @@ METRES, DOLLARS, PERCENT = (
         ("-3.50", DOLLARS, "-$3.5", ["$3.5", "-$3.55", "-€3.5", "-3.5", "-$3.5 metres"]),
         ("+7", {"unit": "1"}, "7", ["7 metres", "8", "-7", "17"]),
         ("+7", PERCENT, "7%", ["7 metres", "7"]),
-        (
-            "",
-            time("2022-09-08")["value"],
-            "September 8, 2022",
-            ["September 8, 2023", "2022", "September 9, 2022"],
-        ),
+        ("", time("2022-05-08")["value"], "May 8, 2022", ["May 8, 2023", "2022", "May 9, 2022"]),
         ("", time("2022-09-00", 10)["value"], "September 2022", ["October 2022", "2022"]),
         ("", time("2022-09-08", 9)["value"], "2022", ["September 8, 2022", "2021"]),
     ],
@@ -199,9 +191,8 @@ def test_a_group_is_missing_if_it_is_due_decided_drawn_and_has_no_row() -> None:
     triple = SimpleNamespace(label="new", rule="began_inside")
     groups = Groups({key: [triple] for key in keys}, {}, open_)  # type: ignore[list-item]
     for narrowed, outcome in ((False, FAILED), (True, UNCHECKED)):
-        given = {
-            key: each for key, (_, each, _) in missing(groups, {name for name, _ in drawn}, rows, narrowed)
-        }
-        assert given == {
-            key: PASSED if key in rows else outcome for key in keys if key in drawn and key not in open_
+        due = [key for key in keys if key in drawn and key not in open_]
+        given = missing(groups, {name for name, _ in drawn}, rows, narrowed)
+        assert {key: each for key, (_, each, _) in given} == {
+            key: PASSED if key in rows else outcome for key in due
         }

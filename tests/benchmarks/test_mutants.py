@@ -1,41 +1,54 @@
 """Small changes of logic: which are drawn, and that the tests that see one are found."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import mutants
 import pytest
-from changes import changes_of
+from changes import can_be_compiled, changes_of
 from mutants_tests import PACKAGE, WarmTests
 from support.workflow import ROOT
 
 PLAIN = '''
 """1 < 2 in a docstring."""
-def decide(a: int, rows: list[int]) -> bool:
+def decide(a: int, rows: "list[int]", default=6) -> bool:
     if a < 3 and rows:
-        raise ValueError(f"{a} < 3")
+        raise ValueError(f"{a} < 3", 1 < 2)
     progress.advance(a - 1)
     for row in tracked(sorted(rows), "rows", 5):
-        pass
+        if not done(row, default):
+            return min(rows) - 9 if rows[0] >= default else table.get(rows, 0)
     return db.sql(f"SELECT a FROM t WHERE a <= {a} AND b IS NULL ORDER BY a, b")
+QUERY = """SELECT coalesce(c, d) FROM t WHERE c > 2 ORDER BY d DESC, e"""
 '''
 
 
 def test_operators_and_sql_are_changed_but_no_messages_types_or_progress() -> None:
-    changes = {(change.old, change.new) for change in changes_of(PLAIN)}
-    assert changes == {
+    changes = changes_of(PLAIN)
+    assert {(change.old, change.new) for change in changes} == {
         *(("a < 3 and ", ""), (" and rows", ""), ("a < 3 and rows", "not (a < 3 and rows)"), ("and", "or")),
-        *(("<", "<="), ("3", "4"), ("sorted", "list")),
+        *(("<", "<="), ("3", "4"), ("6", "7"), ("9", "10"), ("0", "1"), (", 0", ""), ("-", "+"), (">=", ">")),
+        *(("not ", ""), ("not done(row, default)", "not (not done(row, default))"), ("sorted", "list")),
+        *(("row, default", "default, row"), ("min", "max")),
+        ("rows[0] >= default", "not (rows[0] >= default)"),
         *(("<=", "<"), (" AND b IS NULL", ""), ("AND", "OR"), ("IS NULL", "IS NOT NULL")),
         *(("a", "a DESC"), ("a, ", ""), ("ORDER BY a, b", "ORDER BY a")),
+        *(("coalesce(c, d)", "c"), (">", ">="), ("2", "3"), (" DESC", ""), ("d", "d DESC")),
+        *(("d DESC, ", ""), ("ORDER BY d DESC, e", "ORDER BY d DESC")),
     }
-    assert {change.function for change in changes_of(PLAIN)} == {3}
-    for change in changes_of(PLAIN):
-        changed = change.applied(PLAIN.encode()).decode()
+    assert {change.function for change in changes} == {0, 3}
+    for change in changes:
+        changed = change.applied(PLAIN.encode())
+        assert can_be_compiled(changed)
         assert change.text[0] in PLAIN
-        assert change.text[1] in changed
+        assert change.text[1] in changed.decode()
+
+
+def test_changes_without_effect_that_do_not_fit_the_code_are_named(tmp_path: Path) -> None:
+    table = tmp_path / "mutants.tsv"
+    table.write_text("module\tbefore\tafter\treason\nripples/jobs.py\tgone\tnew\twhy\n", "utf-8")
+    with pytest.raises(SystemExit, match=r"line 2: 'gone' is no line of ripples/jobs\.py; remove the row"):
+        mutants.read_equivalent(table)
 
 
 def test_changes_are_drawn_in_turns_from_the_rooms_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:

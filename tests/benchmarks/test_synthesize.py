@@ -44,15 +44,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW) -> Path:
     """Runs the workflow up to the labels."""
     results = Path("results") / f"{old}_{new}"
-    snakemake(
-        work,
-        str(results / "updates" / "0-of-1.parquet"),
-        shards=1,
-        buckets=1,
-        variant=variant,
-        snapshots={"old": old, "new": new},
-        dumps={day: str(pair / f"{day}.json.gz") for day in (old, new)},
-    )
+    dumps = {day: str(pair / f"{day}.json.gz") for day in (old, new)}
+    config = {"shards": 1, "buckets": 1, "variant": variant, "dumps": dumps}
+    snakemake(work, str(results / "updates/0-of-1.parquet"), snapshots={"old": old, "new": new}, **config)
     return work / results
 
 
@@ -167,15 +161,8 @@ def test_lines_are_as_php_writes_them(pair: Path) -> None:
 
 @pytest.mark.slow
 def test_files_do_not_depend_on_jobs_and_hold_the_same_in_all_formats(tmp_path: Path) -> None:
-    made = {
-        name: make(tmp_path / name, *options.split(), entities=600)
-        for name, options in {
-            "gz": "",
-            "jobs": "--jobs 2",
-            "bz2": "--format bz2 --jobs 2",
-            "zst": "--format zst",
-        }.items()
-    }
+    lines = {"gz": "", "jobs": "--jobs 2", "bz2": "--format bz2 --jobs 2", "zst": "--format zst"}
+    made = {name: make(tmp_path / name, *line.split(), entities=600) for name, line in lines.items()}
     for day in (OLD, NEW):
         packed = (made["gz"] / f"{day}.json.gz").read_bytes()
         assert (made["jobs"] / f"{day}.json.gz").read_bytes() == packed

@@ -17,9 +17,8 @@ def _refuse(*_: object) -> None:
     raise ConnectionRefusedError("no other machine is reached here")
 
 
-def test_a_sample_of_wrong_inputs_gives_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_of_wrong_inputs_gives_no_traceback(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.parser()
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(socket.socket, "connect", _refuse)
     pq.write_table(pa.table({"id": ["Q1"], "subject": [1], "objects": [[{"id": "Q2"}]]}), "right.parquet")
     every = [
@@ -27,14 +26,14 @@ def test_a_sample_of_wrong_inputs_gives_no_traceback(tmp_path: Path, monkeypatch
         for command in sorted(JOBS)
         # Importing PyTorch takes longer than all others together.
         if not JOBS[command].__module__.startswith(("factdrift.models", "factdrift.evaluation"))
-        for name, prepare in cases(command, None, tmp_path / "wrong", [*WRONG])
+        for name, prepare in cases(command, None, here / "wrong", [*WRONG])
     ]
     outcomes = {}
     for number, (_, name, prepare) in enumerate(random.Random(0).sample(every, 60)):
-        wrong = tmp_path / "wrong"
+        wrong = here / "wrong"
         wrong.mkdir()
         outcomes[name] = outcome(prepare())
-        wrong.rename(tmp_path / str(number))
+        wrong.rename(here / str(number))
     assert not {name: text for name, text in outcomes.items() if kind_of(text) in (TRACEBACK, ENDLESS)}
     refused = [text for text in outcomes.values() if kind_of(text) in ("exit 1", "exit 2")]
     assert len(refused) > 50

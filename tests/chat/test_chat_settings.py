@@ -1,12 +1,12 @@
 """Settings of the chat stage, the API key, and the commands."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from support.chat_server import ChatServer
 
 from factdrift.chat.settings import Chat, api_key
 from factdrift.cli import main
@@ -74,13 +74,12 @@ def test_invalid_api_keys_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         key(tmp_path / "missing")
 
 
-def test_the_command(bench: Any, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(bench: Any, capsys: pytest.CaptureFixture[str], refused: Callable[..., str]) -> None:
     bench.write(2)
-    ask = ["chat", "ask", "--requests", str(bench.requests), "-o", str(bench.output), "--store"]
-    replay = ["--settings", bench.chat(model="other", mode="replay")]
-    assert main([*ask, str(bench.store), *replay]) == 1
-    assert "there is no store of answers" in capsys.readouterr().err
-    assert main([*ask, str(bench.store), "--settings", bench.chat()]) == 0
+    ask = ["chat", "ask", "--requests", str(bench.requests), "-o", str(bench.output)]
+    ask += ["--store", str(bench.store), "--settings"]
+    replay = bench.chat(model="other", mode="replay")
+    assert "there is no store of answers" in refused(*ask, replay)
+    assert main([*ask, bench.chat()]) == 0
     assert f"{bench.output}: 2 requests, 0 of them failed" in capsys.readouterr().out
-    assert main([*ask, str(bench.store), *replay]) == 1
-    assert "2 of 2 answers are missing ('r0', 'r1')" in capsys.readouterr().err
+    assert "2 of 2 answers are missing ('r0', 'r1')" in refused(*ask, replay)

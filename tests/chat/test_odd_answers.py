@@ -66,11 +66,8 @@ def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
 @pytest.mark.parametrize(
     "written",
     [
-        KEY,
-        KEY.replace("/", "\\/"),
+        *(KEY, KEY.replace("/", "\\/"), quote(KEY, safe=""), quote(quote(KEY, safe=""))),
         "".join(f"\\u{ord(letter):04x}" for letter in KEY),
-        quote(KEY, safe=""),
-        quote(quote(KEY, safe="")),
         "".join(f"%{ord(letter):02x}" for letter in KEY),
         "".join(f"&#{ord(letter)};" for letter in KEY),
     ],
@@ -148,10 +145,12 @@ def test_missing_fields_of_an_answer_are_null_and_what_is_no_answer_is_malformed
     ],
 )
 def test_failures_by_status_and_code(status: int, code: Any, message: str, kind: str) -> None:
-    assert judge_status(status, code, message, {}).kind == kind
+    found = judge_status(status, code, message, {})
+    assert found.kind == kind
+    named = f" ({code})" if isinstance(code, str) else ""  # a code that repeats the status is told once
+    assert found.error == f"status {status}{named}: {message}"
 
 
-ENDS = ("stop", "length", "content_filter", "tool_calls", "end_turn", "eos", "MAX_TOKENS", "SAFETY", "", None)
 FAILED_ENDS = ("error", "abort", "insufficient_system_resource", "network_error", "of_a_later_year")
 
 
@@ -160,9 +159,9 @@ def body(content: Any = "Joe Bi", finish: str | None = "stop", **fields: Any) ->
     return json.dumps({"choices": [choice]}).encode()
 
 
-@pytest.mark.parametrize("finish", ENDS)
-def test_an_end_that_is_known_makes_an_answer(finish: str | None) -> None:
-    assert read_reply(body(finish=finish)).content == "Joe Bi"
+def test_an_end_that_is_known_makes_an_answer() -> None:
+    ends = ("stop", "length", "content_filter", "tool_calls", "end_turn", "eos", "MAX_TOKENS", "SAFETY")
+    assert {read_reply(body(finish=end)).content for end in (*ends, "", None)} == {"Joe Bi"}
 
 
 FAILURES = {
@@ -175,9 +174,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("data", FAILURES.values(), ids=FAILURES)
 def test_a_failure_inside_a_response_is_no_answer(data: bytes) -> None:
-    with pytest.raises(
-        Malformed, match=r"^an (error inside a response of status 200: |answer that ended with)"
-    ):
+    with pytest.raises(Malformed, match=r"^an (error inside a response of status 200|answer that ended)"):
         read_reply(data)
 
 
@@ -229,8 +226,3 @@ def test_a_refusal_may_be_a_part() -> None:
     assert read_reply(body([{"type": "refusal", "refusal": "No."}])).refusal == "No."
     with pytest.raises(Malformed):
         read_reply(body([{"type": "text", "text": 3}]))
-
-
-def test_the_code_of_an_error_is_told_once() -> None:
-    assert judge_status(400, 400, "Bad", {}).error == "status 400: Bad"
-    assert judge_status(400, "bad", "Bad", {}).error == "status 400 (bad): Bad"

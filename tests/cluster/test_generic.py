@@ -1,7 +1,5 @@
 """The workflow through the commands of a scheduler, with a stand-in for LSF (support/fake_lsf.py)."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -15,10 +13,8 @@ pytest.importorskip(
     "snakemake_executor_plugin_cluster_generic", reason="what submits jobs is installed with `make cluster`"
 )
 
-SNAPSHOT = f"results/snapshots/{OLD}"
-SAMPLE, SHARD, TARGET = (
-    f"{SNAPSHOT}/{name}" for name in ("sample.json.gz", "shards/0-of-1x1", "properties.parquet")
-)
+NAMES = ("sample.json.gz", "shards/0-of-1x1", "properties.parquet")
+SAMPLE, SHARD, TARGET = (f"results/snapshots/{OLD}/{name}" for name in NAMES)
 SHARED = ("input-output", "persistence", "software-deployment", "sources", "storage-local-copies")
 
 

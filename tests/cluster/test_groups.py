@@ -1,7 +1,5 @@
 """Groups of jobs that share a submission: none waits for a job that waits for it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -15,10 +13,8 @@ from support.workflow import ROOT, rules_of, snakemake
 
 from factdrift.runs.estimate import read_quantities, read_submissions
 
-TARGETS = (
-    *("manifest.json", "wfd_repl.parquet", "ripples.parquet"),
-    *("klob_c.parquet", "KLoB-r.jsonl", "tempripple.stats.json"),
-)
+TARGETS = ("manifest.json", "wfd_repl.parquet", "ripples.parquet", "klob_c.parquet", "KLoB-r.jsonl")
+TARGETS += ("tempripple.stats.json",)
 MODELS = ("edit_scores.parquet", "locate_scores.parquet", "answer_scores.parquet")
 RECALL = {"filter": "on", "model": "any", "revision": "main", "dtype": "float32"}
 CHAT: dict[str, Any] = {"verbalizer": "chat", "chat": {"model": "any"}, "klob": {"recall": RECALL}}
@@ -77,9 +73,8 @@ def test_the_preset_has_few_submissions(tmp_path: Path) -> None:
     line = ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(ROOT / "profiles/slurm")]
     line += ["--quiet", "all", "--configfile", str(preset), "--config", "contact=a@b.org"]
     line += ["--", "results/wfd_repl.parquet"]
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, *line], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
+    command = [sys.executable, "-c", COUNT, *line]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     submissions = [int(found) for found in re.findall(r"submissions: (\d+)", done.stderr)]
     assert 0 < submissions[-1] <= 150
 

@@ -1,7 +1,5 @@
 """The profiles for clusters: what they say, and what schedulers are told, with stand-ins for commands."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -45,15 +43,12 @@ def test_what_each_scheduler_is_told() -> None:
     assert "-pe" not in schedulers.SCHEDULERS["sge"].submit(small)
 
 
+SLURM = {"COMPLETED": "success", "COMPLETING": "running", "OUT_OF_MEMORY": "failed"}
 STATES = [
-    ("slurm", "JobId=3 JobName=x JobState=COMPLETED Reason=None", "", "success"),
-    ("slurm", "JobId=3 JobName=x JobState=COMPLETING Reason=None", "", "running"),
-    ("slurm", "JobId=3 JobName=x JobState=OUT_OF_MEMORY Reason=None", "", "failed"),
+    *(("slurm", f"JobId=3 JobName=x JobState={state} Reason=None", "", now) for state, now in SLURM.items()),
     ("slurm", "", "slurm_load_jobs error: Invalid job id specified", "failed"),
     ("slurm", "", "slurm_load_jobs error: Unable to contact slurm controller", "running"),
-    ("lsf", "DONE", "", "success"),
-    ("lsf", "SSUSP", "", "running"),
-    ("lsf", "EXIT", "", "failed"),
+    *(("lsf", "DONE", "", "success"), ("lsf", "SSUSP", "", "running"), ("lsf", "EXIT", "", "failed")),
     ("lsf", "", "Job <7> is not found", "failed"),
     ("lsf", "", "LSF is down. Please wait ...", "running"),
     ("pbs", "Job Id: 7.head\n    job_state = F\n    Exit_status = 0\n", "", "success"),

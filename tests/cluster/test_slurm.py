@@ -1,7 +1,5 @@
 """The workflow on a real SLURM of one node, which the test starts and stops (support/slurm.py)."""
 
-from __future__ import annotations
-
 import getpass
 import re
 import subprocess
@@ -86,10 +84,8 @@ def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(
     assert asked == [("1500M", "00:10:00"), ("3000M", "00:20:00"), ("4500M", "00:40:00")]
     if slurm.accounts():
         # What docs/cluster.md reads: the killed job's peak is above what it had asked for.
-        shown = slurm.asked(
-            *("sacct", "--parsable2", "--noheader", "--units=M", f"--jobs={renders[0]['JobId']}"),
-            "--format=MaxRSS",
-        )
+        options = ("--parsable2", "--noheader", "--units=M", "--format=MaxRSS")
+        shown = slurm.asked("sacct", *options, f"--jobs={renders[0]['JobId']}")
         assert max(float(peak.rstrip("M")) for peak in shown.split()) > 1500
 
 

@@ -98,9 +98,8 @@ def test_a_module_covers_what_its_functions_import(package: Path):
 
 
 def test_imports_for_type_checkers_do_not_count(package: Path):
-    (package / "one.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from factdrift import two\n"
-    )
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from factdrift import two\n"
+    (package / "one.py").write_text(text)
     (package / "two.py").write_text("from factdrift.words import dates\n")
     assert fingerprint.closure("factdrift.one") == {"factdrift.one"}
     assert "factdrift.words.dates" in fingerprint.closure("factdrift.two")

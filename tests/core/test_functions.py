@@ -22,13 +22,9 @@ def test_modules_beside_a_function_count_directly_or_not(tmp_path: Path) -> None
             "mine.py": "import json, torch\nimport helper\ndef edit():\n    from parts.inner import maths\n",
             "helper.py": "import deeper\nimport mine\n",
             "deeper.py": "broken = = code\n",
-            "parts/__init__.py": "",
             "parts/inner/__init__.py": "from . import more\nfrom ..shared import value\n",
-            "parts/inner/maths.py": "",
-            "parts/inner/more.py": "",
-            "parts/shared.py": "",
-            "parts/unused.py": "",
-            "unused.py": "",
+            **dict.fromkeys(("parts/inner/maths.py", "parts/inner/more.py", "parts/shared.py"), ""),
+            **dict.fromkeys(("parts/__init__.py", "parts/unused.py", "unused.py"), ""),
         },
     )
     found = code_files(tmp_path / "mine.py")
@@ -47,13 +43,9 @@ def test_of_an_installed_package_only_its_own_modules_count(tmp_path: Path) -> N
     _write(
         tmp_path,
         {
-            "own/__init__.py": "",
-            "own/sub/__init__.py": "",
             "own/sub/method.py": "from own import base\nfrom .near import x\nimport numpy\n",
-            "own/sub/near.py": "",
-            "own/base.py": "",
-            "numpy/__init__.py": "",
-            "alone.py": "import numpy\n",
+            **dict.fromkeys(("own/__init__.py", "own/sub/__init__.py", "own/sub/near.py", "own/base.py"), ""),
+            **{"numpy/__init__.py": "", "alone.py": "import numpy\n"},
         },
     )
     found = code_files(tmp_path / "own/sub/method.py", "own.sub.method")

@@ -72,12 +72,8 @@ class Elsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def test_keys_elsewhere_in_the_configuration_have_their_full_names():
     found = read_settings('{"snapshots_old": "2021-01-04"}', Elsewhere, "neighbors")
     assert found == Elsewhere(10, 0.2, 100, "2021-01-04")
-    config = {
-        "neighbors": {"facts": 3, "random": 1},
-        "test_share": 0.5,
-        "verbalization": {"triples": 7},
-        "snapshots": {"old": "2020-01-01", "new": "2021-01-01"},
-    }
+    config = {"neighbors": {"facts": 3, "random": 1}, "test_share": 0.5, "verbalization": {"triples": 7}}
+    config["snapshots"] = {"old": "2020-01-01", "new": "2021-01-01"}
     text = settings_of(config, Elsewhere, "neighbors")
     assert read_settings(text, Elsewhere, "neighbors") == Elsewhere(3, 0.5, 7, "2020-01-01")
 

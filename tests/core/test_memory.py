@@ -4,7 +4,6 @@ import errno
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -35,10 +34,10 @@ def test_exhausted_memory_is_recognised():
         assert is_exhausted(error) == expected, error
 
 
+@pytest.mark.usefixtures("here")
 def test_too_little_address_space_for_the_libraries_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for limit, warned in ((600_000 * 1024, True), (LEAST, False), (resource.RLIM_INFINITY, False)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, limit=limit: (limit, resource.RLIM_INFINITY))
         assert main(["unlock"]) == 0
@@ -62,12 +61,10 @@ sys.exit(main(["statements", "extract", "--dump", sys.argv[1], "-o", sys.argv[2]
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's /proc and its limits")
 def test_a_command_that_runs_out_of_memory_ends_with_the_message(tmp_path):
     dump = tmp_path / "a.json"
-    dump.write_bytes(
-        b'[\n{"id":"Q1","type":"item","labels":{"en":{"value":"' + b"x" * 80_000_000 + b'"}}}\n]\n'
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, dump, tmp_path / "out"], capture_output=True, text=True, check=False
-    )
+    line = b'{"id":"Q1","type":"item","labels":{"en":{"value":"%b"}}}' % (b"x" * 80_000_000)
+    dump.write_bytes(b"[\n%b\n]\n" % line)
+    command = [sys.executable, "-c", LIMITED, dump, tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "factdrift: the memory is exhausted (" in done.stderr
     assert "--resources mem_mb=N" in done.stderr

@@ -68,11 +68,10 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(fcntl, "flock", flock)
     while numbers:
-        refused = (
-            (OSError, "Input/output") if numbers[0] == errno.EIO else (InputError, "does not lock files")
-        )
+        of_disk = numbers[0] == errno.EIO
+        kind, said = (OSError, "Input/output") if of_disk else (InputError, "does not lock files")
         for locked in (file_lock(tmp_path / "lock"), download._part(tmp_path / "dump.json.gz")):
-            with pytest.raises(refused[0], match=refused[1]), locked:
+            with pytest.raises(kind, match=said), locked:
                 pass
         del numbers[0]
 

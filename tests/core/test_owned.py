@@ -72,11 +72,8 @@ def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a file; name a folder"), new_folder(tmp_path / "file"):
         pass
     (tmp_path / "folder").mkdir()
-    with (
-        pytest.raises(InputError, match="is a folder; name a file"),
-        atomic_path(tmp_path / "folder") as part,
-    ):
-        part.write_text("x")
+    with pytest.raises(InputError, match="is a folder; name a file"), atomic_path(tmp_path / "folder"):
+        pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
     for path in (".", "/"):
         with pytest.raises(InputError, match="name a file or a folder in it"), atomic_path(path):
@@ -134,10 +131,8 @@ def test_files_of_fixed_names_are_replaced_only_where_they_were_written_before(t
     for _ in range(2):
         claim(tmp_path / "out", ["a.csv", "b.csv"])
         (tmp_path / "out" / "a.csv").write_text("x")
-    assert [json.loads(line) for line in (tmp_path / "out" / LIST).read_text().splitlines()] == [
-        ["a.csv", None],
-        ["b.csv", None],
-    ]
+    lines = (tmp_path / "out" / LIST).read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [["a.csv", None], ["b.csv", None]]
     (tmp_path / "out" / "c.csv").write_text("mine")
     with pytest.raises(InputError, match=r"c\.csv: was not written by this command"):
         claim(tmp_path / "out", ["a.csv", "c.csv"])
@@ -165,8 +160,7 @@ def test_a_link_stays_and_its_target_gets_the_text(tmp_path: Path) -> None:
     ("target", "message"),
     [
         ("folder", "is a folder; name a file"),
-        ("gone/file", "is a link to gone/file, where no file can be"),
-        ("link", "is a link to link, where no file can be"),
+        *((name, f"is a link to {name}, where no file can be") for name in ("gone/file", "link")),
     ],
 )
 def test_a_link_to_no_file_stays(tmp_path: Path, target: str, message: str) -> None:

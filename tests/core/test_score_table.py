@@ -38,17 +38,12 @@ def test_the_best_of_a_column_is_underlined_with_its_ties_among_those_that_take_
     for _ in range(50):
         values = [draw.choice([None, 0.0, 1.04, 0.96, 2.0, math.inf]) for _ in range(5)]
         rivals, among = [draw.random() < 0.8 for _ in values], [draw.choice("ab") for _ in values]
-        lines = [
-            Line("x", {"value": value}, rival, model)
-            for value, rival, model in zip(values, rivals, among, strict=True)
-        ]
+        rows = list(zip(values, rivals, among, strict=True))
+        lines = [Line("x", {"value": value}, rival, model) for value, rival, model in rows]
         found = printed(Column("c", cell, better), *lines)
         for number, text in enumerate(found):
-            others = [
-                value
-                for value, rival, model in zip(values, rivals, among, strict=True)
-                if rival and model == among[number] and value is not None and math.isfinite(value)
-            ]
+            of_model = [value for value, rival, model in rows if rival and model == among[number]]
+            others = [value for value in of_model if value is not None and math.isfinite(value)]
             plain = "-" if values[number] is None else f"{values[number]:.1f}"
             best = f"{better * max(better * value for value in others):.1f}" if others else ""
             # 1.04 and 0.96 are printed alike, so that they are a tie.
@@ -101,11 +96,8 @@ def test_the_rules_name_the_columns_and_their_bounds() -> None:
 def test_a_table_is_aligned() -> None:
     column = Column("c", lambda row: Cell("1.0", "±0.5", 1.0, 0.5, 1.5), HIGHER, fails=2)
     lines = [Line("first", {}), Line("x", {})]
-    assert list(table("all", [column], lines)) == [
-        "all              c",
-        "first  _1.0_! ±0.5",
-        "x      _1.0_! ±0.5",
-    ]
+    found = list(table("all", [column], lines))
+    assert found == ["all              c", "first  _1.0_! ±0.5", "x      _1.0_! ±0.5"]
 
 
 @pytest.mark.parametrize(

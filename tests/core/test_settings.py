@@ -78,14 +78,8 @@ def of_pair(old="2021-01-04", new="2023-02-27"):
             {"tempripple": {"window_start": "2025-01-01"}},
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
         ),
-        (
-            {"tempripple": {"immutable_from": "2026-01-01"}},
-            "is after tempripple.immutable_until (2025-12-31; by",
-        ),
-        (
-            {"tempripple": {"related": {"cap_per_fact": -1}}},
-            "tempripple.related.cap_per_fact: -1 is not valid",
-        ),
+        ({"tempripple": {"immutable_from": "2026-01-01"}}, "after tempripple.immutable_until (2025-12-31"),
+        ({"tempripple": {"related": {"cap_per_fact": -1}}}, "related.cap_per_fact: -1 is not valid"),
         ({5: 1}, "configuration: 5: YAML reads this key as int"),
         ({"rome": {"steps": [{None: 1}]}}, "None: YAML reads this key as NoneType"),
     ],
@@ -121,11 +115,8 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
 
 def test_which_items_get_a_row():
     for keys, wanted in (
-        ({}, "held"),
-        ({"scope": "anywiki"}, "held"),
-        ({"scope": "all"}, "all"),
-        ({"objects": "any"}, "all"),
-        ({"merges": "detect"}, "all"),
+        *(({}, "held"), ({"scope": "anywiki"}, "held"), ({"scope": "all"}, "all")),
+        *(({"objects": "any"}, "all"), ({"merges": "detect"}, "all")),
         ({"variant": "reference", "objects": "relevant"}, "all"),
         ({"variant": "revised", "merges": "off"}, "all"),
     ):
@@ -146,8 +137,8 @@ def test_a_method_needs_no_more_than_its_dates():
             read_settings(json.dumps(days | {key: value}), UpdateSettings, PART)
 
 
-def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_files_that_are_downloaded_or_not_read_need_not_exist():
     check_files(configured(dumps="wikidata", pageviews="wikidata"))
     no_key = {"model": "m", "api_key_file": "key.txt"}
     check_files(configured(chat=no_key))
@@ -165,8 +156,8 @@ def of_dumps(source):
     return {"dumps": {"2021-01-04": source, "2023-02-27": source}}
 
 
-def test_files_that_cannot_be_read_are_named_with_their_key(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_files_that_cannot_be_read_are_named_with_their_key():
     Path("-found.txt").touch()
     Path("folder").mkdir()
     chat = {"chat": {"model": "m", "api_key_file": "key.txt"}}
@@ -188,8 +179,8 @@ def test_files_that_cannot_be_read_are_named_with_their_key(tmp_path, monkeypatc
             check_files(configured(**keys))
 
 
-def test_braces_in_a_path_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_braces_in_a_path_are_refused():
     Path("{d}").mkdir()
     Path("{d}/a.json").touch()
     Path("{d}/own.py").write_text("def method(model, tokenizer, update): ...\n")
@@ -198,8 +189,8 @@ def test_braces_in_a_path_are_refused(tmp_path, monkeypatch):
             check_files(configured(**keys))
 
 
-def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_contents_of_files_are_checked_before_any_work():
     Path("ids.txt").write_text("Q30\nP6\n30\n")
     with pytest.raises(InputError, match=r"ids\.txt, line 3: '30' is no id such as Q30 or P6"):
         check_files(configured(only={"subjects": "ids.txt"}))
@@ -210,10 +201,7 @@ def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch
         Path("views", f"{month}.parquet").touch()
     check_files(configured(pageviews="views", method={"popularity_months": 2}))
     asking = {"verbalizer": "chat", "chat": {"model": "m"}}
-    for months, keys, missing in (
-        (3, {}, "1 months are missing: pageviews-202211-user"),
-        (2, asking, "2 months"),
-    ):
+    for months, keys, missing in ((3, {}, "1 months are missing: pageviews-202211"), (2, asking, "2 months")):
         with pytest.raises(InputError, match=f"views: page views of {missing}"):
             check_files(configured(pageviews="views", method={"popularity_months": months}, **keys))
 
@@ -230,10 +218,8 @@ def test_ids_in_another_encoding_are_located(tmp_path):
 def entities(old="ids.txt", new="ids.txt", **keys):
     """A configuration whose dumps are fetched entity by entity; a path that ends in .gz is that of a dump."""
     sources = {"2021-01-04": old, "2022-01-01": keys.pop("between", new), "2023-02-27": new}
-    dumps = {
-        date: path if str(path).endswith(".gz") else {"entities": path} for date, path in sources.items()
-    }
-    return configured(dumps=dumps, **keys)
+    given = {day: path if str(path).endswith(".gz") else {"entities": path} for day, path in sources.items()}
+    return configured(dumps=given, **keys)
 
 
 def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
@@ -263,9 +249,7 @@ def test_the_dates_of_a_stream_are_checked():
     assert found["stream"] == ["2015-01-01", "2017-01-01", "2019-01-01"]
     assert dates_of(found) == ["2015-01-01", "2017-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
     for wrong in (["2017-01-01", "2015-01-01"], ["2015-01-01", "2015-01-01"]):
-        with pytest.raises(
-            InputError, match=r"stream: 2015-01-01 comes after 201.-01-01; list each date once"
-        ):
+        with pytest.raises(InputError, match=r"2015-01-01 comes after 201.-01-01; list each date once"):
             configured(stream=wrong)
     with pytest.raises(InputError, match="stream: 2015-01-01 alone has nothing to be compared with"):
         configured(stream=["2015-01-01"])
@@ -367,9 +351,8 @@ def test_only_plain_digits_are_a_number(part, name, kind, texts):
 
 
 def test_texts_of_the_command_line_become_the_numbers_that_they_say():
-    config = configured(
-        neighbors={"facts": "5"}, undersample={"P1082": "1"}, method={"popularity_months": "2"}, shards="3"
-    )
+    months = {"popularity_months": "2"}
+    config = configured(neighbors={"facts": "5"}, undersample={"P1082": "1"}, method=months, shards="3")
     assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
     assert config["method"]["popularity_months"] == 2
     assert configured(locate={"k": ["1", "0.5"]})["locate"]["k"] == [1, 0.5]

@@ -112,9 +112,7 @@ TESTS = "\n".join(
 )
 
 
-@pytest.mark.parametrize(
-    "words", [each.words for each in SHOWN if each.runs], ids=lambda words: " ".join(words)[:60]
-)
+@pytest.mark.parametrize("words", [each.words for each in SHOWN if each.runs], ids=" ".join)
 def test_a_test_runs_it_or_it_says_what_it_needs(words: list[str]) -> None:
     """A test runs the command's verbs, or builds its files; settings are checked above."""
     program = Path(words[0]).name

@@ -1,7 +1,5 @@
 """The pages as a site: `make docs` gives every page, with what it says, and asks nothing of other servers."""
 
-from __future__ import annotations
-
 import html
 import os
 import re
@@ -50,10 +48,8 @@ def test_pages_have_the_lists_and_tables_that_they_have_on_github(site: Path) ->
 
 def test_nothing_is_asked_of_another_server(site: Path) -> None:
     for path in site.rglob("*.html"):
-        found = re.findall(
-            r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?(https?:)", path.read_text("utf-8")
-        )
-        assert not found, path
+        address = r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?(https?:)"
+        assert not re.findall(address, path.read_text("utf-8")), path
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
     assert "Frank Bainimarama" in article(site, "docs/notebooks/one-fact.md")
 

@@ -50,10 +50,8 @@ def typed(kind: pa.DataType) -> str:
     return re.sub(r"(element|item): ", "", str(kind))
 
 
-OTHERS = {
-    *("accounts", "context", "filtered", "new_entities", "popularity"),
-    *("preprocess_report", "ripple_facts", "wikifactdiff"),
-}
+OTHERS = {"accounts", "context", "filtered", "new_entities", "popularity", "preprocess_report"}
+OTHERS |= {"ripple_facts", "wikifactdiff"}
 """Pages about what a query or the dataset's own nesting defines, with tests of their own."""
 
 

@@ -51,14 +51,9 @@ def test_outcomes(row, text, outcome):
 @pytest.mark.parametrize(
     ("first", "last", "date"),
     [
-        (20210304, 20210304, "2021-03-04"),
-        (20210301, 20210331, "2021-03"),
-        (20210101, 20211231, "2021"),
-        (20210101, 20221231, "2021-01-01"),
-        (20210101, None, "2021-01-01"),
-        (20210101, 20210131, "2021-01"),
-        (20200201, 20200228, "2020-02-01"),
-        (None, 20210304, None),
+        *((20210304, 20210304, "2021-03-04"), (20210301, 20210331, "2021-03"), (20210101, 20211231, "2021")),
+        *((20210101, 20221231, "2021-01-01"), (20210101, None, "2021-01-01"), (None, 20210304, None)),
+        *((20210101, 20210131, "2021-01"), (20200201, 20200228, "2020-02-01")),
     ],
 )
 def test_dates_of_facts(first, last, date):
@@ -67,26 +62,12 @@ def test_dates_of_facts(first, last, date):
 
 def known_row(value, first, last, known, until, became=None):
     """A row of KNOWN_LABELLED about Q1 and P6, certain on all of its days."""
-    return dict.fromkeys(KNOWN_LABELLED.names) | {
-        "subject_label": "Atland",
-        "relation_label": "head of government",
-        "value_label": f"holder {value}",
-        "subject": 1,
-        "property": 6,
-        "value": value,
-        "stale_after_1y": 0.25,
-        "certain_first": first,
-        "certain_last": last or int(known.replace("-", "")),
-        "possible_first": first,
-        "possible_last": last,
-        "start_last": first,
-        "statement": f"Q1${value}",
-        "doubted": False,
-        "dated": True,
-        "known_from": known,
-        "known_until": until,
-        "became": became,
-    }
+    row = dict.fromkeys(KNOWN_LABELLED.names) | {"subject": 1, "property": 6, "value": value}
+    row |= {"subject_label": "Atland", "relation_label": "head of government", "statement": f"Q1${value}"}
+    row |= {"value_label": f"holder {value}", "stale_after_1y": 0.25, "doubted": False, "dated": True}
+    row |= dict.fromkeys(("certain_first", "possible_first", "start_last"), first)
+    row |= {"certain_last": last or int(known.replace("-", "")), "possible_last": last}
+    return row | {"known_from": known, "known_until": until, "became": became}
 
 
 KNOWN = [
@@ -159,7 +140,7 @@ def test_scores_are_shares_of_what_was_answered(inputs, tmp_path, capsys):
     assert rows["all"]["stale"] == pytest.approx(len(stale) / (len(key) - 1))
 
 
-def test_from_export_to_scores_by_hand(inputs, tmp_path, capsys):
+def test_from_export_to_scores_by_hand(inputs, tmp_path, capsys, refused):
     folder, answers = tmp_path / "memory", tmp_path / "answers.jsonl"
     paths = [f"--{name}={path}" for name, path in inputs._asdict().items()]
     assert main(["memory", "export", str(folder), *paths]) == 0
@@ -169,10 +150,9 @@ def test_from_export_to_scores_by_hand(inputs, tmp_path, capsys):
     assert main(["memory", "score", str(folder), str(answers), "--output", str(table)]) == 0
     assert [row["right"] for row in pq.read_table(table).to_pylist()] == [1, 1, 1]
     assert "all" in capsys.readouterr().out
-    assert main(["memory", "score", str(tmp_path), str(answers)]) == 1
-    assert "no key.parquet" in capsys.readouterr().err
+    assert "no key.parquet" in refused("memory", "score", tmp_path, answers)
     (folder / "mine").touch()
-    assert main(["memory", "export", str(folder), *paths]) == 1
+    refused("memory", "export", folder, *paths)
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,8 @@ def test_ndcg_is_that_of_scikit_learn(ranked, right):
 @pytest.mark.parametrize(
     ("ranked", "recall_1", "recall_5", "stale_1", "wrong_version"),
     [
-        ("R S O", 1, 1, 0, 0),
-        ("S R O", 0, 1, 1, 1),
-        ("O S R", 0, 1, 1, 0),
-        ("O R S", 0, 1, 0, 0),
-        ("V O P Q U R", 0, 0, 0, 1),
-        ("O P", 0, 0, 0, 0),
-        ("", 0, 0, 0, 0),
+        *(("R S O", 1, 1, 0, 0), ("S R O", 0, 1, 1, 1), ("O S R", 0, 1, 1, 0), ("O R S", 0, 1, 0, 0)),
+        *(("V O P Q U R", 0, 0, 0, 1), ("O P", 0, 0, 0, 0), ("", 0, 0, 0, 0)),
     ],
 )
 def test_measures_of_a_ranking(ranked, recall_1, recall_5, stale_1, wrong_version):

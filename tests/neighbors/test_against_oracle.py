@@ -3,13 +3,12 @@
 The oracle reads the drawn statements themselves, and shares no code with the package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter
 from datetime import date
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -60,9 +59,8 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         dice = self.dice = Random(seed)
-        self.variant, self.dates = [
-            ("paper", "first_day"), ("reference", "first_day"), ("revised", "interval")
-        ][seed % 3]  # fmt: skip
+        self.variant = ["paper", "reference", "revised"][seed % 3]
+        self.dates = "interval" if self.variant == "revised" else "first_day"
         self.old = [row for subject in SUBJECTS for row in self.statements(subject)]
         self.new = [self.later(row) for row in self.old if dice.random() < 0.8]
         self.new += [row for subject in BORN for row in self.statements(subject)]
@@ -83,29 +81,20 @@ class Drawn:
             name = f"Q{subject}${dice.choice('aAbBcC')}"
             if any(row["object"] == object_ and row["statement"].upper() == name.upper() for row in rows):
                 continue
-            dates = {
-                name: dice.choice(DAYS) if dice.random() < 0.25 else None for name in ("start", "end", "pit")
-            }
+            names = ("start", "end", "pit")
+            dates = {name: dice.choice(DAYS) if dice.random() < 0.25 else None for name in names}
             unknown = {name: dates[name] is None and dice.random() < 0.06 for name in ("start", "end")}
-            rows.append(
-                statement(
-                    subject,
-                    dice.choice(RELATIONS),
-                    object_,
-                    statement=name,
-                    position=position,
-                    rank=dice.choice(["normal", "normal", "preferred"]),
-                    dropped_by=dice.choice(FILTERS) if dice.random() < 0.2 else None,
-                    **{name: text and time_of(text) for name, text in dates.items()},
-                    **{f"{name}_unknown": value for name, value in unknown.items()},
-                )
-            )
+            own: Row = {name: text and time_of(text) for name, text in dates.items()}
+            own |= {f"{name}_unknown": value for name, value in unknown.items()}
+            own |= {"statement": name, "position": position}
+            own["rank"] = dice.choice(["normal", "normal", "preferred"])
+            own["dropped_by"] = dice.choice(FILTERS) if dice.random() < 0.2 else None
+            rows.append(statement(subject, dice.choice(RELATIONS), object_, **own))
         return rows
 
     def stated(self, subject: int, relation: int) -> list[str]:
-        return [
-            row["statement"] for row in self.old if (row["subject"], row["property"]) == (subject, relation)
-        ]
+        group = subject, relation
+        return [row["statement"] for row in self.old if (row["subject"], row["property"]) == group]
 
     def later(self, row: Row) -> Row:
         """A statement in the new dump, where it may have ended or be dropped."""
@@ -120,24 +109,18 @@ class Drawn:
             reaches = None if dice.random() < 0.8 else "static"
             pair = dice.choice([(500, 501), (501, 500), (1, 2), (500, 2), (None, 501), (-6, 500), (500, -6)])
             more = {"dropped_by": reaches, "is_replace": dice.random() < 0.8}
-            rows += [
-                update(subject, relation, label, object_, **more)
-                for label, object_ in zip(("obsolete", "new"), pair, strict=True)
-            ]
-            rows.append(update(subject, relation, "static", dice.choice([1, 502]), **more))
+            objects = {"obsolete": pair[0], "new": pair[1], "static": dice.choice([1, 502])}
+            rows += [update(subject, relation, label, item, **more) for label, item in objects.items()]
         return rows
 
     def run(self, folder: Path, candidates: int, facts: int, seed: int) -> dict[str, list[Row]]:
         """The tables of all jobs; subjects in two buckets, the search in three parts."""
         dice = self.dice
         updates = (written(folder / "updates.parquet", UPDATES, self.updates),)
-        sides = {
-            side: tuple(
-                written(folder / f"{side}{k}.parquet", FILTERED, [r for r in rows if r["subject"] % 2 == k])
-                for k in (1, 0)
-            )
-            for side, rows in (("old", self.old), ("new", self.new))
-        }
+        sides: dict[str, tuple[Path, ...]] = {"old": (), "new": ()}
+        for (side, rows), k in product((("old", self.old), ("new", self.new)), (1, 0)):
+            own = [row for row in rows if row["subject"] % 2 == k]
+            sides[side] += (written(folder / f"{side}{k}.parquet", FILTERED, own),)
         names = [{"id": item, "label": label} for item, label in self.labels.items()]
         supplied = folder / "supplied.tsv"
         lines = [f"Q{item}\t{label}\n" for item, label in self.supplied.items()]
@@ -217,13 +200,8 @@ class Plain:
         return round(math.fsum(left[feature] * right[feature] for feature in left.keys() & right.keys()), 9)
 
     def changed(self, subject: int, relation: int) -> set[int]:
-        return {
-            row["object"]
-            for row in self.kept
-            if (row["subject"], row["property"]) == (subject, relation)
-            and row["label"] in ("new", "obsolete")
-            and row["object"] is not None
-        }
+        own = (row for row in self.kept if (row["subject"], row["property"]) == (subject, relation))
+        return {row["object"] for row in own if row["label"] in ("new", "obsolete")} - {None}
 
     def holds(self, row: Row, day: int) -> bool:
         reading = {"paper": "first", "reference": "written", "revised": None}[self.drawn.variant]
@@ -249,13 +227,8 @@ class Plain:
     def offered(self, relation: int) -> dict[int, Row]:
         """Subject -> the one fact of a relation that it may contribute."""
         names = {*self.drawn.labels, *self.drawn.supplied, None}
-        rows = [
-            row
-            for row in self.drawn.old
-            if row["property"] == relation
-            and self.asked(row)
-            and (row["object"] in names or row["object"] < 0)
-        ]
+        asked = (row for row in self.drawn.old if row["property"] == relation and self.asked(row))
+        rows = [row for row in asked if row["object"] in names or row["object"] < 0]
         return {row["subject"]: row for row in sorted(rows, key=rank, reverse=True)}
 
     def nearest(self, candidates: int, facts: int) -> list[Row]:
@@ -264,20 +237,15 @@ class Plain:
             similar = [(-self.similarity(subject, other), other) for other in self.documents]
             best = sorted(pair for pair in similar if pair[0] < 0)[:candidates]
             offered = self.offered(relation)
-            avoided = {subject, *self.changed(subject, relation)}
-            walk = [
-                (offered[other], -score) for score, other in best if other in offered and other not in avoided
-            ]
+            allowed = offered.keys() - {subject, *self.changed(subject, relation)}
+            walk = [(offered[other], -score) for score, other in best if other in allowed]
             rows += numbered(subject, relation, walk[:facts])
         return rows
 
     def popular(self, facts: int) -> list[Row]:
         """Of the same relation, by another subject, unchanged; the most popular subjects first."""
-        changed = {
-            (row["subject"], row["property"], row.get("old_statement"))
-            for row in self.drawn.updates
-            if row["label"] != "static"
-        }
+        moved = [row for row in self.drawn.updates if row["label"] != "static"]
+        changed = {(row["subject"], row["property"], row.get("old_statement")) for row in moved}
 
         def order(subject: int) -> Any:
             popularity = self.drawn.popularity.get(subject)
@@ -299,11 +267,8 @@ class Plain:
         replaced = [row for row in self.kept if row["is_replace"]][::2]
         groups = {(row["subject"], row["property"]) for row in replaced}
         fields = ("neighbor", "relation", "statement", "object", "datatype", "json", "key")
-        pool = {
-            tuple(row[name] for name in fields): row
-            for row in nearest
-            if (row["subject"], row["property"]) in groups
-        }
+        offered = (row for row in nearest if (row["subject"], row["property"]) in groups)
+        pool = {tuple(row[name] for name in fields): row for row in offered}
         ordered = [pool[key] for key in sorted(pool, key=lambda key: key[:3])]
         rows = []
         for subject, relation in self.groups:
@@ -313,11 +278,8 @@ class Plain:
                 other = step + int.from_bytes(digest[:16], "big") % (len(order) - step)
                 order[step], order[other] = order[other], order[step]
             avoided = {subject, *self.changed(subject, relation)}
-            drawn = [
-                ordered[place]
-                for place in order
-                if avoided.isdisjoint((ordered[place]["neighbor"], ordered[place]["object"]))
-            ]
+            shuffled = (ordered[place] for place in order)
+            drawn = [row for row in shuffled if avoided.isdisjoint((row["neighbor"], row["object"]))]
             chosen = [(row, self.similarity(subject, row["neighbor"])) for row in drawn[:facts]]
             rows += numbered(subject, relation, chosen)
         return rows
@@ -325,23 +287,17 @@ class Plain:
     def sharing(self, role: str, candidates: int, facts: int, seed: int) -> list[Row]:
         """Facts with the object of a replacement that is `role`, of subjects without the other one."""
         other = {"obsolete": "new", "new": "obsolete"}[role]
-        lasting = {
-            (row["subject"], row["property"], row["object"])
-            for row in self.drawn.new
-            if row["dropped_by"] is None and self.holds(row, NEW_DAY)
-        }
+        kept = (row for row in self.drawn.new if row["dropped_by"] is None and self.holds(row, NEW_DAY))
+        lasting = {(row["subject"], row["property"], row["object"]) for row in kept}
         stated: dict[tuple[int, int, int], Row] = {}
         for row in sorted(self.drawn.old, key=rank, reverse=True):
             if row["object"] and self.asked(row):
                 stated[row["subject"], row["property"], row["object"]] = row
         rows = []
         for subject, relation in self.groups:
-            triples = [
-                row
-                for row in self.kept
-                if (row["subject"], row["property"]) == (subject, relation) and row["is_replace"]
-            ]
-            ends = {row["label"]: row["object"] for row in triples if row["label"] != "static"}
+            replaced = [row for row in self.kept if row["is_replace"] and row["label"] != "static"]
+            own = (row for row in replaced if (row["subject"], row["property"]) == (subject, relation))
+            ends = {row["label"]: row["object"] for row in own}
             if not all(ends.get(name) and ends[name] > 0 for name in (role, other)):
                 continue
             mine = [key for key in stated if key[1:] == (relation, ends[role])]
@@ -351,11 +307,8 @@ class Plain:
                 return key not in lasting, hashlib.md5(text.encode()).hexdigest(), key[0]
 
             mine = sorted(mine, key=chance)[:candidates]
-            mine = [
-                key
-                for key in mine
-                if key[0] not in (subject, *ends.values()) and (key[0], relation, ends[other]) not in stated
-            ]
+            mine = [key for key in mine if key[0] not in (subject, *ends.values())]
+            mine = [key for key in mine if (key[0], relation, ends[other]) not in stated]
             mine.sort(key=lambda key: (key not in lasting, -self.similarity(subject, key[0]), key[0]))
             chosen = [(stated[key], self.similarity(subject, key[0])) for key in mine[:facts]]
             rows += numbered(subject, relation, chosen)

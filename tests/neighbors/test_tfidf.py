@@ -1,7 +1,5 @@
 """Vectors and neighbours against scikit-learn's own vectorizer and cosine."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

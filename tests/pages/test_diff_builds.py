@@ -3,6 +3,7 @@
 import copy
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,8 @@ Row = dict[str, Any]
 MANIFEST: Row = {
     "dates": {"old": "2021-01-04", "new": "2023-02-27"},
     "dumps": {"2021-01-04": {"sha1": "a"}},
-    "configuration": {
-        "variant": "paper",
-        "grammar": "fitted",
-        "seed": 0,
-        "shards": 1,
-        "method": {"start": "P580"},
-    },
+    "configuration": {"variant": "paper", "grammar": "fitted", "seed": 0, "shards": 1}
+    | {"method": {"start": "P580"}},
     "versions": {"duckdb": "1"},
     "rows": {"x.parquet": 3},
 }
@@ -93,31 +89,24 @@ def test_every_kind_of_change(tmp_path: Path) -> None:
         row["extra"] = 1
     found = compared(build(tmp_path / "a", before), build(tmp_path / "b", after))
     counts = Counter((row["change"], row["subject"], row["field"]) for row in found)
-    assert counts == {
-        ("removed", "Q1", "ReplaceObject"): 1,
-        ("added", "Q5", "ReplaceObject"): 1,
-        ("label", "Q2", "decision"): 1,
-        ("object", "Q2", "rule"): 1,
-        ("field", "Q2", "scenario"): 1,
-        ("object removed", "Q3", None): 1,
-        ("sentence", "Q4", "update_prompt"): 1,
-        ("split", "Q4", "split"): 1,
-        ("popularity", "Q4", "subject_popularity"): 1,
-        ("object", "Q4", "label"): 1,
-        ("neighbours", "Q4", "neighborhood"): 1,
-        ("neighbours", "Q4", "random_neighborhood"): 1,
-        ("field", "Q4", "subject"): 1,
-        ("column", None, "extra"): 1,
+    expected = {
+        "Q1": [("removed", "ReplaceObject")],
+        "Q2": [("label", "decision"), ("object", "rule"), ("field", "scenario")],
+        "Q3": [("object removed", None)],
+        "Q4": [("sentence", "update_prompt"), ("popularity", "subject_popularity"), ("object", "label")]
+        + [("neighbours", name) for name in ("neighborhood", "random_neighborhood")]
+        + [("split", "split"), ("field", "subject")],
+        "Q5": [("added", "ReplaceObject")],
+        None: [("column", "extra")],
     }
+    assert counts == Counter((change, of, field) for of, rows in expected.items() for change, field in rows)
     (flip,) = [row for row in found if row["change"] == "label"]
-    assert [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")] == [
-        *("Q11", "obsolete", "static", "ended_inside", "still_holds")
-    ]
+    values = [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")]
+    assert values == ["Q11", "obsolete", "static", "ended_inside", "still_holds"]
     back = compared(tmp_path / "b", tmp_path / "a")
     turned = {"removed": "added", "added": "removed", "object removed": "object added"}
-    assert Counter(turned.get(row["change"], row["change"]) for row in found) == Counter(
-        row["change"] for row in back
-    )
+    changes = Counter(turned.get(row["change"], row["change"]) for row in found)
+    assert changes == Counter(row["change"] for row in back)
 
 
 def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
@@ -132,15 +121,10 @@ def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
     before = build(tmp_path / "a", [update("Q1"), update("Q2")])
     found = compared(before, build(tmp_path / "b", [reworded, farther], other))
     keys = ("change", "subject", "field", "before", "after", "cause")
+    others, words = "none of the keys that differ", ("Q9 Q5 Rome is in ____", "Q9 Q5 Rome belongs to ____")
     assert [tuple(row[key] for key in keys) for row in found] == [
-        (
-            *("neighbours", "Q2", "random_neighborhood", "Q9 Q5 0.5", "Q9 Q5 0.75"),
-            "none of the keys that differ",
-        ),
-        (
-            *("sentence", "Q1", "neighborhood", "Q9 Q5 Rome is in ____", "Q9 Q5 Rome belongs to ____"),
-            "configuration.grammar",
-        ),
+        ("neighbours", "Q2", "random_neighborhood", "Q9 Q5 0.5", "Q9 Q5 0.75", others),
+        ("sentence", "Q1", "neighborhood", *words, "configuration.grammar"),
     ]
 
 
@@ -201,18 +185,15 @@ def test_the_command_counts_kinds_and_names_causes(
     assert pq.read_metadata(out / "differences.parquet").num_rows == 3
 
 
-def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults(tmp_path: Path, refused: Callable[..., str]) -> None:
     first = build(tmp_path / "a", [update("Q1")], None)
-    assert main(["diff-builds", str(first), str(tmp_path)]) == 1
-    assert "wikifactdiff.parquet: no such file; name a folder" in capsys.readouterr().err
+    assert "wikifactdiff.parquet: no such file; name a folder" in refused("diff-builds", first, tmp_path)
     second = build(tmp_path / "b", [update("Q1")])
     (first / "manifest.json").write_text("{", "utf-8")
-    assert main(["diff-builds", str(first), str(second)]) == 1
-    assert f"{first}/manifest.json: is no JSON" in capsys.readouterr().err
+    assert f"{first}/manifest.json: is no JSON" in refused("diff-builds", first, second)
     (first / "manifest.json").unlink()
     (second / "wikifactdiff.parquet").write_text("rows")
-    assert main(["diff-builds", str(first), str(second)]) == 1
-    assert f"{second}/wikifactdiff.parquet: " in capsys.readouterr().err
+    assert f"{second}/wikifactdiff.parquet: " in refused("diff-builds", first, second)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column objects, relation"):
         differences(first / "wikifactdiff.parquet", tmp_path / "other.parquet", str)

@@ -64,17 +64,13 @@ def object_(label: str, decision: str, number: str | None = "Q9", **values: Any)
 
 def update(number: int, split: str = "train", **values: Any) -> Row:
     """A row of the dataset: one head of government follows another."""
+    head = named("P6", "head of government")
     fact = {"object": named("Q8", "Ada | Eve"), "prompt": "France is led by ____", "dist": 0.25}
-    near = {
-        "subject": named("Q142", "France"),
-        "relation": named("P6", "head of government"),
-        "dist": 0.25,
-        "popularity": 4.5,
-        "objects": [fact | {"raw": "Q8", "statement": "Q142$a"}],
-    }
+    near = {"subject": named("Q142", "France"), "relation": head, "dist": 0.25, "popularity": 4.5}
+    near |= {"objects": [fact | {"raw": "Q8", "statement": "Q142$a"}]}
     return {
         "subject": named(f"Q{number}", f"Land {number}"),
-        "relation": named("P6", "head of government"),
+        "relation": head,
         "update_prompt": f"The head of government of Land {number} is ____",
         "generalization_prompts": [f"Land {number} is led by ____"],
         "subject_is_ph_new": False,
@@ -101,14 +97,8 @@ def sentence(place: int) -> Row:
 
 def example(subtask: str, number: int) -> Row:
     labels = {} if subtask == "u" else {"p1": "P17", "o1": "Q17", "p1_name": "country"}
-    return empty(
-        KLOB,
-        example_id=f"{subtask}{number}",
-        subtask=subtask,
-        snapshot_id=None if subtask == "u" else "2021-01-04",
-        sentences=[sentence(1), sentence(2)],
-        **labels,
-    )
+    own = {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": [sentence(1), sentence(2)]}
+    return empty(KLOB, **own, snapshot_id=None if subtask == "u" else "2021-01-04", **labels)
 
 
 def item(number: int, **values: Any) -> Row:
@@ -132,6 +122,7 @@ def linked(number: int, interval: int, link: int, **values: Any) -> Row:
 
 LINKED = pa.schema([*SCHEMA, *STREAM])
 
+OPEN = {"open_only": True, "options": None, "answer_label": "Caesar"}
 ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "wikifactdiff.parquet": (SCHEMA, [update(1), update(2, "test"), update(3, scenario="Other")]),
     "wfd_repl.parquet": (SCHEMA, [update(1)]),
@@ -139,10 +130,7 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "klob_r.parquet": (KLOB, [example("r", 1)]),
     "klob_u.parquet": (KLOB, [example("u", 1)]),
     "ripples.parquet": (PROBES, [probe(1), probe(2)]),
-    "tempripple.parquet": (
-        TR_ITEMS,
-        [item(1), item(2, open_only=True, options=None, answer_label="Caesar"), item(3)],
-    ),
+    "tempripple.parquet": (TR_ITEMS, [item(1), item(2, **OPEN), item(3)]),
     "stream.parquet": (LINKED, [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)]),
     "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
     "corpus_questions.parquet": (CORPUS_QUESTIONS, corpora.questions()),

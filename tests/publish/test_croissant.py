@@ -45,8 +45,7 @@ def test_no_fault_is_found_and_records_are_read(published: Path) -> None:
 def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, tmp_path: Path) -> None:
     found = {path.name: metadata(path) for path in published.iterdir()}
     assert {name: each["temporalCoverage"] for name, each in found.items()} == {
-        "wikifactdiff": "2021-01-04/2023-02-27",
-        "wfd_repl": "2021-01-04/2023-02-27",
+        **dict.fromkeys(("wikifactdiff", "wfd_repl"), "2021-01-04/2023-02-27"),
         "klob": "2021-01-04",
         "tempripple": "2021-01-05/2022-12-31",
         "stream": "2015-01-01/2021-01-04",
@@ -78,10 +77,8 @@ def test_responsible_use_is_what_the_card_says(bench: Bench, published: Path, tm
         assert all(found[f"rai:{name}"] or name == "hasSyntheticData" for name in required)
         limits = found["rai:dataLimitations"]
         assert f"## How far to trust it\n\n{limits}\n" in (folder / "README.md").read_text("utf-8")
-        assert [dump["name"] for dump in found["prov:wasDerivedFrom"]] == [
-            "Wikidata of 2021-01-04",
-            "Wikidata of 2023-02-27",
-        ]
+        dumps = [dump["name"] for dump in found["prov:wasDerivedFrom"]]
+        assert dumps == ["Wikidata of 2021-01-04", "Wikidata of 2023-02-27"]
         assert found["rai:hasSyntheticData"] is False
     # A sample has made-up subjects.
     bench.manifest.write_text(json.dumps(MANIFEST | {"sample": SAMPLE}), encoding="utf-8")

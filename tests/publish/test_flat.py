@@ -15,23 +15,15 @@ from factdrift.audit import of_cards
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.publish.flat import FLAT, write_flat
 
-from .conftest import object_, update
+from .conftest import named, object_, update
 
 TEXT = some.text(some.sampled_from("ab|,\"' é\u3042\n=@;+-"), min_size=1, max_size=6)
 DATE = some.none() | some.sampled_from(["2021", "2021-05", "somevalue", "1990/8"])
-OBJECT = some.builds(
-    object_,
-    TEXT,
-    some.sampled_from(["new", "obsolete", "static"]),
-    some.none() | some.just("Q5"),
-    start=DATE,
-    end=DATE,
-    point_in_time=DATE,
-    short=some.none() | TEXT,
-)
-UPDATES = some.lists(
-    some.tuples(some.integers(1, 9), some.lists(OBJECT, max_size=4), TEXT), min_size=1, max_size=15
-)
+DECISION, ITEM = some.sampled_from(["new", "obsolete", "static"]), some.none() | some.just("Q5")
+DATES = {"start": DATE, "end": DATE, "point_in_time": DATE}
+OBJECT = some.builds(object_, TEXT, DECISION, ITEM, **DATES, short=some.none() | TEXT)
+UPDATE = some.tuples(some.integers(1, 9), some.lists(OBJECT, max_size=4), TEXT)
+UPDATES = some.lists(UPDATE, min_size=1, max_size=15)
 
 
 def sheet(text: str) -> str:
@@ -42,10 +34,7 @@ def sheet(text: str) -> str:
 @settings(max_examples=examples(35))
 @given(UPDATES)
 def test_rows(drawn: list[tuple[int, list[dict[str, Any]], str]]) -> None:
-    rows = [
-        update(number, objects=objects, relation={"id": "P6", "label": label, "description": None})
-        for number, objects, label in drawn
-    ]
+    rows = [update(number, objects=own, relation=named("P6", label)) for number, own, label in drawn]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / "dataset.parquet")

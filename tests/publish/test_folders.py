@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from factdrift.audit import of_folders
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import ANSWERS, Store
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
@@ -24,7 +24,7 @@ from factdrift.publish.datasets import known
 from factdrift.publish.folders import write_splits
 from factdrift.tempripple.schemas import TR_ITEMS
 
-from .conftest import MANIFEST, Bench, example, item, object_, update
+from .conftest import MANIFEST, Bench, example, item, named, object_, update
 
 FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream", "corpus")
 
@@ -58,26 +58,19 @@ def test_card(name: str, published: Path) -> None:
 
 
 HOSTILE = (
-    "[x](http://evil.example)",
-    "![j](http://evil.example/x.png)",
-    "<img src=x onerror=alert(1)>",
-    "<http://evil.example>",
-    "see https://evil.example or www.evil.example or me@evil.example",
-    "a | b \\| c",
-    "**bold** _it_ `code` ~~gone~~ $x^2$ &lt;b&gt;",
-    "[x]: http://evil.example",
-    "\\[x](http://evil.example)",
+    *("[x](http://evil.example)", "![j](http://evil.example/x.png)", "<img src=x onerror=alert(1)>"),
+    *("<http://evil.example>", "see https://evil.example or www.evil.example or me@evil.example"),
+    *("a | b \\| c", "**bold** _it_ `code` ~~gone~~ $x^2$ &lt;b&gt;"),
+    *("[x]: http://evil.example", "\\[x](http://evil.example)"),
 )
 
 
 def test_labels_on_a_card_are_text_as_it_is_written(bench: Bench, tmp_path: Path) -> None:
     """No link, image, markup or HTML; Markdown of GitHub and the hub links bare addresses, too."""
     markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
-    relations = [
-        update(number, relation={"id": f"P{number}", "label": label, "description": None})
-        for number, label in enumerate(HOSTILE, 1)
-    ]
-    bench.put("wikifactdiff.parquet", relations)
+    relations = [named(f"P{number}", label) for number, label in enumerate(HOSTILE, 1)]
+    rows = [update(number, relation=relation) for number, relation in enumerate(relations, 1)]
+    bench.put("wikifactdiff.parquet", rows)
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split("---\n", 2)[2]
     statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
@@ -91,16 +84,10 @@ def test_labels_on_a_card_are_text_as_it_is_written(bench: Bench, tmp_path: Path
 
 
 def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -> None:
-    bench.put(
-        "wikifactdiff.parquet",
-        [
-            update(1),
-            update(1, template_source="generic", neighborhood=[]),
-            update(2, "test", scenario="Archive", template_source="chat", popularity_source="pageviews"),
-            update(900_000_001, objects=[object_("Land", "new", None, leaks=True)])
-            | {"subject_is_ambiguous": True},
-        ],
-    )
+    rows = [update(1), update(1, template_source="generic", neighborhood=[])]
+    rows += [update(2, "test", scenario="Archive", template_source="chat", popularity_source="pageviews")]
+    ambiguous = {"objects": [object_("Land", "new", None, leaks=True)], "subject_is_ambiguous": True}
+    bench.put("wikifactdiff.parquet", [*rows, update(900_000_001, **ambiguous)])
     account = {"incomplete": [], "complete_until": {}, "longer": {}}
     account |= {"facts": 21153, "made_up_ids": 548, "items": 6486}
     bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
@@ -218,11 +205,9 @@ def test_what_is_there_is_not_overwritten(bench: Bench, tmp_path: Path) -> None:
         bench.write(tmp_path / "out", "klob_c.parquet")
 
 
-def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[..., str]) -> None:
     def said(*arguments: object) -> str:
-        line = ["publish", "folders", *map(str, arguments), "-o", str(tmp_path / "out")]
-        assert main(line) == 1
-        return capsys.readouterr().err
+        return refused("publish", "folders", *arguments, "-o", tmp_path / "out")
 
     manifest = ("--manifest", bench.manifest)
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
@@ -339,9 +324,7 @@ def test_a_second_revision_keeps_the_names_of_the_files(bench: Bench, tmp_path: 
     bench.write(tmp_path / "second")
     assert names(tmp_path / "first") == names(tmp_path / "second")
     for name in ("wikifactdiff", "tempripple"):
-        first, second = (
-            json.loads((tmp_path / part / name / "croissant.json").read_text("utf-8"))
-            for part in ("first", "second")
-        )
+        paths = (tmp_path / part / name / "croissant.json" for part in ("first", "second"))
+        first, second = (json.loads(path.read_text("utf-8")) for path in paths)
         assert first["name"] == second["name"]
         assert first["version"] != second["version"]

@@ -16,14 +16,8 @@ from support import corpora, hub
 
 from factdrift.audit import of_folders
 
-SPLITS = {
-    "wikifactdiff": {"train": 2, "test": 1},
-    "wfd_repl": {"train": 1},
-    "klob": {"c": 2, "r": 1, "u": 1},
-    "tempripple": {"test": 2},
-    "stream": {"train": 3},
-    "corpus": {"test": 14},
-}
+SPLITS = {"wikifactdiff": {"train": 2, "test": 1}, "wfd_repl": {"train": 1}, "stream": {"train": 3}}
+SPLITS |= {"klob": {"c": 2, "r": 1, "u": 1}, "tempripple": {"test": 2}, "corpus": {"test": 14}}
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -79,17 +73,12 @@ def tasks_of(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> list
 def test_inspect_asks_the_questions_of_a_folder(
     published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = {
-        name: {
-            task.name.rpartition("/")[2]: task for task in tasks_of(published / name, tmp_path, monkeypatch)
-        }
-        for name in ("wfd_repl", "tempripple", "stream", "corpus")
-    }
+    found = {}
+    for name in ("wfd_repl", "tempripple", "stream", "corpus"):
+        tasks = tasks_of(published / name, tmp_path, monkeypatch)
+        found[name] = {task.name.rpartition("/")[2]: task for task in tasks}
     (ripples,) = found["wfd_repl"].values()
-    assert [sample.input for sample in ripples.dataset] == [
-        "Land 1 is led by ____",
-        "Land 2 is led by ____",
-    ]
+    assert [sample.input for sample in ripples.dataset] == [f"Land {n} is led by ____" for n in (1, 2)]
     assert "Ann 1" in ripples.dataset[0].target
     assert "A. 1" in ripples.dataset[0].target
     (corpus,) = found["corpus"].values()

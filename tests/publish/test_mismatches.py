@@ -3,13 +3,13 @@
 import csv
 import random
 import re
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.files import read_tsv
@@ -17,10 +17,6 @@ from factdrift.core.intervals import wilson
 from factdrift.wikidata.tables import PROPERTIES, STATEMENTS
 
 Row = dict[str, Any]
-HEADER = (
-    "item_id,statement_guid,property_id,wikidata_value,meta_wikidata_value,external_value,external_url,type"
-)
-"""config/imports.php of wmde/wikidata-mismatch-finder, as of November 2026."""
 RULES = {
     "item_id": r"\AQ[1-9]\d*\Z",
     "statement_guid": r"(?i)^Q\d+\$[0-9A-F]{8}\-[0-9A-F]{4}\-[0-9A-F]{4}\-[0-9A-F]{4}\-[0-9A-F]{12}$",
@@ -31,7 +27,8 @@ RULES = {
     "external_url": "^$",
     "type": "^(statement|qualifier)$",
 }
-"""Its config/mismatches.php, for values that are items."""
+"""config/mismatches.php of wmde/wikidata-mismatch-finder for values that are items, as of November 2026; the
+header of its config/imports.php has these columns."""
 HEAD, CAPITAL, TEAM = 6, 36, 54
 
 
@@ -52,12 +49,9 @@ def statement(subject: int, number: int, value: int, **values: Any) -> Row:
 
 def snapshot(folder: Path, rows: list[Row], single: tuple[int, ...] = (HEAD,)) -> Path:
     (folder / "statements").mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=STATEMENTS), folder / "statements/0-of-1.parquet")
-    properties = [
-        dict.fromkeys(PROPERTIES.names) | {"id": number, "single_value": number in single}
-        for number in (HEAD, CAPITAL, TEAM)
-    ]
-    pq.write_table(pa.Table.from_pylist(properties, schema=PROPERTIES), folder / "properties.parquet")
+    written(folder / "statements/0-of-1.parquet", STATEMENTS, rows)
+    properties = [{"id": number, "single_value": number in single} for number in (HEAD, CAPITAL, TEAM)]
+    written(folder / "properties.parquet", PROPERTIES, properties)
     return folder
 
 
@@ -65,7 +59,7 @@ def found(folder: Path, *options: str) -> list[Row]:
     output = folder / "out.csv"
     assert main(["mismatches", str(folder), *options, "-o", str(output)]) == 0
     text = output.read_text("utf-8")
-    assert text.splitlines()[0] == HEADER
+    assert text.splitlines()[0] == ",".join(RULES)
     rows = list(csv.DictReader(text.splitlines()))
     for row in rows:
         for name, rule in RULES.items():
@@ -82,56 +76,37 @@ def test_each_kind_names_the_statement_and_what_contradicts_it(tmp_path: Path) -
         statement(3, 0, 10, start=time(2000), end=time(2010, 7, 2)),
         statement(3, 1, 11, start=time(2010, 6, 30), end=time(2011)),
     ]
-    assert [(row["item_id"], row["wikidata_value"], row["external_value"]) for row in found(
-        snapshot(tmp_path / "s", rows)
-    )] == [
+    names = ("item_id", "wikidata_value", "external_value")
+    assert [tuple(row[name] for name in names) for row in found(snapshot(tmp_path / "s", rows))] == [
         ("Q1", "Q10", "ends 1999-05-06, before it starts (2000)"),
         ("Q2", "Q10", "no end, though Q11 holds since 2010-04"),
         ("Q3", "Q10", "ends 2010-07-02, after Q11 began (2010-06-30)"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
     "rows",
     [
         # What need not be a contradiction: the days may be the same, or the other one may have ended.
-        [statement(1, 0, 10, start=time(2000), end=time(2000, 5, 6))],
-        [
-            statement(1, 0, 10, start=time(1990), end=time(2000)),
-            statement(1, 1, 11, start=time(2000, 3, 1)),
-        ],
-        [
-            statement(1, 0, 10, start=time(1990), end=time(2000, 3, 1)),
-            statement(1, 1, 11, start=time(2000, 3, 1)),
-        ],
-        [
-            statement(1, 0, 10, start=time(1990), end_unknown=True),
-            statement(1, 1, 11, start=time(2000), end=None),
-        ],
+        [{"start": time(2000), "end": time(2000, 5, 6)}],
+        [{"start": time(1990), "end": time(2000)}, {"start": time(2000, 3, 1)}],
+        [{"start": time(1990), "end": time(2000, 3, 1)}, {"start": time(2000, 3, 1)}],
+        [{"start": time(1990), "end_unknown": True}, {"start": time(2000), "end": None}],
         # The same value again; a relation with several values; a deprecated statement; several terms; a part.
-        [statement(1, 0, 10, start=time(1990)), statement(1, 1, 10, start=time(2000))],
-        [
-            statement(1, 0, 10, start=time(1990), property=TEAM),
-            statement(1, 1, 11, start=time(2000), property=TEAM),
-        ],
-        [
-            statement(1, 0, 10, start=time(1990), rank="deprecated"),
-            statement(1, 1, 11, start=time(2000)),
-        ],
-        [
-            statement(1, 0, 10, start=time(1990), end=time(1980), ends=[time(1980), time(1995)]),
-        ],
-        [
-            statement(1, 0, 10, start=time(1990), qualifiers=[580, 5102]),
-            statement(1, 1, 11, start=time(2000)),
-        ],
+        [{"start": time(1990)}, {"start": time(2000), "object": 10}],
+        [{"start": time(1990), "property": TEAM}, {"start": time(2000), "property": TEAM}],
+        [{"start": time(1990), "rank": "deprecated"}, {"start": time(2000)}],
+        [{"start": time(1990), "end": time(1980), "ends": [time(1980), time(1995)]}],
+        [{"start": time(1990), "qualifiers": [580, 5102]}, {"start": time(2000)}],
         # An item that the project made up, and an id that Wikidata's form does not have.
         [statement(900_000_001, 0, 10, start=time(2000), end=time(1990))],
-        [statement(1, 0, 10, start=time(2000), end=time(1990), statement="q1$x")],
+        [{"start": time(2000), "end": time(1990), "statement": "q1$x"}],
     ],
 )
 def test_what_is_no_contradiction_is_left_out(tmp_path: Path, rows: list[Row]) -> None:
-    assert found(snapshot(tmp_path / "s", rows)) == []
+    """Of one subject and relation, with the values Q10 and Q11, but for what the rows say."""
+    stated = [statement(1, number, 10 + number) | row for number, row in enumerate(rows)]
+    assert found(snapshot(tmp_path / "s", stated)) == []
 
 
 def test_the_configuration_says_which_qualifiers_make_a_statement_partial(tmp_path: Path) -> None:
@@ -163,15 +138,10 @@ def test_random_timelines_have_what_an_oracle_finds(tmp_path: Path) -> None:
         start, end = row["start"], row["end"]
         if start and end and end["last"] < start["first"]:
             due.add((row["statement"], "before it starts"))
-        own = [
-            other
-            for other in rows
-            if (other["subject"], other["property"]) == (row["subject"], row["property"])
-            and other["object"] != row["object"]
-            and start
-            and other["start"]
-            and start["last"] < other["start"]["first"]
-        ]
+        group = row["subject"], row["property"]
+        own = [other for other in rows if (other["subject"], other["property"]) == group and other["start"]]
+        own = [other for other in own if start and start["last"] < other["start"]["first"]]
+        own = [other for other in own if other["object"] != row["object"]]
         if not own:
             continue
         successor = min(own, key=lambda other: (other["start"]["first"], other["position"]))
@@ -186,13 +156,11 @@ def test_random_timelines_have_what_an_oracle_finds(tmp_path: Path) -> None:
     assert {kind for _, kind in due} == {"before it starts", "after", "no end"}
 
 
-def test_what_is_no_snapshot_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = str(tmp_path / "out.csv")
-    assert main(["mismatches", str(tmp_path), "-o", output]) == 1
-    assert "is no snapshot with statements/" in capsys.readouterr().err
-    folder = snapshot(tmp_path / "s", [])
-    assert main(["mismatches", str(folder), "--relations", "Q6", "-o", output]) == 1
-    assert "--relations: 'Q6' is no property id" in capsys.readouterr().err
+def test_what_is_no_snapshot_is_named(tmp_path: Path, refused: Callable[..., str]) -> None:
+    output = tmp_path / "out.csv"
+    assert "is no snapshot with statements/" in refused("mismatches", tmp_path, "-o", output)
+    line = ("mismatches", snapshot(tmp_path / "s", []), "--relations", "Q6", "-o", output)
+    assert "--relations: 'Q6' is no property id" in refused(*line)
 
 
 def test_the_share_that_the_page_gives() -> None:

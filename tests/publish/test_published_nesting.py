@@ -21,6 +21,7 @@ from factdrift.wikifactdiff.export import export
 from .conftest import Bench, Row, object_, update
 
 ENTITY = {"id": str, "label": str, "description": str}
+OF_FACT = {"object": ENTITY, "prompt": str, "dist": float}
 PUBLISHED = {
     "subject": ENTITY,
     "relation": ENTITY,
@@ -31,9 +32,7 @@ PUBLISHED = {
     "is_replace": bool,
     "subject_popularity": float,
     "objects": [ENTITY | {"decision": str}],
-    "neighborhood": [
-        {"subject": ENTITY, "dist": float, "objects": [{"object": ENTITY, "prompt": str, "dist": float}]}
-    ],
+    "neighborhood": [{"subject": ENTITY, "dist": float, "objects": [OF_FACT]}],
 }
 """Field -> type: what the authors' builder writes (verbalize_wikifactdiff.py), with `dist` in both places in
 which it leaves it (clean_wikifactdiff.py) and their analysis reads it (result_analysis.ipynb)."""
@@ -49,9 +48,8 @@ def released() -> Adapt | None:
         return None
     path = Path(root, "evaluate", "dsets", "wikifactdiff.py")
     tree = ast.parse(path.read_text("utf-8"))
-    (function,) = (
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "adapt_instance"
-    )
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    (function,) = (each for each in functions if each.name == "adapt_instance")
     function.decorator_list = []
     space: dict[str, Any] = {}
     exec(textwrap.dedent(ast.unparse(function)), space)

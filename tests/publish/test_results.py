@@ -1,6 +1,7 @@
 """Scores in the forms of others, read back by the hub's own library and Every Eval Ever's schema."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,15 +107,11 @@ def test_every_eval_ever_reads_a_record_for_each_model_and_state(given: list[str
     for record in records.values():
         for result in record["evaluation_results"]:
             state = result["generation_config"]["additional_details"]
-            numbers = result["score_details"]
-            bounds = numbers["uncertainty"]["confidence_interval"]
+            score, spread = (result["score_details"][name] for name in ("score", "uncertainty"))
+            bounds = spread["confidence_interval"]
             key = record["model_info"]["id"], result["evaluation_name"], state["state"], state["way"]
-            seen[*key, state["kind"]] = (
-                numbers["score"],
-                bounds["lower"],
-                bounds["upper"],
-                numbers["uncertainty"]["num_samples"],
-            )
+            numbers = score, bounds["lower"], bounds["upper"], spread["num_samples"]
+            seen[*key, state["kind"]] = numbers
             assert state["run_id"] in ("a" * 16, "b" * 16)
     names = ("model", "benchmark", "method", "way", "kind")
     values = ("share", "low", "high", "judged")
@@ -123,9 +120,8 @@ def test_every_eval_ever_reads_a_record_for_each_model_and_state(given: list[str
     assert seen == due
     rome = records[f"factdrift/{LOCAL}/rome/1795910400"]
     assert rome["model_info"]["additional_details"]["model_digest"] == "d" * 64
-    assert json.loads(rome["evaluation_results"][0]["generation_config"]["additional_details"]["hyper"]) == {
-        "layer": 1
-    }
+    details = rome["evaluation_results"][0]["generation_config"]["additional_details"]
+    assert json.loads(details["hyper"]) == {"layer": 1}
 
 
 def test_equal_scores_give_equal_bytes(given: list[str], tmp_path: Path) -> None:
@@ -138,22 +134,16 @@ def test_equal_scores_give_equal_bytes(given: list[str], tmp_path: Path) -> None
     assert first == again
 
 
-def test_what_is_missing_is_named(
-    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def said(*words: str) -> str:
-        assert main([*words]) == 1
-        return capsys.readouterr().err
-
+def test_what_is_missing_is_named(given: list[str], tmp_path: Path, refused: Callable[..., str]) -> None:
     dated = given.index("--date") + 1
-    assert "--date: 'yesterday' is no day" in said(*given[:dated], "yesterday", *given[dated + 1 :])
+    assert "--date: 'yesterday' is no day" in refused(*given[:dated], "yesterday", *given[dated + 1 :])
     without = [word for word in given if "/corpus/none/" not in word]
-    assert "no description of EleutherAI/gpt-j-6b@float16 in the state none on corpus" in said(*without)
+    assert "no description of EleutherAI/gpt-j-6b@float16 in the state none on corpus" in refused(*without)
     (tmp_path / "out").mkdir()
-    assert "out: exists" in said(*given)
+    assert "out: exists" in refused(*given)
     (tmp_path / "out").rmdir()
     pq.write_table(GRID.empty_table(), tmp_path / "grid.parquet")
-    assert "no answer in it was judged" in said(*given)
+    assert "no answer in it was judged" in refused(*given)
     assert not (tmp_path / "out").exists()
 
 
@@ -171,7 +161,7 @@ def test_only_a_name_of_the_hub_says_who_made_a_model(model: str, developer: str
 
 
 def test_models_of_one_name_are_not_written_over_each_other(
-    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: list[str], tmp_path: Path, refused: Callable[..., str]
 ) -> None:
     grid, run = tmp_path / "grid.parquet", tmp_path / "evaluation/gpt/tempripple/none/0-of-1.json"
     rows = [row(f"/{folder}/mine", "tempripple", "none", "letter", 1, 2) for folder in "ab"]
@@ -180,10 +170,7 @@ def test_models_of_one_name_are_not_written_over_each_other(
     for number, each in enumerate(rows):
         path = run.parents[3] / str(number) / "tempripple/none/0-of-1.json"
         path.parent.mkdir(parents=True)
-        path.write_text(
-            json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), encoding="utf-8"
-        )
+        path.write_text(json.dumps({"model": each["model"], "method": "none", "run_id": "a"}), "utf-8")
         runs.append(str(path))
-    assert main([*given[:6], *runs, *given[-4:]]) == 1
-    assert "two of its models have the name" in capsys.readouterr().err
+    assert "two of its models have the name" in refused(*given[:6], *runs, *given[-4:])
     assert not (tmp_path / "out").exists()

@@ -1,7 +1,5 @@
 """All probes of small drawn worlds against a plain second reading of what the two dumps state."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,10 +98,8 @@ def plants(row: Row) -> Iterator[tuple[str, Row]]:
     yield "another answer", row | {"answers": [*row["answers"], nobody]}
     for place, step in enumerate(path):
         for name, value in (*wrong.items(), ("dump", "old" if step["dump"] == "new" else "new")):
-            yield (
-                f"{name} of a step",
-                row | {"path": [*path[:place], step | {name: value}, *path[place + 1 :]]},
-            )
+            other = [*path[:place], step | {name: value}, *path[place + 1 :]]
+            yield f"{name} of a step", row | {"path": other}
     if row["criterion"] != "preserve":
         yield "another step", row | {"path": [*path, path[0]]}
     for name in ("asked_subject", "asked_relation"):
@@ -117,10 +113,8 @@ def plants(row: Row) -> Iterator[tuple[str, Row]]:
             yield f"the date {date}", row | {"date": date}
     for step in [conditions[0]["step"]] if conditions else []:
         for name, value in (*wrong.items(), ("dump", "new")):
-            yield (
-                f"{name} of a condition",
-                row | {"conditions": [conditions[0] | {"step": step | {name: value}}]},
-            )
+            other = conditions[0] | {"step": step | {name: value}}
+            yield f"{name} of a condition", row | {"conditions": [other]}
         for given in ([], [nobody], [conditions[0]["answers"][0] | {"label": "Nobody"}]):
             yield f"answers {given}", row | {"conditions": [conditions[0] | {"answers": given}]}
     more: Row = {"prompt": row["prompt"], "answers": row["answers"], "step": path[0] | {"dump": "old"}}

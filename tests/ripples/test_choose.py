@@ -1,7 +1,5 @@
 """Which of the candidates are probes: the caps of answers and updates, against sorted lists."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from pathlib import Path

@@ -1,11 +1,10 @@
 """Probes of updates: conclusions, months and sentences, by hand."""
 
-from __future__ import annotations
-
 import calendar
 import hashlib
 import shutil
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -61,10 +60,8 @@ def fact(subject: int, relation: int, value: int, old: int = 1, new: int = 1, go
 def stated(
     value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value"
 ) -> DatedStatement:
-    name = f"Q183${value}-{start}"
-    return DatedStatement(
-        dump, name, value, f"Q{value}", snak, start, start, False, end, end, False, False, False, True
-    )
+    times = (start, start, False, end, end, False)
+    return DatedStatement(dump, f"Q183${value}-{start}", value, f"Q{value}", snak, *times, False, False, True)
 
 
 def update(**changes: object) -> Update:
@@ -84,13 +81,8 @@ def world(facts: list[Fact], **changes: object) -> World:
         about.setdefault(each.subject, {}).setdefault(each.property, []).append(each)
         assert each.object is not None
         pointing.setdefault(each.object, []).append(each)
-    history = {
-        (GERMANY, 6): [
-            stated(MERKEL, 20051122, 20211208),
-            stated(SCHOLZ, 20211208, None),
-            stated(MERKEL, 20051122, None, "old"),
-        ]
-    }
+    new = [stated(MERKEL, 20051122, 20211208), stated(SCHOLZ, 20211208, None)]
+    history = {(GERMANY, 6): [*new, stated(MERKEL, 20051122, None, "old")]}
     updated = frozenset({(GERMANY, 6)})
     made = World([], about, pointing, history, NAMES, frozenset(), {}, updated, frozenset(), {})
     return made._replace(**changes)  # type: ignore[arg-type]
@@ -148,19 +140,9 @@ def test_of_a_new_entity_the_facts_of_its_objects_are_asked():
 
 
 DATES = (
-    *(
-        None,
-        None,
-        UNKNOWN,
-        "-0044-03-15",
-        "1915",
-        "2019",
-        "2020-03",
-        "2020-03-31",
-        "2020-11-30",
-        "2020-12-01",
-    ),
-    *("2021-01-04", "2021-01", "2021-02-01", "2021-05-02", "2022-03-01", "2022-12-31", "2023-02-27", "2023"),
+    *(None, None, UNKNOWN, "-0044-03-15", "1915", "2019", "2020-03", "2020-03-31", "2020-11-30"),
+    *("2020-12-01", "2021-01-04", "2021-01", "2021-02-01", "2021-05-02", "2022-03-01", "2022-12-31"),
+    *("2023-02-27", "2023"),
 )
 
 
@@ -203,10 +185,8 @@ def months_of(
             past = row.key == f"Q{MERKEL}" or row.dump == "old"
             end = (T_OLD if row.statement in old else 0) if past else T_NEW
         end = min(end, window.last)
-        newest = [
-            divmod(number, 12) for number in range((end // 10_000 - 101) * 12, (end // 10_000 + 1) * 12)
-        ]
-        whole = [(year, month + 1) for year, month in newest if last_day(year, month + 1) <= end]
+        newest = product(range(end // 10_000 - 101, end // 10_000 + 1), range(1, 13))
+        whole = [(year, month) for year, month in newest if last_day(year, month) <= end]
         for year, month in whole[-most:]:
             first, last = year * 10_000 + month * 100 + 1, last_day(year, month)
             possible = False
@@ -270,9 +250,8 @@ def test_months_end_before_t_old_or_begin_after_it(
 
 def test_what_is_new_is_listed_before_what_stays() -> None:
     names = [NAMES[item] for item in (MERKEL, SCHOLZ, ERNST)]
-    for number, listed in enumerate(
-        ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst"), 1
-    ):
+    lists = ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst")
+    for number, listed in enumerate(lists, 1):
         said = inputs().words.besides(6, NAMES[GERMANY], Name("", (), PLAIN, 0), names[:number])
         assert said.prompt == f"Besides {listed}, the head of government of Germany is ____"
         assert said.rewording == f"Besides {listed}, Germany has a government led by ____"
@@ -284,6 +263,7 @@ def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(
     monkeypatch.setattr(facts_of_buckets, "OBJECTS_KEPT", 4)
     dice, seed = Random(0), 7
     names = ("subject", "property", "object", "old_statement", "new_statement", "gone", "old_values")
+    names += ("new_values", "sitelinks")
     rows = [
         (subject, relation, value, *(dice.choice((None, "x", "x", "x")) for _ in range(2)),
          dice.random() < 0.2, dice.choice((1, 1, 1, 2)), dice.choice((1, 1, 1, 2)), dice.randrange(4))
@@ -302,21 +282,15 @@ def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(
         popular = sorted(rivals, key=lambda each: (-each[8], each[0]))
         if row in popular[:4] or row in sorted(rivals, key=draw)[:4]:
             due.add(row)
-    table = pa.Table.from_pylist(
-        [dict(zip((*names, "new_values", "sitelinks"), row, strict=True)) for row in rows]
-    )
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
     found = duckdb.from_arrow(table).query("facts", f"FROM facts QUALIFY {kept_objects(seed)}").fetchall()
     assert set(found) == due
     assert len(found) == len(due) < len(rows)
 
 
 def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_the_properties(tmp_path):
-    rows = [
-        {"id": 36, "inverses": [1376], "is_symmetric": False},
-        {"id": 26, "inverses": [], "is_symmetric": True},
-        {"id": 22, "inverses": [], "is_symmetric": False},
-        {"id": 47, "inverses": [], "is_symmetric": False},
-    ]
+    rows = [{"id": number, "inverses": [], "is_symmetric": number == 26} for number in (26, 22, 47)]
+    rows += [{"id": 36, "inverses": [1376], "is_symmetric": False}]
     pq.write_table(pa.Table.from_pylist(rows, schema=PROPERTIES), tmp_path / "p.parquet")
     table = {(22, 40), (40, 22), (47, 47), (802, 1066), (1066, 802), (451, 451)}
     found = inverses_of(tmp_path / "p.parquet", table)
@@ -336,10 +310,9 @@ def test_aliases_that_are_names():
 
 
 def test_nicknames_take_an_article_inside_a_sentence():
+    words = inputs().words
+    names = [words.alias(each) for each in ("The Hub", "Bay State", "Federation of Saint Lucia", "Roma")]
     said = ["the Hub", "the Bay State", "the Federation of Saint Lucia", "Roma"]
-    names = [
-        inputs().words.alias(each) for each in ("The Hub", *(text.removeprefix("the ") for text in said[1:]))
-    ]
     assert [written(name.label, name.usage) for name in names] == said
 
 

@@ -40,10 +40,10 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch
     assert dict(os.environ) == before
 
 
+@pytest.mark.usefixtures("here")
 def test_a_log_on_a_full_disk_prints_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setattr(logging, "raiseExceptions", True)
     prepare("")

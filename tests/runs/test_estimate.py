@@ -102,15 +102,8 @@ def test_a_cluster_counted_by_hand(small):
     assert found.seconds == pytest.approx(work + 5 + starts * 5 / 10 + 4 * 30 + 12 * 2)
     assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 + starts * 5)
     # The jobs of a group that need each other are one submission.
-    assert (
-        estimate(dumps, Cluster(1, 4), jobs={"wikifactdiff stats": 9, "updates difference": 5}).submissions
-        == 2
-    )
-
-
-def test_no_job_is_said_to_take_more_than_a_rule_grants():
-    for command, stage in estimate([Dump(1e15, "gzip")] * 2, 8).stages.items():
-        assert stage.memory <= read_costs("enwiki")[command].most_mb
+    jobs = {"wikifactdiff stats": 9, "updates difference": 5}
+    assert estimate(dumps, Cluster(1, 4), jobs=jobs).submissions == 2
 
 
 def test_the_estimate_is_printed_beside_what_the_machine_has():
@@ -151,6 +144,8 @@ def test_the_tables_of_costs():
         assert {cost.split for cost in table.values()} == SPLITS.keys()
         assert [command for command, cost in table.items() if not cost.kept] == ["statements extract"]
     assert tables["all"]["statements extract"].cpu_s_gb > tables["enwiki"]["statements extract"].cpu_s_gb
+    for command, stage in estimate([Dump(1e15, "gzip")] * 2, 8).stages.items():  # no job exceeds its grant
+        assert stage.memory <= tables["enwiki"][command].most_mb
     for path in COSTS.glob("*.tsv"):
         with path.open(newline="") as file:
             assert all(row["source"] for row in csv.DictReader(file, delimiter="\t")), path
@@ -164,7 +159,7 @@ def test_sizes_of_dumps_lie_between_those_that_are_known():
     assert 0 < dump_bytes("2014-01-06") < 9.9e9
 
 
-def test_the_command_prints_a_table_and_pages_have_it(tmp_path, capsys):
+def test_the_command_prints_a_table_and_pages_have_it(tmp_path, capsys, refused):
     dump = tmp_path / "a.json"
     dump.write_text("[\n]\n")
     assert main(["estimate", "2021-01-04", "92GB.gz", "--cores", "16", "--nodes", "1", "4"]) == 0
@@ -178,12 +173,9 @@ def test_the_command_prints_a_table_and_pages_have_it(tmp_path, capsys):
         assert main(command.split()) == 0
         assert capsys.readouterr().out.partition("\n\n")[0].partition("-:|\n")[2] in text, page
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
-    for wrong in (
-        *(["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"]),
-        *([str(dump), str(dump), "--cores", *number] for number in (["0"], [])),
-    ):
-        assert main(["estimate", *wrong]) == 1
-    assert "soon: neither a file nor a size" in capsys.readouterr().err
+    assert "soon: neither a file nor a size" in refused("estimate", "soon", "2021-01-04")
+    for wrong in (["2021-01-04", "5TB.rar"], [dump, dump, "--cores", "0"], [dump, dump, "--cores"]):
+        refused("estimate", *wrong)
 
 
 def source(path: Path, remote: bool = False, size: int | None = None) -> Input:
@@ -207,11 +199,8 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
 
     def said(sources, count=1, slots=2, here=True, before=(), **config):
         config = WHOLE | {"check_disk": False} | config
-        lines = [shell] * count + [*before]
-        planned = [
-            Job("gather_statements", "Gathers", line, tmp_path / "log", tmp_path / "benchmark")
-            for line in lines
-        ]
+        files = tmp_path / "log", tmp_path / "benchmark"
+        planned = [Job("gather_statements", "Gathers", line, *files) for line in [shell] * count + [*before]]
         begin(planned, known_dumps(sources, config), config, slots, here).end()
         return capsys.readouterr().err
 

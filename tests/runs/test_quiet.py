@@ -50,11 +50,9 @@ def test_who_asks_for_more_gets_it(settings: dict[str, object]) -> None:
 
 
 def test_an_unknown_target_is_answered_with_the_most_similar_one() -> None:
-    named = {name: name for name in ("klob", "results/wfd_repl.parquet")} | {"report": "results/report.html"}
-    for asked, meant in (
-        ("reprot", "results/report.html"),
-        ("results/wfd_rpl.parquet", "results/wfd_repl.parquet"),
-    ):
+    wfd_repl = "results/wfd_repl.parquet"
+    named = {"klob": "klob", wfd_repl: wfd_repl, "report": "results/report.html"}
+    for asked, meant in (("reprot", "results/report.html"), ("results/wfd_rpl.parquet", wfd_repl)):
         text = f"MissingRuleException:\nNo rule to produce {asked} (if you use input functions ...)."
         said = record(logging.ERROR, text)
         assert passes(said, lambda: named)

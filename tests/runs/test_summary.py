@@ -16,10 +16,9 @@ FORGED = "Rome\n\x1b[2J\u202e"
 
 
 @pytest.fixture
-def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pair(here: Path) -> Path:
     """A folder of a pair with eight updates, two of them about the same subject."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "2021-01-04_2023-02-27"
+    folder = here / "2021-01-04_2023-02-27"
     folder.mkdir()
     rulers = ("Atlantis", "New Orleans", "Poseidonis", "America")
     rows = [update(subject, number, is_replace=True) for number, subject in enumerate(rulers, start=1)]
@@ -29,8 +28,8 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows.append(update("the sea", 9, is_replace=False, scenario="Other", update_prompt="never ____ shown"))
     rows[1]["objects"] = [{"label": FORGED, "decision": "obsolete"}, {"label": "B", "decision": "new"}]
     dataset(folder / "wikifactdiff.parquet", rows)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "wfd_repl.parquet").write_bytes((folder / "wikifactdiff.parquet").read_bytes())
+    (here / "results").mkdir()
+    (here / "results" / "wfd_repl.parquet").write_bytes((folder / "wikifactdiff.parquet").read_bytes())
     return folder
 
 
@@ -56,10 +55,8 @@ def test_updates_are_counted_and_put_in_words(pair: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "60")
     found = text(pair, "results/wfd_repl.parquet")
     assert "What changed between 2021-01-04 and 2023-02-27: 6 updates" in found
-    assert [line.split() for line in found if "█" in line] == [
-        ["ReplaceObject", "5", "█" * 28],
-        ["Other", "1", "█" * 6],
-    ]
+    bars = [line.split() for line in found if "█" in line]
+    assert bars == [["ReplaceObject", "5", "█" * 28], ["Other", "1", "█" * 6]]
     said = found[found.index("For example") + 1 :]
     assert said[:2] == ["  The head of government of Atlantis is Joe Biden (before:", "    Marta Kowalska)"]
     second = "The head of government of New Orleans is B (before: Rome [2J)"
@@ -108,27 +105,24 @@ def test_files_of_a_former_pair_are_told_apart(pair: Path) -> None:
         ("results/2015-01-01_2019-06-01/wfd_repl.parquet", "2015-01-01_2019-06-01"),
         ("results/2015-01-01_2019-06-01/edit/edits.parquet", "2015-01-01_2019-06-01"),
         ("results/tempripple.parquet", "2021-01-04_2023-02-27"),
-        ("results/mine.parquet", ""),
+        *((f"results/{name}.parquet", "") for name in ("mine", "stream", "none")),
         ("results/wfd_repl.jsonl", ""),
-        ("results/stream.parquet", ""),
-        ("results/none.parquet", ""),
     ],
 )
-def test_the_pair_of_a_file(path: str, pair: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_pair_of_a_file(path: str, pair: str) -> None:
     # Files of one size: the copy is that with the same bytes.
     contents = {
-        "results/2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",
-        "results/2021-01-04_2023-02-27/tempripple/tr_items.parquet": "b",
-        "results/2021-01-04_2023-02-27/stream.parquet": "b",
-        "results/2021-01-04_2023-02-27/mine.parquet": "b",
-        "results/2021-01-04_2023-02-27/wfd_repl.jsonl": "bb",
-        **dict.fromkeys(("results/tempripple.parquet", "results/mine.parquet"), "b"),
-        **dict.fromkeys(("results/wfd_repl.jsonl", "results/stream.parquet"), "b"),
+        "2015-01-01_2019-06-01/tempripple/tr_items.parquet": "a",
+        "2021-01-04_2023-02-27/tempripple/tr_items.parquet": "b",
+        **{f"2021-01-04_2023-02-27/{name}.parquet": "b" for name in ("stream", "mine")},
+        "2021-01-04_2023-02-27/wfd_repl.jsonl": "bb",
+        **dict.fromkeys(("tempripple.parquet", "mine.parquet", "wfd_repl.jsonl", "stream.parquet"), "b"),
     }
     for name, content in contents.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(content)
+        file = Path("results", name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
     assert pair_of(Path(path)) == pair
 
 

@@ -12,9 +12,8 @@ from factdrift.cli import main
 
 
 @pytest.fixture
-def lock(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / ".snakemake" / "locks" / "0.input.lock"
+def lock(here):
+    path = here / ".snakemake" / "locks" / "0.input.lock"
     path.parent.mkdir(parents=True)
     path.write_text("results/a.parquet\n")
     return path
@@ -37,6 +36,8 @@ print("up", flush=True)
 time.sleep(600)
 """
 SNAKEMAKE = "import subprocess, time\n{}\nprint('up', flush=True)\ntime.sleep(600)\n"
+CHILD = SNAKEMAKE.format("child = subprocess.Popen(['sleep', '60'])")
+IDLE = r"\(process {}.* none of its jobs is at work on this machine. .* end it with `kill -KILL {}` and"
 
 
 @pytest.mark.parametrize(
@@ -44,28 +45,14 @@ SNAKEMAKE = "import subprocess, time\n{}\nprint('up', flush=True)\ntime.sleep(60
     [
         # On another machine, for example; here it is a process that does not look like Snakemake.
         ("run", BEGINNING, "is at work in this directory, on another machine"),
-        (
-            "snakemake",
-            SNAKEMAKE.format("child = subprocess.Popen(['sleep', '60'])"),
-            r"\(process {}.* with 1 child processes\); wait for it or stop it",
-        ),
-        (
-            "snakemake",
-            SNAKEMAKE.format(""),
-            r"\(process {}.* none of its jobs is at work on this machine. .* end it with `kill -KILL {}` and",
-        ),
+        ("snakemake", CHILD, r"\(process {}.* with 1 child processes\); wait for it or stop it"),
+        ("snakemake", SNAKEMAKE.format(""), IDLE),
     ],
 )
 def test_the_lock_of_a_living_run_stays(lock, tmp_path, capsys, name, program, advice):
     (tmp_path / name).write_text(program)
-    run = subprocess.Popen(
-        [sys.executable, name],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    how = {"cwd": tmp_path, "env": {**os.environ, "TMPDIR": str(tmp_path)}, "start_new_session": True}
+    run = subprocess.Popen([sys.executable, name], stdout=subprocess.PIPE, text=True, **how)
     try:
         assert run.stdout is not None
         assert run.stdout.readline() == "up\n"

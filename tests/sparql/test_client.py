@@ -51,15 +51,8 @@ def service(made: tuple[Path, Ripple]) -> Iterator[QueryService]:
 
 
 def client(service: QueryService, answers: Path | None = None) -> Client:
-    clock = service.clock
-    return Client(
-        service.url,
-        CONTACT,
-        answers,
-        sleep=clock.sleep,
-        uniform=lambda low, high: high,
-        clock=clock.time,
-    )
+    times = {"sleep": service.clock.sleep, "clock": service.clock.time}
+    return Client(service.url, CONTACT, answers, uniform=lambda low, high: high, **times)
 
 
 def test_faults_do_not_change_the_tables(service: QueryService, made: Any, tmp_path: Path) -> None:
@@ -93,17 +86,13 @@ def test_a_query_that_takes_too_long_is_divided_or_repeated(
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
+NO_TERMS = [b'"Q1"', b'{"type": "uri"}', b'{"type": "uri", "value": 1}', b'{"type": "link", "value": "x"}']
+NO_TERMS += [b'{"type": "literal", "value": "x", "xml:lang": null}']
 ODD = [
     *(b"[]", b"null", b'{"boolean": true}', b'{"results": {}}', b'{"results": {"bindings": null}}'),
     b'{"x": %s, "results": {"bindings": []}}' % DEEP.encode(),
     *(b'{"results": {"bindings": %s}}' % each for each in (b"{}", b"[[]]", DEEP.encode())),
-    *(
-        b'{"results": {"bindings": [{"o": %s}]}}' % each
-        for each in (
-            *(b'"Q1"', b'{"type": "uri"}', b'{"type": "uri", "value": 1}', b'{"type": "link", "value": "x"}'),
-            b'{"type": "literal", "value": "x", "xml:lang": null}',
-        )
-    ),
+    *(b'{"results": {"bindings": [{"o": %s}]}}' % each for each in NO_TERMS),
 ]
 """Answers that are JSON, but not of SPARQL's form."""
 BROKEN = [

@@ -40,27 +40,19 @@ def snapshot_of(
     shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
     for shard, shard_dir in enumerate(shard_dirs):
         extract(dump, shard, shards, buckets, scope, shard_dir, names, languages=languages)
-    properties, classes, together = (
-        folder / name for name in ("properties.parquet", "classes.parquet", "together")
-    )
-    summary = gather_snapshot(
-        shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
-    )
+    files = ("properties.parquet", "classes.parquet", "snapshot.json", "together")
+    properties, classes, _, together = outputs = [folder / name for name in files]
+    summary = gather_snapshot(shard_dirs, dump, max_bad_lines, *outputs)
     tables = []
     for bucket in range(buckets):
         paths = [folder / name / f"{bucket}.parquet" for name in ("statements", "entities", "translations")]
         gather_bucket([together], bucket, properties, paths[0], paths[1], translations=paths[2])
         tables.append([pq.read_table(path) for path in paths])
     statements, entities, translations = map(pa.concat_tables, zip(*tables, strict=True))
-    return Snapshot(
-        statements.sort_by([("subject", "ascending"), ("position", "ascending")]),
-        entities.sort_by("id"),
-        translations.sort_by([("id", "ascending"), ("language", "ascending")]),
-        pq.read_table(properties),
-        pq.read_table(classes),
-        summary,
-        folder,
-    )
+    statements = statements.sort_by([("subject", "ascending"), ("position", "ascending")])
+    translations = translations.sort_by([("id", "ascending"), ("language", "ascending")])
+    of_all = (pq.read_table(properties), pq.read_table(classes), summary, folder)
+    return Snapshot(statements, entities.sort_by("id"), translations, *of_all)
 
 
 DATATYPES = {"wikibase-entityid": "wikibase-item"}

@@ -42,12 +42,8 @@ def line(*claims: dict[str, Any]) -> bytes:
 KINDS = {"statements": OF_STATEMENTS, "entities": OF_ENTITIES}
 
 
-def column(folder: Path, kind: str, name: str, buckets: int = 1) -> list[Any]:
-    return [
-        value
-        for bucket in range(buckets)
-        for value in read_bucket([folder], KINDS[kind], bucket, buckets).read_all()[name].to_pylist()
-    ]
+def column(folder: Path, kind: str, name: str) -> list[Any]:
+    return list(read_bucket([folder], KINDS[kind], 0, 1).read_all()[name].to_pylist())
 
 
 def about(folder: Path, name: str) -> Any:
@@ -95,12 +91,8 @@ def test_scope_decides_whose_statements_are_held(write_dump, tmp_path, scope, wh
 
 
 BAD = [
-    b'{"id":"Q3"',
-    b'{"type":"item","labels":{}}',
-    b'{"id":null,"type":"item"}',
-    b'{"id":"Q","type":"item"}',
-    b'{"id":"Q0","type":"item"}',
-    b'{"id":"Q2147483648","type":"item"}',
+    *(b'{"id":"Q3"', b'{"type":"item","labels":{}}', b'{"id":null,"type":"item"}'),
+    *(b'{"id":"%b","type":"item"}' % name for name in (b"Q", b"Q0", b"Q2147483648")),
     b'{"id":"Q3","labels":{"en":{"value":"\xff\xfe"}}}',
     *(line(claim(snak(name, "string", "x"))) for name in ("p9", "Q9", "P9x", "P99999999999")),
     line(claim(snak("P9", "string", "x"), snak("Q9", "string", "x"))),
@@ -109,11 +101,8 @@ BAD = [
 
 
 def test_a_bad_line_costs_itself_only(write_dump, tmp_path, capsys):
-    others = [
-        {"id": "L1", "type": "lexeme"},
-        {"id": "L2-F1", "type": "lexeme"},
-        {"id": "M7", "type": "mediainfo"},
-    ]
+    lexemes = [{"id": name, "type": "lexeme"} for name in ("L1", "L2-F1")]
+    others = [*lexemes, {"id": "M7", "type": "mediainfo"}]
     dump = write_dump(item(1), *BAD, item(2), *others, *[b"{"] * 150)
     report = extract(dump, 0, 1, 1, "all", tmp_path / "shard")
     assert (report["bad_lines"], report["items"], report["lexemes"], report["other"]) == (163, 2, 2, 1)
@@ -158,15 +147,15 @@ def test_files_of_others_are_not_replaced(write_dump, tmp_path):
 @pytest.mark.parametrize(
     ("dump", "place", "named"),
     [
-        ("dump.json", (2, 2, 1), "--shard 2"),
-        ("dump.json", (0, 1, 0), "--buckets 0"),
-        ("none.json", (0, 1, 1), r"none\.json"),
+        ("dump", (2, 2, 1), "--shard 2"),
+        ("dump", (0, 1, 0), "--buckets 0"),
+        ("none", (0, 1, 1), r"none\.json"),
     ],
 )
 def test_impossible_options(write_dump, tmp_path, dump, place, named):
     write_dump(item(1))
     with pytest.raises(InputError, match=named):
-        extract(tmp_path / dump, *place, "all", tmp_path / "shard")
+        extract(tmp_path / f"{dump}.json", *place, "all", tmp_path / "shard")
 
 
 def test_a_line_of_30_megabytes(write_dump, tmp_path):

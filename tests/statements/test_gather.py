@@ -51,26 +51,16 @@ def test_the_higher_revision_counts_then_the_later_line(write_dump, take_snapsho
 def test_datatype_is_the_snaks_own_then_the_propertys_then_the_values(write_dump, take_snapshot):
     dump = write_dump(
         item(
-            1,
-            value("P1", "own", "external-id"),
-            value("P1", "property's", None),
-            {"mainsnak": {"snaktype": "novalue", "property": "P1"}},
-            value("P2", "value's", None),
-            {"mainsnak": {"snaktype": "somevalue", "property": "P2"}},
-            value("P3", "value's", None),
+            *(1, value("P1", "own", "external-id"), value("P1", "property's", None)),
+            *({"mainsnak": {"snaktype": "novalue", "property": "P1"}}, value("P2", "value's", None)),
+            *({"mainsnak": {"snaktype": "somevalue", "property": "P2"}}, value("P3", "value's", None)),
         ),
         {"id": "P1", "type": "property", "datatype": "url"},
         {"id": "P3", "type": "property"},
     )
     snapshot = take_snapshot(dump)
-    assert snapshot.statements["datatype"].to_pylist() == [
-        "external-id",
-        "url",
-        "url",
-        "string",
-        None,
-        "string",
-    ]
+    datatypes = snapshot.statements["datatype"].to_pylist()
+    assert datatypes == ["external-id", "url", "url", "string", None, "string"]
     assert snapshot.summary["statements"] == {
         "total": 6,
         "rank": {"normal": 6},
@@ -94,11 +84,8 @@ def test_classes_are_items_with_superclasses_and_items_used_as_classes(write_dum
     )
     snapshot = take_snapshot(dump, buckets=3, scope="enwiki")
     assert snapshot.classes.to_pylist() == [
-        {"id": 10, "label": "label 10", "superclasses": [11, 12]},
-        {"id": 11, "label": "label 11", "superclasses": []},
-        {"id": 12, "label": None, "superclasses": []},
-        {"id": 13, "label": "label 13", "superclasses": [10]},
-        {"id": 15, "label": "label 15", "superclasses": []},
+        {"id": number, "label": f"label {number}" if number != 12 else None, "superclasses": above}
+        for number, above in ((10, [11, 12]), (11, []), (12, []), (13, [10]), (15, []))
     ]
     assert snapshot.summary["classes"] == 5
     assert (snapshot.summary["items"], snapshot.summary["whole_items"]) == (6, 0)
@@ -131,12 +118,9 @@ def test_shards_that_do_not_belong_together_or_to_the_dump(write_dump, tmp_path)
     extract(dump, 1, 2, 1, "all", folders[5], languages=("de",))
     gather(dump, folders[1], folders[0])
     for chosen, problem in (
-        ((0,), r"shards \[0\] given"),
-        ((0, 1, 1), r"shards \[0, 1, 1\] given"),
-        ((0, 2), "differ in buckets"),
-        ((0, 3), "differ in dump"),
-        ((0, 4), "differ in scope"),
-        ((0, 5), "differ in languages"),
+        *(((0,), r"shards \[0\] given"), ((0, 1, 1), r"shards \[0, 1, 1\] given")),
+        *(((0, 2), "differ in buckets"), ((0, 3), "differ in dump")),
+        *(((0, 4), "differ in scope"), ((0, 5), "differ in languages")),
     ):
         with pytest.raises(InputError, match=problem):
             gather(dump, *(folders[number] for number in chosen))
@@ -190,15 +174,13 @@ def terms(**texts: str) -> dict[str, dict[str, str]]:
 
 
 def test_terms_of_the_configured_languages(write_dump, take_snapshot):
+    one = {"value": "I"}
     dump = write_dump(
         entity(
             "Q1",
             labels=terms(en="one", de="eins", fr="un"),
             descriptions=terms(de="Zahl"),
-            aliases={
-                "de": [{"value": "1"}, {"value": "I"}],
-                "mul": {"0": {"value": "I"}, "2": {"value": "i"}},
-            },
+            aliases={"de": [{"value": "1"}, one], "mul": {"0": one, "2": {"value": "i"}}},
         ),
         entity("Q2", labels=terms(en="two", mul="2"), descriptions=[], aliases=[]),
         entity("Q3", labels=terms(en="three")),
@@ -215,11 +197,8 @@ def test_terms_of_the_configured_languages(write_dump, take_snapshot):
     snapshot = take_snapshot(dump, 3, 2, languages=("fr", "de", "fr"))
     assert snapshot.translations.schema == TRANSLATIONS
     assert [tuple(row.values()) for row in snapshot.translations.to_pylist()] == [
-        (-7, "de", "sieben", None, []),
-        (1, "de", "eins", "Zahl", ["1", "I", "i"]),
-        (1, "fr", "un", None, ["I", "i"]),
-        (2, "de", "2", None, []),
-        (2, "fr", "2", None, []),
+        *((-7, "de", "sieben", None, []), (1, "de", "eins", "Zahl", ["1", "I", "i"])),
+        *((1, "fr", "un", None, ["I", "i"]), (2, "de", "2", None, []), (2, "fr", "2", None, [])),
         (6, "de", "sechs", None, []),
     ]
     for bucket in range(2):

@@ -17,18 +17,8 @@ from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, read_about, re
 
 from .conftest import claim, linked, snak
 
-NEEDLES = (
-    "enwiki",
-    "dewiki",
-    "P279",
-    "P5061",
-    '"enwiki"',
-    '"P279":[',
-    "claims",
-    "sitelinks",
-    '"sitelinks":{',
-)
-words = st.sampled_from((*NEEDLES, "é", "\\", "\n", "},", "]", "\\u0050279"))
+NEEDLES = ("enwiki", "dewiki", "P279", "P5061", '"enwiki"', '"P279":[', "claims", "sitelinks")
+words = st.sampled_from((*NEEDLES, '"sitelinks":{', "é", "\\", "\n", "},", "]", "\\u0050279"))
 texts = st.lists(words, max_size=3).map(" ".join)
 
 
@@ -41,10 +31,8 @@ def lines(draw: st.DrawFn) -> bytes:
     """An item, needed or not, whose texts contain the names that the search looks for."""
     number = draw(st.integers(1, 9))
     term = {"en": {"language": "en", "value": draw(texts)}}
-    claims = {
-        name: [link(name, 5, number)]
-        for name in draw(st.sets(st.sampled_from(("P31", "P279", "P5061", "P2"))))
-    }
+    relations = draw(st.sets(st.sampled_from(("P31", "P279", "P5061", "P2"))))
+    claims = {name: [link(name, 5, number)] for name in relations}
     if draw(st.booleans()):
         claims["P279"] = []
     sites = draw(st.sets(st.sampled_from(("enwiki", "dewiki", "commonswiki", "enwikinews"))))
@@ -64,11 +52,8 @@ def lines(draw: st.DrawFn) -> bytes:
         claims.clear()
     if draw(st.booleans()):
         entity["extra"] = {draw(texts): {"sitelinks": {"enwiki": 1}}}
-    text = json.dumps(
-        entity,
-        separators=draw(st.sampled_from(((",", ":"), (",", ":"), (", ", ": ")))),
-        ensure_ascii=draw(st.booleans()),
-    )
+    separators = draw(st.sampled_from(((",", ":"), (",", ":"), (", ", ": "))))
+    text = json.dumps(entity, separators=separators, ensure_ascii=draw(st.booleans()))
     if draw(st.integers(0, 5)) == 0:  # names disguised as JSON allows it
         text = text.replace("P279", "\\u0050279").replace("enwiki", "enw\\u0069ki")
     return text.encode()
@@ -106,16 +91,14 @@ def test_the_real_excerpt(tmp_path):
 
 
 def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump, tmp_path):
-    items = [
+    items: list[dict[str, Any]] = [
         {"type": "item", "id": f"Q{number}", "labels": {}, "claims": {"P31": [link("P31", 5, number)]}}
         | {"sitelinks": {"dewiki": {"title": "T"}}}
         for number in range(1, 200)
     ]
     held = {"type": "item", "id": "Q500", "sitelinks": {"enwiki": {"title": "T"}}}
-    separated = [
-        json.dumps(each, separators=(",", ":")).encode() for each in (*items[:90], held, *items[90:])
-    ]
-    dump = write_dump(*separated)
+    items.insert(90, held)
+    dump = write_dump(*(json.dumps(each, separators=(",", ":")).encode() for each in items))
     # Where no checksum tells that nothing is missing in a line, it is parsed.
     assert assert_same(dump, "enwiki", tmp_path / "plain")["needless"] == 0
     dump.write_bytes(gzip.compress(dump.read_bytes()))
@@ -123,9 +106,8 @@ def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump, tmp_path):
     assert (report["needless"], report["rejected"], report["items"], report["lines"]) == (199, 199, 1, 200)
 
 
-ITEM = (
-    b'{"type":"item","id":"Q1","labels":{"en":{"value":"x"}},"claims":{"P1":[{"id":"Q1$a"}]},"sitelinks":[]}'
-)
+ITEM = b'{"type":"item","id":"Q1","labels":{"en":{"value":"x"}},"claims":{"P1":[{"id":"Q1$a"}]}'
+ITEM += b',"sitelinks":[]}'
 PAGE = b'"title":"Q1","lastrevid":7,"modified":"2023-02-27T00:00:00Z"}'
 
 

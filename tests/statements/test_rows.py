@@ -36,14 +36,10 @@ def rows(*claims: dict[str, Any], oddities: Oddities | None = None, **fields: An
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        (
-            claim(snak("P9", None, "somevalue")),
-            {"snak": "somevalue", **dict.fromkeys(("object", "key", "json", "time"))},
-        ),
-        (
-            claim({"snaktype": "value", "property": "P9"}),
-            {"snak": "value", "object": None, "key": "null", "json": "null"},
-        ),
+        (claim(snak("P9", None, "somevalue")), dict.fromkeys(("object", "key", "json", "time"))),
+        (claim(snak("P9", None, "somevalue")), {"snak": "somevalue"}),
+        (claim({"snaktype": "value", "property": "P9"}), {"object": None, "key": "null", "json": "null"}),
+        (claim({"snaktype": "value", "property": "P9"}), {"snak": "value"}),
         ({"mainsnak": snak("P9", "string", "x")}, {"statement": None, "rank": "normal", "qualifiers": []}),
         (claim(snak("P9", "string", "x"), qualifiers=[]), {"qualifiers": []}),
     ],
@@ -54,12 +50,8 @@ def test_statements_that_lack_something(statement, expected):
 
 
 Y2001, Y2005, MAY_2005 = (
-    snak("", "time", date(timestamp, precision))
-    for timestamp, precision in (
-        ("+2001-00-00T00:00:00Z", 9),
-        ("+2005-00-00T00:00:00Z", 9),
-        ("+2005-05-00T00:00:00Z", 10),
-    )
+    snak("", "time", date(f"+{day}T00:00:00Z", precision))
+    for day, precision in (("2001-00-00", 9), ("2005-00-00", 9), ("2005-05-00", 10))
 )
 SOME, NONE = snak("", None, "somevalue"), snak("", None, "novalue")
 IMPOSSIBLE = snak("", "time", "yesterday")
@@ -145,22 +137,14 @@ def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
     ],
 )
 def test_unit_symbol(symbols, symbol):
-    claims = [
-        claim(snak("P5061", "monolingualtext", {"language": language, "text": text}), rank=rank)
-        for language, text, rank in symbols
-    ]
+    values = [({"language": language, "text": text}, rank) for language, text, rank in symbols]
+    claims = [claim(snak("P5061", "monolingualtext", value), rank=rank) for value, rank in values]
     assert entity_row(read_outline(line("Q1", *claims)), 1, False, 1)[10] == symbol
 
 
 def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, Any]:
-    return claim(
-        snak("P2302", "wikibase-entityid", linked(kind)),
-        *(
-            snak("P4155", "wikibase-entityid", {"entity-type": "property", "id": f"P{number}"})
-            for number in separators
-        ),
-        rank=rank,
-    )
+    apart = [snak("P4155", "wikibase-entityid", property_(number)) for number in separators]
+    return claim(snak("P2302", "wikibase-entityid", linked(kind)), *apart, rank=rank)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 Nothing here shares code with the package.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from typing import Any
@@ -81,10 +79,8 @@ class Dating:
         since = self.appeared(group, number, row, by, time)
         lags: tuple[int | None, int | None] = None, None
         if since:
-            lags = (
-                ordinal(DAYS[since - 1]) + 1 - ordinal(time["last"]),
-                ordinal(DAYS[since]) - ordinal(time["first"]),
-            )
+            first, last = ordinal(DAYS[since - 1]) + 1, ordinal(DAYS[since])
+            lags = first - ordinal(time["last"]), last - ordinal(time["first"])
         return dict(zip(names, (as_written(time), time["first"], time["last"], by, *lags), strict=True))
 
     def dated(self, group: Group, number: int, row: Row) -> tuple[str, Row | None]:
@@ -145,27 +141,24 @@ class Dating:
     def fate(chain: list[list[Row]], link: int, row: Row) -> Row:
         """Whether an object comes back, and the first later link that says the opposite of it."""
 
+        def labels(update: list[Row]) -> list[str]:
+            return [triple["label"] for triple in update if (triple["datatype"], triple["key"]) == value]
+
         def says(update: list[Row]) -> str | None:
-            labels = [triple["label"] for triple in update if (triple["datatype"], triple["key"]) == value]
-            if labels:
-                return "ended" if labels[-1] == "obsolete" else "holds"
+            if own := labels(update):
+                return "ended" if own[-1] == "obsolete" else "holds"
             ends = update[0]["relation_is_temp_func"] and any(triple["label"] == "new" for triple in update)
             return "ended" if ends else None
 
         value = row["datatype"], row["key"]
-        last = [
-            triple["label"] for triple in chain[link - 1] if (triple["datatype"], triple["key"]) == value
-        ][-1]
+        last = labels(chain[link - 1])[-1]
         earlier = [verdict for verdict in map(says, chain[: link - 1]) if verdict]
-        triples = [triple for update in chain[: link - 1] for triple in update]
-        mentioned = any((triple["datatype"], triple["key"]) == value for triple in triples)
+        mentioned = any(map(labels, chain[: link - 1]))
         opposite = {"new": "ended", "obsolete": "holds"}.get(last)
         after = enumerate(chain[link:], start=link + 1)
         later = [number for number, update in after if says(update) == opposite]
-        return {
-            "reverts": last == "new" and mentioned and earlier[-1:] == ["ended"],
-            "superseded_by": later[0] if later and opposite else None,
-        }
+        reverts = last == "new" and mentioned and earlier[-1:] == ["ended"]
+        return {"reverts": reverts, "superseded_by": later[0] if later and opposite else None}
 
 
 class Timelines:
@@ -185,25 +178,16 @@ class Timelines:
         for group in self.groups:
             for value, certain, possible, doubted, dated in self.tenures(group):
                 first, last = possible
-                yield {
-                    **dict(zip(("subject", "property"), group, strict=True)),
-                    "value": value or None,
-                    "certain_first": certain and certain[0],
-                    "certain_last": certain and certain[1],
-                    "possible_first": None if first == EVER else first,
-                    "possible_last": None if last == NEVER else last,
-                    "doubted": doubted,
-                    "dated": dated,
-                }
+                row = {"subject": group[0], "property": group[1], "value": value or None, "dated": dated}
+                row |= {"certain_first": certain and certain[0], "certain_last": certain and certain[1]}
+                row |= {"possible_first": None if first == EVER else first, "doubted": doubted}
+                yield row | {"possible_last": None if last == NEVER else last}
 
     def functional(self, group: Group) -> bool:
         """Whether an update says that there is a single value at a time."""
-        return any(
-            row["relation_is_temp_func"]
-            for triples in self.drawn.triples
-            for row in triples
-            if (row["subject"], row["property"]) == group and row["dropped_by"] is None
-        )
+        kept = (row for triples in self.drawn.triples for row in triples if row["dropped_by"] is None)
+        own = (row for row in kept if (row["subject"], row["property"]) == group)
+        return any(row["relation_is_temp_func"] for row in own)
 
     def stated(self, group: Group, number: int) -> list[Row]:
         """The statements of a dump that name an item, or nobody, in their order."""
@@ -251,11 +235,8 @@ class Timelines:
                             next_[position] = history
                             break
             done += [history for history in going if not any(history is other for other in next_)]
-            going = [
-                [*(history or []), row]
-                for history, row in zip(next_, present, strict=True)
-                if history or row["is"] != "false"
-            ]
+            both = zip(next_, present, strict=True)
+            going = [[*(before or []), row] for before, row in both if before or row["is"] != "false"]
         return [*done, *going]
 
     def tenures(self, group: Group) -> list[tuple[Any, ...]]:

@@ -1,12 +1,11 @@
 """Random small sequences of dumps, and what the stage makes of them."""
 
-from __future__ import annotations
-
 import copy
 import datetime
+from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,12 +56,8 @@ class Drawn:
         dice = self.dice = Random(seed)
         self.dumps: list[list[Row]] = []
         current: dict[tuple[int, int, Any, bool], Fact] = {}
-        self.tenures = {
-            (subject, relation): self.successors()
-            for subject in SUBJECTS
-            for relation in (MAYOR, CLUB, WORD)
-            if dice.random() < 0.7
-        }
+        groups = product(SUBJECTS, (MAYOR, CLUB, WORD))
+        self.tenures = {group: self.successors() for group in groups if dice.random() < 0.7}
         for serial in range(len(DAYS)):
             for subject in SUBJECTS:
                 for relation in (MAYOR, CLUB, WORD, DEATH):
@@ -121,9 +116,8 @@ class Drawn:
             pit = dice.choice(MOMENTS) if dice.random() < 0.15 else None
             rank = dice.choice(["normal"] * 7 + ["preferred"] * 2 + ["deprecated"])
             odd = relation != DEATH and isinstance(value, int) and value > 604 and dice.random() < 0.5
-            current[place] = Fact(
-                *place[:3], start, end, pit, rank, id=name, snak="somevalue" if odd else "value"
-            )
+            snak = "somevalue" if odd else "value"
+            current[place] = Fact(*place[:3], start, end, pit, rank, id=name, snak=snak)
 
     def row(self, fact: Fact, place: int) -> Row:
         dropped = "rank" if fact.rank == "deprecated" else None
@@ -165,7 +159,7 @@ class Drawn:
                 row |= more
         return triples
 
-    def before(self, dumps: int) -> Drawn:
+    def before(self, dumps: int) -> Self:
         """The same without the dumps after the first ones."""
         early = copy.copy(self)
         early.dumps, early.triples = self.dumps[:dumps], self.triples[: dumps - 1]
@@ -185,25 +179,18 @@ class Drawn:
             shuffled = self.dice.sample(triples, len(triples))
             updates.append(written(folder / f"updates{number}.parquet", UPDATES, shuffled))
             entities.append(written(folder / f"born{number}.parquet", born, self.born))
-        jobs.Chains(
-            updates=tuple(updates),
-            new_entities=tuple(entities),
-            statements=tuple(statements),
-            dates=tuple(DATES[: len(self.dumps)]),
-            timelines=folder / "timelines.parquet",
-            known=folder / "known.parquet",
-            output=folder / "chains.parquet",
-        ).run()
+        given = {"updates": updates, "new_entities": entities, "statements": statements}
+        given["dates"] = DATES[: len(self.dumps)]
+        made = {"timelines": "timelines", "known": "known", "output": "chains"}
+        outputs = {name: folder / f"{file}.parquet" for name, file in made.items()}
+        jobs.Chains(**{name: tuple(values) for name, values in given.items()}, **outputs).run()
         return [pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("chains", "timelines")]
 
     def update(self, link: Row) -> list[Row]:
         """The triples of an update in the order of the dataset's objects."""
-        rows = [
-            row
-            for row in self.triples[link["interval"] - 1]
-            if (row["subject"], row["property"]) == (link["subject"], link["property"])
-        ]
-        return sorted(rows, key=in_order)
+        group = link["subject"], link["property"]
+        rows = self.triples[link["interval"] - 1]
+        return sorted((row for row in rows if (row["subject"], row["property"]) == group), key=in_order)
 
     def stream(self, links: list[Row]) -> list[Row]:
         """The links with the dataset's columns of which questions are made."""
@@ -212,23 +199,18 @@ class Drawn:
             subject, relation = link["subject"], link["property"]
             late = "" if link["interval"] < 2 else " Upon Sea"
             name = NAMES.get(subject, f"Place {subject}") + late
-            rows.append(
+            objects = [
                 {
-                    "chain": f"Q{subject}-P{relation}",
-                    "relation": {"id": f"P{relation}"},
-                    "subject": {"id": f"Q{subject}", "label": name, "description": "place"},
-                    "link": link["link"],
-                    "update_prompt": PROMPTS[relation][0].format(name),
-                    "objects": [
-                        {
-                            "id": row["key"] if (row["object"] or 0) > 0 else None,
-                            "label": NAMES.get(row["object"], "?") + late * (row["object"] == 601),
-                            "leaks": row["leaks"],
-                        }
-                        for row in self.update(link)
-                    ],
+                    "id": row["key"] if (row["object"] or 0) > 0 else None,
+                    "label": NAMES.get(row["object"], "?") + late * (row["object"] == 601),
+                    "leaks": row["leaks"],
                 }
-            )
+                for row in self.update(link)
+            ]
+            called = {"id": f"Q{subject}", "label": name, "description": "place"}
+            own = {"chain": f"Q{subject}-P{relation}", "link": link["link"], "subject": called}
+            own |= {"relation": {"id": f"P{relation}"}, "objects": objects}
+            rows.append(own | {"update_prompt": PROMPTS[relation][0].format(name)})
         return rows
 
     def questions(self, folder: Path, stream: list[Row], alike: tuple[str, ...], seed: int) -> Any:
@@ -237,28 +219,15 @@ class Drawn:
         kinds += [Fact(item, SPORT, 710 + item % 2, id=f"Q{item}$s") for item in (1, 2, 600, 602, 603)]
         anywhere = {row["object"] or 0 for dump in self.dumps for row in dump}
         more = [Fact(9, 17, item) for item in sorted({*VALUES, *anywhere}) if item > 0]
-        world = World(
-            new=[*self.facts, *kinds, *more],
-            labels=dict(NAMES),
-            no_label=frozenset({NAMELESS}),
-            aliases=ALIASES,
-        )
-        world.write(folder)
+        names = {"labels": dict(NAMES), "no_label": frozenset({NAMELESS}), "aliases": ALIASES}
+        World(new=[*self.facts, *kinds, *more], **names).write(folder)
         new, paths = folder / "new", (folder / "rows.parquet", folder / "classes.parquet")
         make_rows(new / "statements.parquet", new / "entities.parquet", [31, SPORT], *paths)
         pq.write_table(pa.Table.from_pylist(stream), folder / "stream.parquet")
-        report = jobs.AsOf(
-            stream=folder / "stream.parquet",
-            timelines=(folder / "timelines.parquet",),
-            rows=(paths[0],),
-            classes=(paths[1],),
-            entities=(new / "entities.parquet",),
-            properties=new / "properties.parquet",
-            alike=alike,
-            seed=seed,
-            dates=tuple(DATES),
-            output=folder / "asof.parquet",
-        ).run()
+        given = {"timelines": (folder / "timelines.parquet",), "rows": paths[:1], "classes": paths[1:]}
+        given |= {"entities": (new / "entities.parquet",), "properties": new / "properties.parquet"}
+        how = {"stream": folder / "stream.parquet", "dates": tuple(DATES), "alike": alike, "seed": seed}
+        report = jobs.AsOf(**given, **how, output=folder / "asof.parquet").run()
         return pq.read_table(folder / "asof.parquet").to_pylist(), report
 
 

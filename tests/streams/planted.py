@@ -1,7 +1,5 @@
 """A sequence of dumps in which lateness, corrections, removals and announcements are planted."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from random import Random
@@ -62,12 +60,9 @@ def stated(office: Office) -> list[StatementInDump]:
                 continue
             early, mended = office.wrong.get(holder, (start, day))
             begin = start if mended <= day else early
-            ended = [
-                start
-                for other, start in enumerate(office.starts)
-                if other == holder + 1 and office.entered[other] <= day
-            ]
-            ends = tuple(map(span, ended))
+            after = slice(holder + 1, holder + 2)
+            begun = zip(office.starts[after], office.entered[after], strict=True)
+            ends = tuple(span(start) for start, entered in begun if entered <= day)
             flags = False, False, False
             name = f"Q1$office{holder}"
             rows.append(StatementInDump(dump, name, holder + 1, "current", (span(begin),), ends, *flags))

@@ -3,8 +3,6 @@
 The oracle reads the drawn statements and triples themselves, and shares no code with the package.
 """
 
-from __future__ import annotations
-
 import calendar
 import copy
 import datetime
@@ -13,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,25 +131,16 @@ class Questions:
                 item_id = digest(name, f"Q{value}", precision, text)
                 aliases = ALIASES.get(value, [])
                 yield {
-                    "item_id": item_id,
-                    "task": 1 if value in now else 2,
-                    "hop": 0,
+                    **{"item_id": item_id, "task": 1 if value in now else 2, "hop": 0},
                     **{"s": f"Q{subject}", "p": f"P{relation}"},
                     **{"asked_s": f"Q{subject}", "asked_p": f"P{relation}"},
-                    "fact_id": digest(name, f"Q{value}"),
-                    "rel_id": None,
+                    **{"fact_id": digest(name, f"Q{value}"), "rel_id": None, "context": context},
                     "as_of": datetime.date(last // 10_000, last // 100 % 100, last % 100),
-                    "context": context,
                     "question": sentence(first, last, precision),
                     **self.options(name, value, named, tenures, aliases, item_id),
-                    "answer_label": named[value],
-                    "answer_aliases": aliases,
-                    "discriminates": value != newest,
-                    "chain": name,
-                    "precision": precision,
-                    "date": text,
-                    "first_day": first,
-                    "last_day": last,
+                    **{"answer_label": named[value], "answer_aliases": aliases, "chain": name},
+                    **{"discriminates": value != newest, "precision": precision, "date": text},
+                    **{"first_day": first, "last_day": last},
                     "holds": "now" if value in now else "before" if value == before else "then",
                 }
 
@@ -166,26 +156,19 @@ class Questions:
                 by_name.setdefault(words(named[other]), other)
         wrong = [(other, named[other], "wrong") for other in by_name.values()][:3]
         named_otherwise = {words(named[of]) for of in named if of != value}
-        drawn, alike, size = self.drawn_from_pool(
-            (int(subject), relation, value),
-            refused | named_otherwise,
-            {of for of, *_ in tenures},
-            item_id,
-            3 - len(wrong),
-        )
+        never, fact = {of for of, *_ in tenures}, (int(subject), relation, value)
+        refused |= named_otherwise
+        drawn, alike, size = self.drawn_from_pool(fact, refused, never, item_id, 3 - len(wrong))
         wrong += drawn
         row: Row = {"pool_size": len(by_name) + size, "open_only": len(wrong) < 3, "flags": []}
         if len(wrong) < 3:
             return row | dict.fromkeys(("options", "option_ids", "option_verdicts", "answer_index"))
         right = value, named[value], "correct"
         order = sorted([right, *wrong], key=lambda each: digest(self.seed, f"order {item_id}", each[0]))
-        return row | {
-            "options": [label for _, label, _ in order],
-            "option_ids": [f"Q{item}" for item, _, _ in order],
-            "option_verdicts": [report for *_, report in order],
-            "answer_index": order.index(right),
-            "flags": [] if alike == len(drawn) else ["other_kind"],
-        }
+        items, labels, verdicts = zip(*order, strict=True)
+        row |= {"options": [*labels], "option_ids": [f"Q{item}" for item in items]}
+        row |= {"option_verdicts": [*verdicts], "answer_index": order.index(right)}
+        return row | {"flags": [] if alike == len(drawn) else ["other_kind"]}
 
     def drawn_from_pool(
         self, fact: tuple[int, str, int], refused: set[str], never: set[int], item_id: str, wanted: int
@@ -257,9 +240,8 @@ def test_stage_and_oracle_agree(seed: int, tmp_path: Path) -> None:
     assert asked == [*questions.rows()]
     alone = [row for row in asked if not row["open_only"] and "wrong" not in row["option_verdicts"]]
     counts = [len(asked), sum(row["open_only"] for row in asked), len(alone), *questions.unsaid.values()]
-    assert [int(number) for number in re.findall(r"^(?:P\d+: )?(\d+) ", report, re.MULTILINE)] == [
-        count for count in counts if count
-    ]
+    said = re.findall(r"^(?:P\d+: )?(\d+) ", report, re.MULTILINE)
+    assert [int(number) for number in said] == [count for count in counts if count]
     assert len(links) > 20
     audited(drawn, links, stream, tmp_path)
 
@@ -302,16 +284,12 @@ def audited(drawn: Drawn, links: list[Row], stream: list[Row], folder: Path) -> 
         assert [name for name in names if not planted(name, row)] == []
 
     for days in {(row["old_date"], row["new_date"]) for row in rows}:
-        own = [
-            {"subject": row["subject"], "relation": row["relation"]}
-            for row in rows
-            if (row["old_date"], row["new_date"]) == days
-        ]
+        mine = (row for row in rows if (row["old_date"], row["new_date"]) == days)
+        own = [{"subject": row["subject"], "relation": row["relation"]} for row in mine]
         (folder / "_".join(days)).mkdir()
         pq.write_table(pa.Table.from_pylist(own), folder / "_".join(days) / "wikifactdiff.parquet")
-    first = next(
-        place for place in range(len(rows)) if rows[place]["interval"] == rows[place + 1]["interval"]
-    )
+    pairs = enumerate(pairwise(row["interval"] for row in rows))
+    first = next(place for place, (before, after) in pairs if before == after)
     swapped = [*rows[:first], rows[first + 1], rows[first], *rows[first + 2 :]]
     renamed = rows[0] | {"subject": rows[0]["subject"] | {"label": "Nobody"}}
     for given, reasons in (

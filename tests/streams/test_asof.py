@@ -1,7 +1,5 @@
 """A cloze test in the past, which questions about a day before the last dump take."""
 
-from __future__ import annotations
-
 import pytest
 
 from factdrift.streams.asof import in_past

@@ -1,7 +1,5 @@
 """The datasets of all intervals in one table need dates and chains that fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +42,7 @@ def test_a_dataset_of_other_updates_is_named(tmp_path, capsys, links):
 @pytest.mark.parametrize(
     ("dates", "message"),
     [
-        (DATES[:1], "give two dates or more"),
-        ([DATES[0], DATES[0]], "each later than the one before"),
+        *((DATES[:1], "give two dates or more"), (DATES[:1] * 2, "each later than the one before")),
         (DATES, "3 dates have 2 intervals, but 1 tables are given"),
     ],
 )

@@ -1,7 +1,5 @@
 """Documents and questions on random small worlds, against timelines that are computed anew for every dump."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import tempfile
@@ -67,29 +65,20 @@ def built(seed: int, history: str, citing: float = 1.0) -> Built:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         drawn.chains(folder)
-        items = [*SUBJECTS, *VALUES]
-        rows = [
-            {"id": item, "label": CALLED[item], "aliases": ALIASES.get(item, []), "classes": []}
-            for item in items
-        ]
+        aliases = {item: ALIASES.get(item, []) for item in (*SUBJECTS, *VALUES)}
+        called = [(item, CALLED[item], names) for item, names in aliases.items()]
+        rows = [{"id": i, "label": label, "aliases": names, "classes": []} for i, label, names in called]
         entities = written(folder / "entities.parquet", ENTITIES, rows)
-        listed = [
-            {"id": item, "role": "updated", "near": [near for near in SUBJECTS if near != item][:3]}
-            for item in SUBJECTS
-        ]
+        near = {item: [other for other in SUBJECTS if other != item][:3] for item in SUBJECTS}
+        listed = [{"id": item, "role": "updated", "near": others} for item, others in near.items()]
         subjects = written(folder / "subjects.parquet", LISTED, listed)
-        single = {"property": list(SINGLE), "temporal_functional": list(SINGLE.values())}
-        relations = folder / "relations.parquet"
-        pq.write_table(
-            pa.table(single, schema=pa.schema({"property": "int32", "temporal_functional": "bool"})),
-            relations,
-        )
+        single = pa.schema({"property": "int32", "temporal_functional": "bool"})
+        rows = [{"property": number, "temporal_functional": flag} for number, flag in SINGLE.items()]
+        relations = written(folder / "relations.parquet", single, rows)
         statements = tuple(folder / f"statements{number}.parquet" for number in range(len(DATES)))
         of_all: dict[str, Any] = {"dates": tuple(DATES), "subjects": subjects}
-        facts = folder / "facts.parquet"
-        jobs.Facts(
-            **of_all, known=folder / "known.parquet", statements=statements, relations=relations, output=facts
-        ).run()
+        facts, dated = folder / "facts.parquet", {"known": folder / "known.parquet", "statements": statements}
+        jobs.Facts(**of_all, **dated, relations=relations, output=facts).run()
         of_all |= {"facts": (facts,), "entities": (entities,), "seed": seed}
         corpus, asked = folder / "corpus.parquet", folder / "asked.parquet"
         jobs.Corpus(**of_all, history=history, citing=citing, output=corpus).run()
@@ -104,13 +93,8 @@ def number(entity: str) -> int:
 
 def live(docs: list[Row], subject: int, dump: str) -> Row | None:
     """The version of a subject's document by a dump."""
-    of_dump = [
-        doc
-        for doc in docs
-        if doc["subject"] == f"Q{subject}"
-        and doc["known_from"] <= dump
-        and (doc["known_until"] is None or dump < doc["known_until"])
-    ]
+    own = [doc for doc in docs if doc["subject"] == f"Q{subject}" and doc["known_from"] <= dump]
+    of_dump = [doc for doc in own if doc["known_until"] is None or dump < doc["known_until"]]
     assert len(of_dump) < 2
     return of_dump[0] if of_dump else None
 
@@ -129,13 +113,11 @@ def test_sentences_state_what_the_dumps_so_far_prove_and_all_of_it(seed: int, hi
             doc = live(corpus.docs, subject, name)
             facts = doc["facts"] if doc else []
             present = {(number(f["relation"]), number(f["object"])) for f in facts if f["tense"] == "now"}
-            due = {
-                (relation, value)
-                for relation in SINGLE
-                for value, *_ in corpus.tenures(dump, (subject, relation))
-                if value and value != subject
-                if says(corpus.tenures(dump, (subject, relation)), value, day, day) == "correct"
-            }
+            due = set()
+            for relation in SINGLE:
+                tenures = corpus.tenures(dump, (subject, relation))
+                values = {value for value, *_ in tenures} - {0, subject}
+                due |= {(relation, of) for of in values if says(tenures, of, day, day) == "correct"}
             assert present == due
     assert any(fact["tense"] == "cited" for doc in corpus.docs for fact in doc["facts"])
     for doc in corpus.docs:
@@ -181,14 +163,11 @@ def test_versions_follow_each_other_and_differ(seed: int) -> None:
             assert before["known_until"] <= after["known_from"]
             assert before["text"] != after["text"] or before["known_until"] < after["known_from"]
             # A quotation may be of another day in the next version.
-            kept = {
-                (f["relation"], f["object"], f["subject"]) for f in before["facts"] if f["tense"] == "now"
-            }
-            for fact in (fact for fact in after["facts"] if fact["tense"] == "now"):
-                key = fact["relation"], fact["object"], fact["subject"]
-                alone = sum((f["relation"], f["tense"]) == (fact["relation"], "now") for f in after["facts"])
-                was = sum((f["relation"], f["tense"]) == (fact["relation"], "now") for f in before["facts"])
-                if key in kept and alone == was == 1:
+            was, now = ([f for f in doc["facts"] if f["tense"] == "now"] for doc in (before, after))
+            for fact in now:
+                alike = [[f for f in facts if f["relation"] == fact["relation"]] for facts in (was, now)]
+                alone = [len(facts) for facts in alike] == [1, 1]
+                if alone and alike[0][0]["object"] == fact["object"]:
                     assert after["text"][fact["start"] : fact["end"]] in before["text"]
 
 
@@ -285,16 +264,12 @@ def test_pairs_are_those_of_the_changes_that_were_entered_late() -> None:
 
         def changed(day: datetime.date, office: Office = office) -> set[tuple[str, str]]:
             of_day = sum(start <= day for start in office.starts)
-            values = [
-                f"Q{min(of_day, sum(entered <= dump for entered in office.entered))}"
-                for dump in PLANTED
-                if dump >= day and of_day
-            ]
+            dumps = [dump for dump in PLANTED if dump >= day and of_day]
+            values = [f"Q{min(of_day, sum(day <= dump for day in office.entered))}" for dump in dumps]
             return {(old, new) for old, new in itertools.pairwise(values) if old not in ("Q0", new)}
 
-        days = [
-            PLANTED[0] - datetime.timedelta(400 - day) for day in range((PLANTED[-1] - PLANTED[0]).days + 400)
-        ]
+        first = PLANTED[0] - datetime.timedelta(400)
+        days = [first + datetime.timedelta(day) for day in range((PLANTED[-1] - first).days)]
         of_dumps = set().union(*(changed(day) for day in PLANTED if day not in office.starts))
         assert of_dumps <= pairs <= set().union(*map(changed, days))
         number += len(pairs)

@@ -1,7 +1,5 @@
 """How facts are worded in documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from factdrift.core.paths import TEMPLATES
@@ -40,15 +38,12 @@ def test_facts_in_the_present(writer: Writer, claims: list[Claim], sentence: str
 def test_facts_of_the_past_and_in_quotations(writer: Writer) -> None:
     past = writer.past(claim(4, 286, 2), "from 2005 to 2021")
     assert past
-    assert past.text == (
-        "The team of the Utah Jazz was managed from the sideline by Angela Merkel from 2005 to 2021."
-    )
+    managed = "The team of the Utah Jazz was managed from the sideline by Angela Merkel"
+    assert past.text == f"{managed} from 2005 to 2021."
     cited = writer.cited(claim(1, 6, 2), "January 2019")
     assert cited
-    assert cited.text == (
-        "According to a profile of January 2019, "
-        "the person in charge of the government of Germany was Angela Merkel."
-    )
+    led = "the person in charge of the government of Germany was Angela Merkel."
+    assert cited.text == f"According to a profile of January 2019, {led}"
     assert writer.past(claim(1, 99999, 2), "in 2005") is None
 
 
@@ -62,11 +57,9 @@ def test_wordings_depend_on_the_seed_and_are_drawn_by_subject_and_relation(write
     ("certain", "possible", "text"),
     [
         ((20050101, 20210101), (20050101, 20211231), "from 2005 to 2021"),
-        ((20050101, 20210101), (20040101, 20211231), "until 2021"),
-        ((20050101, 20210101), (None, 20211231), "until 2021"),
+        *(((20050101, 20210101), (first, 20211231), "until 2021") for first in (20040101, None)),
         ((20210201, 20210301), (20210201, 20210301), "in 2021"),
-        ((20050101, 20210101), (20050101, 20220101), None),
-        ((20050101, 20210101), (20050101, None), None),
+        *(((20050101, 20210101), (20050101, last), None) for last in (20220101, None)),
     ],
 )
 def test_years_of_the_past(
@@ -77,25 +70,17 @@ def test_years_of_the_past(
 
 
 @pytest.mark.parametrize(
-    ("label", "phrase"),
+    ("article", "labels"),
     [
-        ("human", "a human"),
-        ("hour", "an hour"),
-        ("university", "a university"),
-        ("urban area", "an urban area"),
-        ("NBA season", "an NBA season"),
-        ("FIFA World Cup", "a FIFA World Cup"),
-        ("UEFA cup", "a UEFA cup"),
-        ("European Union", "a European Union"),
-        ("Olympic venue", "an Olympic venue"),
-        ("U.S. state", "a U.S. state"),
-        ("television series", "a television series"),
-        ("countries bordering the Baltic Sea", "one of the countries bordering the Baltic Sea"),
-        ("Summer Olympic Games", "one of the Summer Olympic Games"),
-        ("municipality of the Netherlands", "a municipality of the Netherlands"),
-        ("city with town rights", "a city with town rights"),
-        ("bus", "a bus"),
+        (
+            "a",
+            "human, university, FIFA World Cup, UEFA cup, European Union, U.S. state, television series, bus",
+        ),
+        ("a", "municipality of the Netherlands, city with town rights"),
+        ("an", "hour, urban area, NBA season, Olympic venue"),
+        ("one of the", "countries bordering the Baltic Sea, Summer Olympic Games"),
     ],
 )
-def test_classes_in_a_sentence(label: str, phrase: str) -> None:
-    assert indefinite(label) == phrase
+def test_classes_in_a_sentence(article: str, labels: str) -> None:
+    for label in labels.split(", "):
+        assert indefinite(label) == f"{article} {label}"

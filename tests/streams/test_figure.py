@@ -1,19 +1,13 @@
 """The figure of a stream: what it counts, and that equal streams give equal bytes."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.streams.assemble import draw, months
 
-ROWS = [
-    ("ReplaceObject", 20210120, 20210120, "start"),
-    ("ReplaceObject", 20210101, 20210131, "start"),
-    ("ReplaceObject", 20210101, 20211231, "start"),
-    ("Archive", 20220301, 20220331, "end"),
-    ("Archive", 20210105, 20210131, "interval"),
-]
+SPANS = ((20210120, 20210120), (20210101, 20210131), (20210101, 20211231))
+ROWS = [("ReplaceObject", *span, "start") for span in SPANS]
+ROWS += [("Archive", 20220301, 20220331, "end"), ("Archive", 20210105, 20210131, "interval")]
 
 
 def test_changes_that_are_dated_to_a_month_count_and_equal_streams_give_equal_bytes(tmp_path):

@@ -1,7 +1,5 @@
 """How long values hold: Kaplan-Meier against a plain product."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The oracle computes each K_k anew from the first k dumps.
 """
 
-from __future__ import annotations
-
 import datetime
 import tempfile
 from collections import Counter
@@ -63,11 +61,8 @@ def test_the_rows_known_by_a_dump_are_those_of_the_dumps_up_to_it(seed: int) -> 
         known: list[Row] = pq.read_table(folder / "known.parquet").to_pylist()
         dumps = [day.isoformat() for day in DATES]
         for number, dump in enumerate(dumps, start=1):
-            rows = [
-                row
-                for row in known
-                if row["known_from"] <= dump and (row["known_until"] is None or dump < row["known_until"])
-            ]
+            so_far = [row for row in known if row["known_from"] <= dump]
+            rows = [row for row in so_far if row["known_until"] is None or dump < row["known_until"]]
             oracle = Early(drawn, number)
             assert bag(rows) == bag(oracle.rows())
             linked = [row for row in rows if row["linked_from"] <= dump]
@@ -113,32 +108,24 @@ def row(dump: int, value: int = 7, start: Any = None, end: Any = None, **more: A
     return StatementInDump(dump, usual["statement"], value, usual["standing"], *spans, False, False, False)
 
 
-SINCE = day(20140501)
+SINCE, SOON = day(20140501), day(20140901)
+STILL = [row(0, start=SINCE), row(1, start=SINCE)]
+SHORT = [row(0, start=SINCE), row(1, start=SINCE, end=SOON)]
 
 
 @pytest.mark.parametrize(
     ("rows", "became"),
     [
         # Still stated by the next dump, and by the last.
-        ([row(0, start=SINCE), row(1, start=SINCE)], ["extended", None]),
+        (STILL, ["extended", None]),
         # An end after the dump that knew the row: the world changed.
         ([row(0, start=SINCE), row(1, start=SINCE, end=day(20160301))], ["ended", None]),
         # An end before it: the row was wrong, but nothing says whose the days were.
-        ([row(0, start=SINCE), row(1, start=SINCE, end=day(20140901))], ["dated", None]),
+        (SHORT, ["dated", None]),
         # The same, and another value held then.
-        (
-            [
-                row(0, start=SINCE),
-                row(1, start=SINCE, end=day(20140901)),
-                row(1, 8, start=day(20140901), statement="t"),
-            ],
-            ["corrected", None, None],
-        ),
+        ([*SHORT, row(1, 8, start=SOON, statement="t")], ["corrected", None, None]),
         # Several values hold at a time: that another one holds as well corrects nothing.
-        (
-            [row(0, start=SINCE), row(1, start=SINCE), row(1, 8, start=SINCE, statement="t")],
-            ["extended", None, None],
-        ),
+        ([*STILL, row(1, 8, start=SINCE, statement="t")], ["extended", None, None]),
         ([row(0, start=year(2014)), row(1, start=day(20140501))], ["dated", None]),
         ([row(0), row(1, start=SINCE)], ["dated", None]),
         ([row(0, start=SINCE), row(1, start=SINCE, standing="deprecated")], ["doubted", None]),
@@ -211,12 +198,11 @@ def test_plants_are_what_the_rows_say(seed: int) -> None:
                 assert {"corrected", "dated"} & {row["became"] for row in mine}
 
 
+PLACE = st.integers(1, 12)
+
+
 @settings(max_examples=examples(200))
-@given(
-    st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), max_size=4),
-    st.integers(1, 12),
-    st.integers(1, 12),
-)
+@given(st.lists(st.tuples(PLACE, PLACE), max_size=4), PLACE, PLACE)
 def test_a_day_is_uncovered_if_no_span_has_it(spans: list[tuple[int, int]], first: int, last: int) -> None:
     days = 20_200_225 + np.r_[1:5, 77:85]  # to 29 February, and March
     held = [(int(days[low - 1]), int(days[max(low, high) - 1])) for low, high in spans]

@@ -1,7 +1,5 @@
 """The laws of sequences, and how days are counted."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from random import Random
@@ -48,12 +46,15 @@ def test_days_before_the_year_1_count_on_backwards() -> None:
     assert day_number(march) - day_number(leap_day) == 1
 
 
+EARLY = -439685
+
+
 @pytest.mark.parametrize(
     ("first", "last", "dates"),
     [
-        (-439685, -439684, []),
-        (-439685, 3_12_31, ["0002-07-02", "0002-07", "0002"]),
-        (1_01_01, 1_01_05, ["0001-01-03"]),
+        (EARLY, EARLY + 1, []),
+        (EARLY, 31231, ["0002-07-02", "0002-07", "0002"]),
+        (10101, 10105, ["0001-01-03"]),
     ],
 )
 def test_days_before_the_year_1_are_not_asked_about(first: int, last: int, dates: list[str]) -> None:

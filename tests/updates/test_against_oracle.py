@@ -3,10 +3,9 @@
 Each example is a world of independent subjects that go through the real stage at once.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -41,14 +40,8 @@ CHAIN = {
     68: (61719275, 61719274),
 }  # fmt: skip
 """60 is within four steps of the class of restrictive qualifiers, 63 one step too far."""
-CLASS_LABELS = {
-    THING: "human",
-    WIKI: "Wikimedia portal",
-    OLD_LISTS: "navigation template",
-    55: "Wikimedia list article",
-    56: "Template",
-    LISTS: "list of stations",
-}
+CLASS_LABELS = {THING: "human", WIKI: "Wikimedia portal", OLD_LISTS: "navigation template"}
+CLASS_LABELS |= {55: "Wikimedia list article", 56: "Template", LISTS: "list of stations"}
 
 BARE, BARE_OLD, BARE_NEW, LISTED, LISTED_OLD, PORTAL, NAMELESS, NAMELESS_NEW = range(500, 508)
 GONE, LATE, BORN, TWIN, TWIN_TOO = range(508, 513)
@@ -91,48 +84,32 @@ def any_point(dice: Random, days: Days) -> Moment:
 
 def any_fact(dice: Random, days: Days, subject: int, relation: int, value: Any, place: int) -> Fact:
     odd = dice.random()
-    return Fact(
-        s=subject,
-        p=relation,
-        o=value,
-        start=any_moment(dice, days),
-        end=any_moment(dice, days),
-        pit=any_point(dice, days) if dice.random() < 0.5 or relation == AT else None,
-        rank=dice.choice(RANKS),
-        quals=dice.choice(QUALIFIED),
-        id=f"Q{subject}${dice.choice('abcdefgh')}{place}",
-        snak="somevalue" if odd < 0.02 else "novalue" if odd < 0.04 else "value",
-        datatype=dice.choice(["url", "math", "external-id"])
-        if odd > 0.95 and not isinstance(value, int)
-        else None,
-    )
+    times = any_moment(dice, days), any_moment(dice, days)
+    pit = any_point(dice, days) if dice.random() < 0.5 or relation == AT else None
+    own: dict[str, Any] = {"rank": dice.choice(RANKS), "quals": dice.choice(QUALIFIED)}
+    own["id"] = f"Q{subject}${dice.choice('abcdefgh')}{place}"
+    own["snak"] = "somevalue" if odd < 0.02 else "novalue" if odd < 0.04 else "value"
+    if odd > 0.95 and not isinstance(value, int):
+        own["datatype"] = dice.choice(["url", "math", "external-id"])
+    return Fact(subject, relation, value, *times, pit, **own)
 
 
 def edited(dice: Random, days: Days, fact: Fact, values: list[Any]) -> Fact:
-    match dice.choice(["end", "end", "pit", "start", "rank", "id", "value", "value", "qualifiers"]):
-        case "end":
-            return replace(fact, end=any_moment(dice, days))
-        case "pit":
-            return replace(fact, pit=any_point(dice, days))
-        case "start":
-            return replace(fact, start=any_moment(dice, days))
-        case "rank":
-            return replace(fact, rank=dice.choice(RANKS))
-        case "id":
-            return replace(fact, id=f"Q{fact.s}${dice.choice('abcdefgh')}again{str(fact.id)[-1]}")
-        case "value":
-            return replace(fact, o=dice.choice(values))
-        case _:
-            return replace(fact, quals=dice.choice(QUALIFIED))
+    edits: dict[str, Callable[[], Any]] = {
+        "end": lambda: any_moment(dice, days),
+        "pit": lambda: any_point(dice, days),
+        "start": lambda: any_moment(dice, days),
+        "rank": lambda: dice.choice(RANKS),
+        "id": lambda: f"Q{fact.s}${dice.choice('abcdefgh')}again{str(fact.id)[-1]}",
+        "o": lambda: dice.choice(values),
+        "quals": lambda: dice.choice(QUALIFIED),
+    }
+    field = dice.choice(["end", "end", "pit", "start", "rank", "id", "o", "o", "quals"])
+    return replace(fact, **{field: edits[field]()})
 
 
-TIMES = [
-    ("2010", None),
-    ("2022-01-01", None),
-    ("2022-03", "2024-06-01"),
-    ("2010", "2022-01-01"),
-    ("2010", "2015"),
-]
+TIMES = [("2010", None), ("2010", "2015"), ("2010", "2022-01-01"), ("2022-01-01", None)]
+TIMES += [("2022-03", "2024-06-01")]
 
 
 def anchor(subject: int) -> Fact:
@@ -165,18 +142,12 @@ SERIES = [
 def series(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
     """Measurements of a few days, more of them in the new dump; some have a start or an end besides."""
     relation, days = dice.choice([PLAIN, PLAIN, OTHER, AT]), dice.sample(SERIES, 3)
-    facts = [
-        Fact(
-            subject,
-            relation,
-            dice.choice([Amount(str(place)), Amount(str(place)), Amount("10"), 600]),
-            start=dice.choice([None] * 8 + ["2019", UNKNOWN]),
-            end=dice.choice([None] * 8 + ["2022-01-01", UNKNOWN]),
-            pit=dice.choice(days),
-            id=f"Q{subject}${place}",
-        )
-        for place in range(dice.choice([2, 2, 3, 4]))
-    ]
+    facts = []
+    for place in range(dice.choice([2, 2, 3, 4])):
+        value = dice.choice([Amount(str(place)), Amount(str(place)), Amount("10"), 600])
+        start = dice.choice([None] * 8 + ["2019", UNKNOWN])
+        end = dice.choice([None] * 8 + ["2022-01-01", UNKNOWN])
+        facts.append(Fact(subject, relation, value, start, end, dice.choice(days), id=f"Q{subject}${place}"))
     return [anchor(subject), *dice.sample(facts, len(facts) // 2)], [anchor(subject), *facts]
 
 
@@ -209,15 +180,10 @@ def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
 def random_properties(dice: Random) -> list[Property]:
     """Each constraint holds or not, in either dump on its own."""
     constraints = {FREE: (), FROM: (580,), AT: (585,), OTHERWISE: (1234,), BOTH: (582, 1234), 570: (585,)}
+    classes = {META: (65,), NEARLY_META: (67, 53), ANY_QUALIFIER: (69,), RESTRICTS: (61719275,), FAR: (60,)}
+    classes |= {TOO_FAR: (63,), EXEMPT: (68,), ALWAYS: (105388954, 61719274)}
     return [
-        Property(META, classes=(65,)),
-        Property(NEARLY_META, classes=(67, 53)),
-        Property(ANY_QUALIFIER, classes=(69,)),
-        Property(RESTRICTS, classes=(61719275,)),
-        Property(FAR, classes=(60,)),
-        Property(TOO_FAR, classes=(63,)),
-        Property(EXEMPT, classes=(68,)),
-        Property(ALWAYS, classes=(105388954, 61719274)),
+        *(Property(number, classes=of) for number, of in classes.items()),
         Property(PLAIN),
         *(Property(each, dice.random() < 0.85, constraints[each]) for each in sorted(constraints)),
     ]
@@ -261,11 +227,8 @@ def random_world(seed: int) -> World:
         no_label_new=frozenset({NAMELESS_NEW}),
         labels={TWIN: "twin", TWIN_TOO: "twin", **dict.fromkeys(kinds["leaky"], LEAKY)},
         old_labels={TWIN: "twin", TWIN_TOO: "other", **dict.fromkeys(kinds["leaky"], LEAKY)},
-        aliases={
-            GOOD[1]: ["none", "Twin of"],
-            GONE: ["item 600"],
-            **{subject: ["item 500"] for subject in kinds["leaky"]},
-        },
+        aliases={GOOD[1]: ["none", "Twin of"], GONE: ["item 600"]}
+        | {subject: ["item 500"] for subject in kinds["leaky"]},
         classes=classes,
         old_classes=old_classes,
         superclasses=CHAIN,
@@ -275,12 +238,9 @@ def random_world(seed: int) -> World:
 
 def is_untouched(group: oracle.Group) -> bool:
     """Nothing of it changed, and no date is given."""
-    return all(
-        each.change == "F0"
-        and not (each.any.start or each.any.start_unknown or each.any.end or each.any.end_unknown)
-        and not each.any.pit
-        for each in group
-    )
+    names = ("start", "start_unknown", "end", "end_unknown", "pit")
+    undated = not any(getattr(each.any, name) for each in group for name in names)
+    return undated and all(each.change == "F0" for each in group)
 
 
 CONCLUSIONS = (
@@ -299,39 +259,26 @@ def expected(world: World, how: UpdateSettings) -> dict[str, list[dict[str, Any]
     groups: dict[tuple[int, int], conclusions.Group] = {}
     for each in triples:
         groups.setdefault((each.any.subject, each.any.property), []).append(each)
-    counts = Counter(
-        (each.any.property, each.rule, each.label, each.dropped_by)
-        for group in groups.values()
-        for each in group
-        if is_untouched(group)
-    )
+    untouched = [each for group in filter(is_untouched, groups.values()) for each in group]
+    counts = Counter((each.any.property, each.rule, each.label, each.dropped_by) for each in untouched)
     made = [
-        {
-            "subject": each.any.subject,
-            "property": each.any.property,
-            "key": each.any.key,
-            "old_statement": each.old and each.old.id,
-            "new_statement": each.new and each.new.id,
-            "is_replace": each.is_replace if each.dropped_by is None else None,
-            **{name: getattr(each, name) for name in CONCLUSIONS},
-        }
+        {name: getattr(each.any, name) for name in ("subject", "property", "key")}
+        | {"old_statement": each.old and each.old.id, "new_statement": each.new and each.new.id}
+        | {"is_replace": each.is_replace if each.dropped_by is None else None}
+        | {name: getattr(each, name) for name in CONCLUSIONS}
         for each in triples
     ]
     kept = ("subject", "property", "change", "old_statement", "new_statement")
 
     def fates(side: Any, by: dict[str, str | None]) -> list[dict[str, Any]]:
-        return [
-            {"subject": each.subject, "statement": each.id, "dropped_by": by[each.id]}
-            for each in side.statements
-        ]
+        stated = side.statements
+        return [{"subject": row.subject, "statement": row.id, "dropped_by": by[row.id]} for row in stated]
 
+    names = ("property", "rule", "label", "dropped_by", "triples")
     return {
         "old": fates(old, old_dropped),
         "new": fates(new, new_dropped),
-        "untouched": [
-            {"property": key[0], "rule": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
-            for key, number in sorted(counts.items())
-        ],
+        "untouched": [dict(zip(names, (*key, n), strict=True)) for key, n in sorted(counts.items())],
         "differences": [{name: row[name] for name in kept} for row in made],
         "triples": [row for row in made if not is_untouched(groups[row["subject"], row["property"]])],
     }
@@ -342,10 +289,8 @@ def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, An
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         triples = world.updates(folder, **switches)
-        tables = {
-            which: rows(folder / which / "filtered.parquet", "subject", "statement", "dropped_by")
-            for which in ("old", "new")
-        }
+        names = ("subject", "statement", "dropped_by")
+        tables = {side: rows(folder / side / "filtered.parquet", *names) for side in ("old", "new")}
         tables["differences"] = world.differences(folder)
         tables["untouched"] = rows(folder / "untouched.parquet")
     for row in triples:
@@ -353,20 +298,12 @@ def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, An
     return {**tables, "triples": triples}
 
 
-SWITCHES = st.fixed_dictionaries(
-    {
-        "dates": st.sampled_from(["variant", "first_day", "interval"]),
-        "objects": st.sampled_from(["variant", "relevant", "any"]),
-        "merges": st.sampled_from(["variant", "off", "detect"]),
-        "leaks": st.sampled_from(["variant", "keep", "drop"]),
-    }
-)
+VALUES = {"dates": ["first_day", "interval"], "objects": ["relevant", "any"]}
+VALUES |= {"merges": ["off", "detect"], "leaks": ["keep", "drop"]}
+SWITCHES = st.fixed_dictionaries({key: st.sampled_from(["variant", *of]) for key, of in VALUES.items()})
 
 
-@pytest.mark.parametrize(
-    "variant",
-    ["paper", "reference", "revised"],
-)
+@pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
 def test_stage_and_oracle_agree(variant):
     # A seed has no smaller form that fails alike: nothing is shrunk.
     @settings(max_examples=examples(5), derandomize=True, database=None, phases=[Phase.generate])
@@ -390,9 +327,8 @@ def test_stage_and_oracle_agree(variant):
 def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, tmp_path):
     world = random_world(1)
     # Half of the subjects stand in the new dump as they did in the old one; the filters still differ.
-    world.new = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new] + [
-        fact for fact in world.new if not fact.s % 2
-    ]
+    same = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new]
+    world.new = same + [fact for fact in world.new if not fact.s % 2]
     world.absent_new -= {fact.s for fact in world.new}
     world.updates(tmp_path, variant=variant)
     sides = [dump(tmp_path, which) for which in ("old", "new")]

@@ -1,7 +1,5 @@
 """Two dumps that cannot be what their dates say: one file twice, swapped ones, one that lacks a part."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -45,9 +43,7 @@ def test_one_file_for_both_dates(counted, dated):
     for other in (text, gzip.compress(text)):
         pair = counted("a.json", text), counted("b.json", other)
         if other == text or dated:
-            with pytest.raises(
-                InputError, match=r"2021-01-04 \(a.json\) and 2023-02-27 \(b.json\) are the same"
-            ):
+            with pytest.raises(InputError, match=r"\(a.json\) and 2023-02-27 \(b.json\) are the same"):
                 check_dumps(*pair, OLD, NEW)
         else:  # nothing in them says when they are from
             assert check_dumps(*pair, OLD, NEW) == []
@@ -67,9 +63,7 @@ def test_one_file_for_both_dates(counted, dated):
 def test_swapped_dumps(counted, old, new, swapped):
     pair = counted("a.json", items(9, *old)), counted("b.json", items(10, *new))
     if swapped:
-        with pytest.raises(
-            InputError, match=r"2021-01-04 \(a.json\) is newer than that of 2023-02-27 .* swapped"
-        ):
+        with pytest.raises(InputError, match=r"\(a.json\) is newer than that of 2023-02-27 .* swapped"):
             check_dumps(*pair, OLD, NEW)
     else:
         assert check_dumps(*pair, OLD, NEW) == []
@@ -77,10 +71,8 @@ def test_swapped_dumps(counted, old, new, swapped):
 
 def test_dumps_of_another_date_are_named(counted):
     pair = counted("a.json", items(9, 500, "2021-01-02")), counted("b.json", items(10, 900, "2024-01-02"))
-    [said] = check_dumps(*pair, OLD, NEW)
-    assert (
-        said == "the dump of 2023-02-27 (b.json) has revisions until 2024-01-02T09:00:00Z: is it a later one?"
-    )
+    until = "has revisions until 2024-01-02T09:00:00Z: is it a later one?"
+    assert check_dumps(*pair, OLD, NEW) == [f"the dump of 2023-02-27 (b.json) {until}"]
 
 
 def test_a_dump_with_too_few_entities_is_named(counted, tmp_path):

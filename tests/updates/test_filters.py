@@ -1,9 +1,8 @@
 """What of the filters (spec section 2) random worlds do not show; for the rest see test_against_oracle."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.rows import rows
@@ -20,10 +19,8 @@ NAMED = [{"text": "x", "b": 1}, {"id": "M5"}, {"time": "about 1900"}]
 
 
 def test_values_that_only_json_could_show_are_dropped(tmp_path):
-    facts = [
-        Fact(1, PLAIN, value, datatype="new-kind", key=json.dumps(value), id=json.dumps(value))
-        for value in [*RAW, *NAMED]
-    ]
+    values = [(value, json.dumps(value)) for value in [*RAW, *NAMED]]
+    facts = [Fact(1, PLAIN, value, datatype="new-kind", key=text, id=text) for value, text in values]
     filtered = {row["statement"]: row["dropped_by"] for row in World([], facts).filtered(tmp_path, "new")}
     assert filtered == dict.fromkeys(map(json.dumps, RAW), "datatype") | dict.fromkeys(map(json.dumps, NAMED))
 
@@ -31,10 +28,8 @@ def test_values_that_only_json_could_show_are_dropped(tmp_path):
 @pytest.mark.parametrize("dates", ["first_day", "interval"])
 def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(dates, tmp_path):
     # Of intervals that begin alike the one that ends later is the latest; of several dates too.
-    facts = [
-        Fact(2, MEASURED, 7, pit="2022-01", rank="preferred", id="month"),
-        Fact(2, MEASURED, 8, pit="2022", id="year"),
-    ]
+    month = Fact(2, MEASURED, 7, pit="2022-01", rank="preferred", id="month")
+    facts = [month, Fact(2, MEASURED, 8, pit="2022", id="year")]
     several = [("2010", "2010-01"), ("2010-01", "2010")]
     facts += [Fact(3, PLAIN, 600, start=each, end=each, id=f"several {each}") for each in several]
     facts += [Fact(4, 570, Date("2020"), snak="novalue"), Fact(4, PLAIN, 8, rank="deprecated")]
@@ -55,14 +50,10 @@ def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(
 
 
 @pytest.mark.parametrize("ids", ["bac", "cab"])
-def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_that_with_the_smallest_id(
-    ids, tmp_path
-):
-    facts = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
-    facts += [
-        Fact(2, MEASURED, number, pit="2022", id=f"2{name}", rank="preferred" if name == "c" else "normal")
-        for number, name in enumerate(ids, 7)
-    ]
+def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_the_smallest_id(ids, tmp_path):
+    dated = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
+    ranks = {"c": "preferred"}
+    facts = dated + [replace(f, s=2, id=f"2{f.id}", rank=ranks.get(f.id, "normal")) for f in dated]
     filtered = World([], facts, CONSTRAINTS).filtered(tmp_path, "new")
     assert {row["statement"] for row in filtered if row["dropped_by"] is None} == {"a", "2c"}
 

@@ -1,7 +1,5 @@
 """Which entities are new (spec section 4)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -78,20 +76,15 @@ def test_new_items_and_objects(method, tmp_path):
         new += [replace(fact, s=NUMBERS[name]) for fact in facts]
     for name, (*dated, _) in EARLIEST.items():
         new += [Fact(NUMBERS[name], relation, Date(text)) for relation, text in dated]
-    world = World(
-        old,
-        new,
-        [Property(PLAIN)],
-        absent_old=frozenset(NUMBERS[name] for name in NUMBERS.keys() - OLD.keys()),
-        no_article_old=frozenset({NUMBERS["without an article in the old dump"]}),
-    )
+    absent = frozenset(NUMBERS[name] for name in NUMBERS.keys() - OLD.keys())
+    bare = frozenset({NUMBERS["without an article in the old dump"]})
+    world = World(old, new, [Property(PLAIN)], absent_old=absent, no_article_old=bare)
     planned = [row for row in world.updates(tmp_path, **METHODS[method]) if row["subject"] == 1]
     assert ("new_object", "AddRelation") in [(row["rule"], row["scenario"]) for row in planned]
     rows = pq.read_table(tmp_path / "new_entities.parquet").to_pylist()
     found = {row["id"]: (row["property"], row["created"]) for row in rows}
-    assert {name for name in CASES if NUMBERS[name] in found} == {
-        name for name, (_, where) in CASES.items() if method in where
-    }
+    due = {name for name, (_, where) in CASES.items() if method in where}
+    assert {name for name in CASES if NUMBERS[name] in found} == due
     if method != "reference":
         for name, (*_, relation) in EARLIEST.items():
             assert found[NUMBERS[name]] == (relation, 20220101)

@@ -1,7 +1,5 @@
 """The prompts of the project, and what the tests of the chat route share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

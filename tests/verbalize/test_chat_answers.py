@@ -1,7 +1,5 @@
 """What a chat model answered: its class, and the sentences in it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The files of the prompts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 
@@ -36,12 +34,8 @@ def test_every_prompt_has_common_words(prompts, english):
 @pytest.mark.parametrize(
     ("sentence", "other"),
     [
-        ("The capital of is", False),
-        ("Die Hauptstadt von ist", True),
-        ("La capitale de la est", True),
-        ("首都は", True),
-        ("", False),
-        ("Radio Televisione", False),
+        *(("The capital of is", False), ("", False), ("Radio Televisione", False)),
+        *(("Die Hauptstadt von ist", True), ("La capitale de la est", True), ("首都は", True)),
         ("was the president of la Generalitat de la", False),
     ],
 )
@@ -56,11 +50,7 @@ def test_a_language_without_prompts_is_named(prompts):
 
 @pytest.mark.parametrize(
     ("before", "after", "wrong"),
-    [
-        ("task: |", "tusk: |", "task"),
-        ('"on"', "on", "date_words"),
-        ("refusals: [", "refusals: [[", "en.yaml"),
-    ],
+    [("task: |", "tusk: |", "task"), ('"on"', "on", "date_words"), ("refusals: [", "refusals: [[", "en.y")],
 )
 def test_a_wrong_key_is_named(tmp_path, prompts, before, after, wrong):
     folder = tmp_path / "prompts"

@@ -1,7 +1,5 @@
 """Templates that others have published, in each of their layouts, right and wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,8 @@ from factdrift.verbalize.templates import TEMPLATES
 LISTED: dict[str, Any] = {
     "P36": [["The capital of XXXX is ____.", 30], ["____ is the capital of XXXX", 9]],
     "P6": [
-        ["XXXX is headed by ____", 3],
-        ["XXXX is headed by ____", 2],
-        ["A word with no blank", 2],
-        ["XXXX costs $____", 1],
-        ["XXXX has ____", 1],
+        *(["XXXX is headed by ____", 3], ["XXXX is headed by ____", 2], ["A word with no blank", 2]),
+        *(["XXXX costs $____", 1], ["XXXX has ____", 1]),
     ],
     "P9": [],
 }
@@ -73,18 +68,10 @@ def triple_verb(name: str, object: dict[str, Any], *sentences: str, **others: An
 DATE = {"id": None, "label": "11-05-2012", "description": "Date"}
 ENTITY = {"id": "Q5", "label": "human", "description": "mammal"}
 PEOPLE = ("Anna Bo", "Carla Du", "Eva Fo")
+BORN = ["X's date of birth is 11-05-2012", "X was born on 11-05-2012.", "11-05-2012 is the day of X"]
+BORN += ["Danish actress X has as date of birth 11-05-2012"]
 ROWS = [
-    *(
-        triple_verb(
-            name,
-            DATE,
-            f"{name}'s date of birth is 11-05-2012",
-            f"{name} was born on 11-05-2012.",
-            f"11-05-2012 is the day of {name}",
-            f"Danish actress {name} has as date of birth 11-05-2012",
-        )
-        for name in PEOPLE
-    ),
+    *(triple_verb(name, DATE, *(text.replace("X", name) for text in BORN)) for name in PEOPLE),
     triple_verb("Gina Ho", ENTITY, "Gina Ho has as date of birth human"),
     triple_verb("Iris Jo", DATE, error="content_filter"),
     triple_verb("Kim Lo", ENTITY | {"label": None}, "Kim Lo has none"),
@@ -116,9 +103,8 @@ def test_our_own_templates(tmp_path, prompts):
     ]
     written(tmp_path / "templates.parquet", TEMPLATES, rows)
     found, dropped = published(tmp_path, prompts, tmp_path / "templates.parquet")
-    assert [(row["rank"], row["template"][0], row["count"]) for row in found] == [
-        *((1, "C", 4), (2, "B", None), (3, "A", None)),
-    ]
+    best = [(row["rank"], row["template"][0], row["count"]) for row in found]
+    assert best == [(1, "C", 4), (2, "B", None), (3, "A", None)]
     assert (found[0]["examples"], dropped) == (["C a b"], {})
 
 

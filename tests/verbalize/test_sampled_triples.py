@@ -1,7 +1,5 @@
 """The triples that are put into sentences, and what is asked about them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -90,17 +88,10 @@ def example(subject: int, value: Any = None, kind: str = "wikibase-entityid", **
 
 
 def test_one_triple_with_all_that_is_known_of_it(tmp_path):
-    items = [
-        {"id": 1, "label": "France", "description": "country", "classes": [6, 5]},
-        {"id": 2, "label": "Paris", "classes": [5]},
-        *named(3, 4),
-    ]
-    relation = {
-        "id": 36,
-        "label": "capital",
-        "description": "seat",
-        "examples": [example(9, 3), example(1, 2), example(3), example(3, 4)],
-    }
+    france = {"id": 1, "label": "France", "description": "country", "classes": [6, 5]}
+    items = [france, {"id": 2, "label": "Paris", "classes": [5]}, *named(3, 4)]
+    relation = {"id": 36, "label": "capital", "description": "seat"}
+    relation["examples"] = [example(9, 3), example(1, 2), example(3), example(3, 4)]
     [row] = drawn(tmp_path, [fact(1, 36, 2)], items, [relation])
     assert row == {
         "request": "en:P36:Q1",
@@ -139,15 +130,8 @@ def test_literals_are_asked_about_as_people_write_them(tmp_path):
 
 
 def test_what_has_no_label_is_passed_over(tmp_path):
-    facts = [
-        fact(1, 6, 10),
-        fact(1, 6, 2),
-        fact(10, 6, 2),
-        fact(1, 7, 2),
-        fact(1, 8, 77),
-        fact(2, 6, 1, dropped_by="rank"),
-        literal(1, 9, "quantity", None) | {"json": None},
-    ]
+    facts = [fact(1, 6, 10), fact(1, 6, 2), fact(10, 6, 2), fact(1, 7, 2), fact(1, 8, 77)]
+    facts += [fact(2, 6, 1, dropped_by="rank"), literal(1, 9, "quantity", None) | {"json": None}]
     properties = [{"id": 6, "label": "leader"}, {"id": 7}, {"id": 8}, {"id": 9, "label": "number"}]
     rows = drawn(tmp_path, facts, [*named(1, 2), {"id": 10}], properties)
     assert [(row["request"], row["object_label"], row["relation_label"]) for row in rows] == [
@@ -212,13 +196,9 @@ def test_other_languages_have_their_own_labels_and_no_dates(tmp_path):
     names += [{"id": 1, "language": "fr", "label": "France"}, {"id": 2, "language": "de", "label": None}]
     rows = drawn(tmp_path, facts, named(1, 2), properties, names, ("en", "de", "fr"))
     assert [row["language"] for row in rows] == ["de"] * 3 + ["en"] * 4
-    of_german = {(row["request"], row["subject_label"], row["object_label"]) for row in rows[:3]}
-    assert rows[0]["request"] == "de:P4:Q1"
-    assert of_german == {
-        ("de:P4:Q1", "Frankreich", "abc"),
-        ("de:P36:Q1", "Frankreich", "Paris"),
-        ("de:P36:Q2", "Paris", "Frankreich"),
-    }
+    first, *others = ((row["request"], row["subject_label"], row["object_label"]) for row in rows[:3])
+    assert first == ("de:P4:Q1", "Frankreich", "abc")
+    assert {*others} == {("de:P36:Q1", "Frankreich", "Paris"), ("de:P36:Q2", "Paris", "Frankreich")}
     assert {row["relation_label"] for row in rows[:3]} == {"Hauptstadt", "Name"}
 
 

@@ -1,7 +1,5 @@
 """One sentence about a triple: its template, or the reason why it gives none."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -108,14 +106,10 @@ middles = st.sampled_from(["is made by", "has as its color", "was given to", "is
 befores = st.sampled_from(["", "Everything about", "It is said that", "The color of"])
 
 
-@given(
-    names,
-    names,
-    befores,
-    middles,
-    st.sampled_from(["", ".", " ", '".', "."]),
-    st.sampled_from([str, str.upper]),
-)
+ends = st.sampled_from(["", ".", " ", '".', "."])
+
+
+@given(names, names, befores, middles, ends, st.sampled_from([str, str.upper]))
 def test_what_was_put_together_is_taken_apart(english, subject, object, before, middle, end, case):
     """A sentence made from a template gives that template or none, whatever the names hold."""
     template = f"{before} {{subject}} {middle} {{object}}".strip()

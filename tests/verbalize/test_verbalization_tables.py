@@ -1,7 +1,5 @@
 """Answers of a chat model -> verbalizations, report, candidates: tables from tables."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -42,16 +40,10 @@ TRIPLES = [
     triple(3, "Spain", "Madrid"),
     triple(4, "Norway", "Oslo", property=37, request="en:P37:Q4", relation_label="official"),
 ]
+OF_FRANCE = ["The capital of France is Paris.", "the capital of FRANCE is paris"]
+OF_FRANCE += ["Paris is the capital of France.", "France is governed from Paris."]
 REPLIES = [
-    answered(
-        "en:P36:Q1",
-        [
-            "The capital of France is Paris.",
-            "the capital of FRANCE is paris",
-            "Paris is the capital of France.",
-            "France is governed from Paris.",
-        ],
-    ),
+    answered("en:P36:Q1", OF_FRANCE),
     answered("en:P36:Q2", ["The capital of Germany is Berlin.", "The capital of the country is Berlin."]),
     answered("en:P36:Q3", None, refusal="No."),
     answered("en:P37:Q4", "The capital of Norway", finish_reason="length"),
@@ -62,11 +54,9 @@ def sentences(
     tmp_path: Path, prompts: Path, triples: list[Row], replies: list[Row]
 ) -> tuple[list[Row], list[Row], str]:
     outputs = [tmp_path / name for name in ("verbalizations.parquet", "report.parquet", "report.txt")]
-    given = (
-        written(tmp_path / "sample.parquet", SAMPLE, triples),
-        written(tmp_path / "answers.parquet", ANSWERS, replies),
-    )
-    totals = write_sentences(*given, prompts, 4, *outputs)
+    sample = written(tmp_path / "sample.parquet", SAMPLE, triples)
+    answers = written(tmp_path / "answers.parquet", ANSWERS, replies)
+    totals = write_sentences(sample, answers, prompts, 4, *outputs)
     table, report = (pq.read_table(path) for path in outputs[:2])
     assert (table.schema, report.schema) == (VERBALIZATIONS, REPORT)
     rows = table.to_pylist()
@@ -77,14 +67,9 @@ def sentences(
 
 
 def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
-    job = Count(
-        verbalizations=tmp_path / "verbalizations.parquet",
-        sample=tmp_path / "sample.parquet",
-        prompts=prompts,
-        language=language,
-        settings=Quality(),
-        output=tmp_path / "candidates.parquet",
-    )
+    files = {"verbalizations": "verbalizations", "sample": "sample", "output": "candidates"}
+    paths = {name: tmp_path / f"{file}.parquet" for name, file in files.items()}
+    job = Count(**paths, prompts=prompts, language=language, settings=Quality())
     assert job.run().startswith(f"{pq.read_metadata(job.output).num_rows} different")
     return pq.read_table(job.output)
 

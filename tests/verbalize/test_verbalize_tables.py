@@ -53,10 +53,8 @@ def templates(updates: Sequence[Path], new: Path, old: Path, **more: Any) -> lis
 
 
 def test_templates_of_the_relations_that_occur(tmp_path, table, bundled):
-    updates = [
-        table("0", UPDATES, {"property": 36}, {"property": 36}),
-        table("1", UPDATES, {"property": 1082}),
-    ]
+    capital, inhabitants = {"property": 36}, {"property": 1082}
+    updates = [table("0", UPDATES, capital, capital), table("1", UPDATES, inhabitants)]
     neighbors = table("n", NEIGHBORS, *({"property": 50, "relation": number} for number in (6, 97, 99)))
     population, author = {"id": 1082, "label": "population"}, {"id": 50, "label": "author"}
     new = table("new", PROPERTIES, population, {"id": 6}, author)
@@ -143,7 +141,7 @@ def facts(tmp_path, table):
     more = [word("a", "old_json"), word("b"), in_unit(1), in_unit(3), in_unit(5)]
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
-    meter = {"id": 2, "label": "meter", "symbol": "mt"}
+    units = {"id": 2, "label": "meter", "symbol": "mt"}, {"id": 3, "label": "gram", "symbol": "g"}
     return {
         "updates": [
             table("0", UPDATES, word("b"), item, again),
@@ -157,9 +155,7 @@ def facts(tmp_path, table):
             table("e0", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
             table("e1", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
         ],
-        "old": [
-            table("o", ENTITIES, {"id": 1, "label": "ecu"}, meter, {"id": 3, "label": "gram", "symbol": "g"})
-        ],
+        "old": [table("o", ENTITIES, {"id": 1, "label": "ecu"}, *units)],
         "labels": [labels],
     }
 
@@ -177,13 +173,9 @@ def test_every_form_of_a_literal_once_with_its_unit(tmp_path, facts, capsys):
     assert [(row["datatype"], row["key"], row["label"], row["raw"]) for row in rows] == [
         ("quantity", "7 1", "7 euros", "+7"),
         # The same value written in two ways: either update shows its own.
-        ("quantity", "7 2", "7 m", "+7"),
-        ("quantity", "7 2", "7 m", "+7.0"),
-        ("quantity", "7 3", "7 g", "+7"),
-        ("quantity", "7 4", "7 degrees", "+7"),
-        ("quantity", "7 5", "7 Q5", "+7"),
-        ("string", "a", "a", "a"),
-        ("string", "b", "b", "b"),
+        *(("quantity", "7 2", "7 m", "+7"), ("quantity", "7 2", "7 m", "+7.0")),
+        *(("quantity", "7 3", "7 g", "+7"), ("quantity", "7 4", "7 degrees", "+7")),
+        *(("quantity", "7 5", "7 Q5", "+7"), ("string", "a", "a", "a"), ("string", "b", "b", "b")),
         ("time", "d", "September 8, 2022", "+2022-09-08T00:00:00Z"),
     ]
     assert "literals: units without a label, shown by their id: Q5\n" in capsys.readouterr().err
@@ -212,12 +204,8 @@ def test_candidates_come_before_what_is_bundled(table, bundled):
     given = (updates, properties, properties)
     rows = templates(*given, templates=bundled, candidates=candidates, source="file", kept=2)
     assert [(row["property"], row["rank"], row["source"], row["count"]) for row in rows] == [
-        (6, 1, "generic", None),
-        (6, 2, "generic", None),
-        (36, 1, "bundled", None),
-        (36, 2, "bundled", None),
-        (1082, 1, "file", 8),
-        (1082, 2, "file", 7),
+        *((6, 1, "generic", None), (6, 2, "generic", None), (36, 1, "bundled", None)),
+        *((36, 2, "bundled", None), (1082, 1, "file", 8), (1082, 2, "file", 7)),
     ]
     assert rows[-1]["examples"] == ["x"]
     assert rows[0]["examples"] == []

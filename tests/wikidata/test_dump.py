@@ -22,13 +22,9 @@ def texts(path: Path) -> list[bytes]:
 @pytest.mark.parametrize(
     "layout",
     [
-        b'[\n{"a":1},\n{"b":2}\n]\n',
-        b'{"a":1}\n{"b":2}\n',
-        b'{"a":1}\n{"b":2}',
-        b'[\r\n{"a":1},\r\n{"b":2}\r\n]\r\n',
-        b'[{"a":1},\n{"b":2}]',
-        b'[\n{"a":1}\n,{"b":2}\n\n]\n\n',
-        b'\xef\xbb\xbf[\n{"a":1},\n\n{"b":2}\n]',
+        *(b'[\n{"a":1},\n{"b":2}\n]\n', b'{"a":1}\n{"b":2}\n', b'{"a":1}\n{"b":2}'),
+        *(b'[\r\n{"a":1},\r\n{"b":2}\r\n]\r\n', b'[{"a":1},\n{"b":2}]'),
+        *(b'[\n{"a":1}\n,{"b":2}\n\n]\n\n', b'\xef\xbb\xbf[\n{"a":1},\n\n{"b":2}\n]'),
         b'\n[\n{"a":1}\n,\n{"b":2}\n,\n]\n',
     ],
 )
@@ -52,12 +48,9 @@ def faults(path: Path, needless: NeedlessItems | None = None) -> list[tuple[int,
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (b'[\n{"a":1},\n,\n{"b":2}\n]\n', 3),
-        (b'[\n{"a":1}\n,\n,\n{"b":2}\n]\n', 4),
-        (b'[\n{"a":1},,\n{"b":2}\n]\n', 2),
-        (b'[\n{"a":1},\n,{"b":2}\n]\n', 3),
-        (b'[\n{"a":1},\n{"b":2}\n]\n]\n', 5),
-        (b'[\n{"a":1}\n]\n{"b":2}\n]\n', 4),
+        *((b'[\n{"a":1},\n,\n{"b":2}\n]\n', 3), (b'[\n{"a":1}\n,\n,\n{"b":2}\n]\n', 4)),
+        *((b'[\n{"a":1},,\n{"b":2}\n]\n', 2), (b'[\n{"a":1},\n,{"b":2}\n]\n', 3)),
+        *((b'[\n{"a":1},\n{"b":2}\n]\n]\n', 5), (b'[\n{"a":1}\n]\n{"b":2}\n]\n', 4)),
     ],
 )
 def test_commas_and_brackets_that_tell_of_missing_text(write, text, line):

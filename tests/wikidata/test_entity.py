@@ -28,11 +28,9 @@ def test_empty_maps_may_be_lists_or_absent(read):
 @pytest.mark.parametrize(
     ("labels", "label"),
     [
-        ({"en": "English", "mul": "all"}, "English"),
-        ({"mul": "all", "de": "deutsch"}, "all"),
-        ({"en-gb": "British", "de": "deutsch"}, None),
+        *(({"en": "English", "mul": "all"}, "English"), ({"mul": "all", "de": "deutsch"}, "all")),
+        *(({"en-gb": "British", "de": "deutsch"}, None), ({"en": " \n", "mul": "\u001b"}, None)),
         ({"en": "", "mul": "all"}, "all"),
-        ({"en": " \n", "mul": "\u001b"}, None),
         ({"en": "a\n\tb\u001b[2Jc\u202e"}, "a b [2Jc"),
         ({"en": "non\u00a0breaking  as it is"}, "non\u00a0breaking  as it is"),
     ],

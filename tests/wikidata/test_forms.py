@@ -35,24 +35,13 @@ def zipped() -> bytes:
     return file.getvalue()
 
 
+XZ = lzma.compress(b"x")
 FORMS = {
     "several entities on a line": [json.dumps(ENTITIES), json.dumps(ENTITIES, separators=(",", ":"))],
     "line ends inside": [json.dumps(ENTITIES, indent=1), json.dumps(ENTITIES[0], indent=2)],
-    "UTF-16": [
-        TEXT.encode("utf-16"),
-        TEXT.encode("utf-16-le"),
-        TEXT.encode("utf-16-be"),
-        TEXT.encode("utf-32"),
-    ],
-    "archive in an archive": [
-        gzip.compress(gzip.compress(TEXT.encode())),
-        gzip.compress(bz2.compress(b"[]")),
-    ],
-    "xz or lzma": [
-        lzma.compress(b"x"),
-        lzma.compress(b"x", lzma.FORMAT_ALONE),
-        gzip.compress(lzma.compress(b"x")),
-    ],
+    "UTF-16": [TEXT.encode(code) for code in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")],
+    "archive in an archive": [gzip.compress(pack(TEXT.encode())) for pack in (gzip.compress, bz2.compress)],
+    "xz or lzma": [XZ, lzma.compress(b"x", lzma.FORMAT_ALONE), gzip.compress(XZ)],
     "zip archive": [zipped()],
     "tar archive": [tar(), gzip.compress(tar())],
     "lz4": [b"\x04\x22\x4d\x18 and so on", b"\x02\x21\x4c\x18 and so on"],
@@ -94,9 +83,7 @@ def test_a_long_window_of_zstandard_is_no_damage(tmp_path: Path, window: int, re
     if readable:
         assert len(list(lines(path))) == len(ENTITIES)
         return
-    with pytest.raises(
-        InputError, match=r"window of [\d,]+ bytes.*not damaged.*zstd -dc --long=31"
-    ) as caught:
+    with pytest.raises(InputError, match=r"window of [\d,]+ bytes.*not damaged.*zstd -dc --lon") as caught:
         list(lines(path))
     assert not isinstance(caught.value, DamagedDump)
 
@@ -106,9 +93,8 @@ def test_a_dictionary_of_zstandard_is_no_damage(tmp_path: Path) -> None:
     samples = []
     for number in range(2000):
         samples.append(tmp_path / f"{number}.json")
-        samples[-1].write_text(
-            json.dumps({**ENTITIES[0], "id": f"Q{number}", "text": "word " * (number % 50)})
-        )
+        entity = {**ENTITIES[0], "id": f"Q{number}", "text": "word " * (number % 50)}
+        samples[-1].write_text(json.dumps(entity))
     dictionary, path = tmp_path / "dictionary", tmp_path / "dump"
     subprocess.run(["zstd", "-q", "--train", *samples, "-o", dictionary], check=True, capture_output=True)
     command = ["zstd", "-q", "-D", dictionary, "-c"]

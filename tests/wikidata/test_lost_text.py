@@ -97,17 +97,12 @@ def test_a_hole_of_64_gb_is_found_at_its_first_byte(tmp_path):
         read(path)
 
 
+damages = st.sampled_from(["end", "beginning", "zeros", "json lines"])
 place = st.integers(0, len(DUMP))
 
 
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.sampled_from(["end", "beginning", "zeros", "json lines"]),
-    place,
-    place,
-    st.sampled_from([1, 2, 5]),
-    st.sampled_from([64, 1000, 1 << 20]),
-)
+@given(damages, place, place, st.sampled_from([1, 2, 5]), st.sampled_from([64, 1000, 1 << 20]))
 def test_text_that_is_cut_off_or_zeroed_is_noticed(write, monkeypatch, damage, one, other, shards, size):
     """Either there is an error, or a bad line is counted, or no entity is missing."""
     monkeypatch.setattr(streams, "READ_SIZE", size)

@@ -21,10 +21,8 @@ from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.shares import Account, Share, check_shares
 from factdrift.wikidata.streams import ZSTANDARD, GzipMembers, ZstandardFrames
 
-LINES = [
-    json.dumps({"id": f"Q{number}", "x": f"{number * 7919 % 104729:x}" * (number % 60)}).encode()
-    for number in range(1, 3000)
-]
+TEXTS = {number: f"{number * 7919 % 104729:x}" * (number % 60) for number in range(1, 3000)}
+LINES = [json.dumps({"id": f"Q{number}", "x": text}).encode() for number, text in TEXTS.items()]
 DUMP = b"[\n" + b",\n".join(LINES) + b"\n]\n"
 
 
@@ -101,15 +99,13 @@ def test_each_line_belongs_to_one_shard(write, layout):
     assert layout in UNDIVIDED or max(sizes) < 4 * min(sizes)
 
 
+LENGTHS = st.lists(st.sampled_from([0, 1, 2, 9, 60, 700]), max_size=12)
+SIZES = st.sampled_from([3, 41, 1 << 20])
+
+
 @pytest.mark.parametrize("kind", COMPRESS)
 @settings(max_examples=examples(60))
-@given(
-    lengths=st.lists(st.sampled_from([0, 1, 2, 9, 60, 700]), max_size=12),
-    cuts=st.lists(st.integers(1, 900), max_size=6),
-    number=st.integers(1, 9),
-    ends=st.booleans(),
-    size=st.sampled_from([3, 41, 1 << 20]),
-)
+@given(LENGTHS, st.lists(st.integers(1, 900), max_size=6), st.integers(1, 9), st.booleans(), SIZES)
 def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, ends, size):
     lines = [b"%d:" % place + b"x" * length for place, length in enumerate(lengths)]
     data = b"\n".join(lines) + b"\n" * ends

@@ -10,10 +10,8 @@ from factdrift.wikidata.tables import supplied_labels, time_bound
 @pytest.mark.parametrize(
     ("precision", "variant", "dates", "day"),
     [
-        (8, "paper", "first_day", 2021_01_01),
-        (9, "paper", "first_day", 2020_03_04),
-        (8, "reference", "first_day", 2021_00_07),
-        (8, "revised", "interval", 2029_12_31),
+        *((8, "paper", "first_day", 2021_01_01), (9, "paper", "first_day", 2020_03_04)),
+        *((8, "reference", "first_day", 2021_00_07), (8, "revised", "interval", 2029_12_31)),
     ],
 )
 def test_a_decade_is_a_day_as_the_variant_reads_it(precision, variant, dates, day):

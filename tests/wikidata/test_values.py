@@ -61,11 +61,7 @@ def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
 @pytest.mark.parametrize(
     ("amount", "key"),
     [
-        ("+10.0", "10"),
-        ("10.500", "10.5"),
-        ("-0", "0"),
-        ("-0.10", "-0.1"),
-        ("+007", "7"),
+        *(("+10.0", "10"), ("10.500", "10.5"), ("-0", "0"), ("-0.10", "-0.1"), ("+007", "7")),
         ("+123456789012345678901234567890.10", "123456789012345678901234567890.1"),
         *((amount, None) for amount in ("", "+", "1e5", "NaN", "1,5", "٣", "--1", "+.5")),
     ],
@@ -155,14 +151,12 @@ def test_texts_are_compared_in_normal_form_c():
     assert monolingual("de", composed) != monolingual("en", composed)
 
 
-@given(
-    st.sampled_from(["wikibase-entityid", "time", "quantity", "monolingualtext", "string", "new"]),
-    JSON
-    | st.dictionaries(
-        st.sampled_from(["id", "numeric-id", "entity-type", "time", "precision", "calendarmodel", "amount"]),
-        JSON | st.just("item") | st.just(9) | st.just("+2000-01-01T00:00:00Z"),
-    ),
-)
+KINDS = st.sampled_from(["wikibase-entityid", "time", "quantity", "monolingualtext", "string", "new"])
+KEYS = st.sampled_from(["id", "numeric-id", "entity-type", "time", "precision", "calendarmodel", "amount"])
+FIELDS = JSON | st.just("item") | st.just(9) | st.just("+2000-01-01T00:00:00Z")
+
+
+@given(KINDS, JSON | st.dictionaries(KEYS, FIELDS))
 @settings(max_examples=examples(100))
 def test_any_value_of_any_kind_passes_through(kind, value):
     read = read_value(kind, value)

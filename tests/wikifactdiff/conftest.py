@@ -1,7 +1,5 @@
 """A small build of hand-made tables: four updates, as the stages before would hand them over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +26,7 @@ GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772
 P6, P36, P1082 = 6, 36, 1082
+HEAD = "head of government"
 
 
 def time(text: str, precision: int = 11, julian: bool = False) -> Row:
@@ -41,31 +40,15 @@ def time(text: str, precision: int = 11, julian: bool = False) -> Row:
 def triple(subject: int, property: int, change: str, label: str, object: int | None, **more: Any) -> Row:
     """A triple; `+` and `-` in `change` say in which dumps it stands."""
     row: Row = dict.fromkeys(UPDATES.names)
-    row |= {
-        "subject": subject,
-        "property": property,
-        "change": change,
-        "label": label,
-        "object": object,
-        "datatype": "wikibase-item" if object is not None else "quantity",
-        "key": f"Q{object}",
-        "rule": "a_rule",
-        "announced": False,
-        "leaks": False,
-        "scenario": "ReplaceObject",
-        "is_replace": True,
-        "subject_is_ph_new": False,
-        "relation_is_temp_func": True,
-    }
+    row |= {"subject": subject, "property": property, "change": change, "label": label, "object": object}
+    row |= {"datatype": "wikibase-item" if object is not None else "quantity", "key": f"Q{object}"}
+    row |= {"rule": "a_rule", "announced": False, "leaks": False, "scenario": "ReplaceObject"}
+    row |= {"is_replace": True, "subject_is_ph_new": False, "relation_is_temp_func": True}
     for side, absent in (("old", "F+"), ("new", "F-")):
         if change != absent:
-            row |= {
-                f"{side}_statement": f"Q{subject}-{side}-{object}",
-                f"{side}_position": 0,
-                f"{side}_revision": 1000 if side == "old" else 2000,
-                f"{side}_start_unknown": False,
-                f"{side}_end_unknown": False,
-            }
+            row |= {f"{side}_statement": f"Q{subject}-{side}-{object}", f"{side}_position": 0}
+            row |= {f"{side}_start_unknown": False, f"{side}_end_unknown": False}
+            row[f"{side}_revision"] = 1000 if side == "old" else 2000
     return row | more
 
 
@@ -83,19 +66,11 @@ def number(subject: int, change: str, label: str, amount: str, **more: Any) -> R
 
 
 def near(subject: int, property: int, rank_no: int, neighbor: int, object: int | None, **more: Any) -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "rank_no": rank_no,
-        "neighbor": neighbor,
-        "similarity": 0.75,
-        "relation": property,
-        "statement": f"Q{neighbor}-{object}",
-        "object": object,
-        "datatype": "wikibase-item" if object is not None else "quantity",
-        "json": None if object is not None else amount_json(str(more.get("key"))),
-        "key": f"Q{object}",
-    } | more
+    literal = object is None
+    row: Row = {"subject": subject, "property": property, "rank_no": rank_no, "neighbor": neighbor}
+    row |= {"similarity": 0.75, "relation": property, "statement": f"Q{neighbor}-{object}"}
+    row |= {"object": object, "datatype": "quantity" if literal else "wikibase-item", "key": f"Q{object}"}
+    return row | {"json": amount_json(str(more.get("key"))) if literal else None} | more
 
 
 def entity(id: int, label: str | None, description: str | None = None, **more: Any) -> Row:
@@ -145,33 +120,24 @@ def build(tmp_path):
             "old_entities": (
                 ENTITIES,
                 [
-                    entity(USA, "USA"),
-                    entity(TRUMP, "Donald Trump", "45th"),
-                    entity(MACRON, "Emmanuel Macron"),
-                    entity(FRANCE, "France", "country"),
+                    *(entity(USA, "USA"), entity(TRUMP, "Donald Trump", "45th")),
+                    *(entity(MACRON, "Emmanuel Macron"), entity(FRANCE, "France", "country")),
                 ],
             ),
             "new_entities": (
                 ENTITIES,
                 [
-                    entity(USA, "United States", "country"),
-                    entity(TRUMP, None),
-                    entity(BIDEN, "Joe Biden", "46th"),
-                    entity(FRANCE, "France"),
-                    entity(90, "Paris"),
+                    *(entity(USA, "United States", "country"), entity(BIDEN, "Joe Biden", "46th")),
+                    *(entity(TRUMP, None), entity(FRANCE, "France"), entity(90, "Paris")),
                     entity(900_000_001, "New {object} Land"),
                 ],
             ),
             "old_properties": (PROPERTIES, [entity(P6, "head"), entity(P36, "capital")]),
-            "new_properties": (
-                PROPERTIES,
-                [entity(P6, "head of government", "of a place"), entity(P1082, "population")],
-            ),
+            "new_properties": (PROPERTIES, [entity(P6, HEAD, "of a place"), entity(P1082, "population")]),
             "popularity": (
                 POPULARITY,
                 [
-                    {"id": USA, "popularity": 9.5, "source": "pageviews"},
-                    {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
+                    *({"id": item, "popularity": 9.5, "source": "pageviews"} for item in (USA, FRANCE)),
                     {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
                 ],
             ),
@@ -208,19 +174,9 @@ def build(tmp_path):
             for name, (schema, given) in defaults.items()
         }
         several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
-        job = Assemble(
-            **(paths | several),
-            funnel=Path("funnel.parquet"),
-            old_date="2021-01-04",
-            new_date="2023-02-27",
-            variant="paper",
-            subject_names="label",
-            grammar="fitted",
-            measurements="plain",
-            seed=0,
-            test_share=0.2,
-            output=tmp_path,
-        )
+        how: Row = {"old_date": "2021-01-04", "new_date": "2023-02-27", "variant": "paper", "seed": 0}
+        how |= {"subject_names": "label", "grammar": "fitted", "measurements": "plain", "test_share": 0.2}
+        job = Assemble(**(paths | several), **how, funnel=Path("funnel.parquet"), output=tmp_path)
         return Files(tmp_path, job)
 
     return make

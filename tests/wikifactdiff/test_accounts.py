@@ -1,7 +1,5 @@
 """Statistics, funnel, manifest, the terminal view and `load`, on the small build."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys
@@ -14,6 +12,7 @@ import pytest
 from support.tables import written
 
 import factdrift
+from factdrift.core.columns import schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import identity
 from factdrift.evaluation.layouts.files import load
@@ -40,16 +39,12 @@ from .conftest import (
     triple,
 )
 
-REPORT = pa.schema(
-    [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
-)
+REPORT = schema_of("dump: string, property: int32, filter: string, statements: int64")
 
 
 def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
-    shown = [
-        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
-        for datatype in ("quantity", "string")
-    ]
+    literal = dict.fromkeys(LITERALS.names, "67")
+    shown = [literal | {"datatype": datatype} for datatype in ("quantity", "string")]
     rows = [
         triple(subject, P6, "F+", "new", None, datatype=datatype, key="67", new_json="67")
         for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
@@ -63,19 +58,12 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
 
 @pytest.mark.parametrize("layout", ["counterfact", ""])
 def test_an_imported_benchmark_is_counted_beside_both_datasets(build, tmp_path, layout):
-    records = [
-        {
-            "case_id": number,
-            "requested_rewrite": {
-                **{"prompt": "The mother tongue of {} is", "relation_id": "P103", "subject": subject},
-                "target_new": {"str": "English", "id": "Q1860"},
-                "target_true": {"str": old, "id": item},
-            },
-        }
-        for number, (subject, old, item) in enumerate(
-            [("Marie", "French", "Q150"), ("Otto", "German", "Q188"), ("Marie", "German", "Q188")]
-        )
-    ]
+    records = []
+    french, german = {"str": "French", "id": "Q150"}, {"str": "German", "id": "Q188"}
+    for number, (subject, old) in enumerate((("Marie", french), ("Otto", german), ("Marie", german))):
+        rewrite = {"prompt": "The mother tongue of {} is", "relation_id": "P103", "subject": subject}
+        rewrite |= {"target_new": {"str": "English", "id": "Q1860"}, "target_true": old}
+        records.append({"case_id": number, "requested_rewrite": rewrite})
     (tmp_path / "file.json").write_text(json.dumps(records))
     beside = tmp_path / "beside.parquet"
     load(tmp_path / "file.json", "counterfact", beside)
@@ -91,9 +79,8 @@ def test_an_imported_benchmark_is_counted_beside_both_datasets(build, tmp_path, 
     counted = stats.pop(layout) if layout else None
     assert stats == json.loads((tmp_path / "alone.json").read_text())
     if counted:
-        assert {name: counted[name] for name in ("updates", "triples", "subjects", "relations")} == {
-            **{"updates": 3, "triples": 6, "subjects": 2, "relations": 1}
-        }
+        numbers = {"updates": 3, "triples": 6, "subjects": 2, "relations": 1}
+        assert counted | numbers == counted
         assert counted["objects"] == {"all": 3, "entities": 3, "literals": 0}
         assert counted["scenarios"]["ReplaceObject"] == 3
         assert counted["splits"] == {"train": 0, "test": 0}
@@ -121,16 +108,12 @@ def test_funnel(tmp_path):
     counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
     rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
     assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
-    stages = {
-        stage: [row[1:] for row in rows if row[0] == stage] for stage in dict.fromkeys(row[0] for row in rows)
-    }
+    stages: dict[str, list[tuple[object, ...]]] = {}
+    for stage, *row in rows:
+        stages.setdefault(stage, []).append(tuple(row))
     assert stages["difference"] == [
-        ("P6", "F+", 1),
-        ("P6", "F0", 6),
-        ("P36", "F+", 1),
-        ("P36", "F0", 8),
-        ("P1082", "F+", 2),
-        ("P1082", "F-", 1),
+        *(("P6", "F+", 1), ("P6", "F0", 6), ("P36", "F+", 1), ("P36", "F0", 8)),
+        *(("P1082", "F+", 2), ("P1082", "F-", 1)),
     ]
     assert {("P6", "ended_inside", 1), ("P6", "undecided", 5)} <= {*stages["rules"]}
     assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["labels"]}
@@ -140,16 +123,11 @@ def test_funnel(tmp_path):
     assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["groups"]}
     assert ("P36", "AddEntity", 1) in stages["scenarios"]
     assert stages["wfd_repl"] == [
-        ("P6", "kept", 2),
-        ("P36", "other_scenario", 1),
-        ("P1082", "other_scenario", 1),
-        ("P1082", "undersampled", 2),
+        *(("P6", "kept", 2), ("P36", "other_scenario", 1)),
+        *(("P1082", "other_scenario", 1), ("P1082", "undersampled", 2)),
     ]
-
-
-def test_funnel_without_updates(tmp_path):
-    rows = pq.read_table(funnel(tmp_path, [])).to_pylist()
-    assert {row["stage"] for row in rows} == {"preprocess_old", "preprocess_new"}
+    of_nothing = pq.read_table(funnel(tmp_path, [])).to_pylist()
+    assert {row["stage"] for row in of_nothing} == {"preprocess_old", "preprocess_new"}
 
 
 def test_names_neither_control_the_terminal_nor_forge_a_line(build):
@@ -183,25 +161,20 @@ def test_show(build):
 
 def test_manifest(build, tmp_path):
     old, dump = tmp_path / "old.json.gz", tmp_path / "checksum.json"
+    with pytest.raises(InputError, match=r"old\.json\.gz: the dump is missing"):
+        Checksum(dump=old, output=dump).run()
     old.write_bytes(b"a dump")
     Checksum(dump=old, output=dump).run()
     snapshot, account = tmp_path / "snapshot.json", tmp_path / "account.json"
     read = identity(old)
     snapshot.write_text(json.dumps({"items": 3, "dump": read}))
     account.write_text('{"made_up_ids": 2}')
+    how = {"old_date": "2021-01-04", "new_date": "2023-02-27", "sample_dates": ("2021-01-04",)}
+    how |= {"dumps": Sides(dump, dump), "snapshots": Sides(snapshot, snapshot), "samples": (account,)}
+    how |= {"configuration": {"snapshots": {"old": "2021-01-04"}, "seed": 7}}
     for name in ("manifest.json", "again.json"):
-        Manifest(
-            old_date="2021-01-04",
-            new_date="2023-02-27",
-            dumps=Sides(dump, dump),
-            snapshots=Sides(snapshot, snapshot),
-            sample_dates=("2021-01-04",),
-            samples=(account,),
-            tables=(build().assemble(),),
-            funnel=funnel(tmp_path),
-            configuration={"snapshots": {"old": "2021-01-04"}, "seed": 7},
-            output=tmp_path / name,
-        ).run()
+        made = {"tables": (build().assemble(),), "funnel": funnel(tmp_path), "output": tmp_path / name}
+        Manifest(**how, **made).run()
     text = (tmp_path / "manifest.json").read_text()
     assert (tmp_path / "again.json").read_text() == text
     written = json.loads(text)
@@ -215,11 +188,6 @@ def test_manifest(build, tmp_path):
     assert written["versions"]["factdrift"]
     assert list(written["triples"])[:3] == ["preprocess_old", "preprocess_new", "difference"]
     assert written["triples"]["groups"] == {"kept": 6, "static": 1}
-
-
-def test_a_checksum_names_a_missing_dump(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
-        Checksum(dump=tmp_path / "gone.json.gz", output=tmp_path / "checksum.json").run()
 
 
 def test_load(build):

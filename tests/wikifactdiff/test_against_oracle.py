@@ -3,8 +3,6 @@
 Names have no article here (`grammar: plain`); the examples in test_assemble.py have.
 """
 
-from __future__ import annotations
-
 import bz2
 import hashlib
 import json
@@ -30,12 +28,8 @@ from factdrift.wikifactdiff.replacements import select_replacements
 from .conftest import P6, P36, P1082, Build, Row, entity, near, number, template, time, triple
 
 SUBJECTS, OBJECTS = range(1, 9), range(20, 26)
-PITS = {
-    (("+2022-03-00", 10)): "March 2022",
-    (("+2019-12-31", 11)): "December 31, 2019",
-    (("+2021-00-00", 9)): "2021",
-    (("+2010-00-00", 8)): None,
-}
+PITS = {("+2022-03-00", 10): "March 2022", ("+2019-12-31", 11): "December 31, 2019"}
+PITS |= {("+2021-00-00", 9): "2021", ("+2010-00-00", 8): None}
 WRITTEN = {"+2022-03-00": "2022-03", "+2019-12-31": "2019-12-31"}
 WRITTEN |= {"+2021-00-00": "2021", "+2010-00-00": "2010/8"}
 MOMENTS = {**WRITTEN, "-0044-03-15": "-0044-03-15"}
@@ -77,9 +71,8 @@ class Drawn:
             for side in ("old", "new"):
                 if both or side == dice.choice(["old", "new"]) or (side == "new" and item in SUBJECTS):
                     self.entities[side].append(self.named(item, side))
-        self.supplied = {
-            item: f"Supplied {item}" for item in (*SUBJECTS, *OBJECTS) if not self.is_named(item)
-        }
+        unnamed = [item for item in (*SUBJECTS, *OBJECTS) if not self.is_named(item)]
+        self.supplied = {item: f"Supplied {item}" for item in unnamed}
         self.nameless = [item for item in OBJECTS if item in self.supplied][:2]
         for item in self.nameless:
             del self.supplied[item]
@@ -150,12 +143,10 @@ class Drawn:
         return rows
 
     def tables(self) -> dict[str, list[Row]]:
-        return {
+        sides = {f"{side}_entities": rows for side, rows in self.entities.items()}
+        sides |= {f"{side}_properties": rows for side, rows in self.properties.items()}
+        return sides | {
             "updates": self.dice.sample(self.triples, len(self.triples)),
-            "old_entities": self.entities["old"],
-            "new_entities": self.entities["new"],
-            "old_properties": self.properties["old"],
-            "new_properties": self.properties["new"],
             "neighbors": self.facts["neighborhood"],
             "random_neighbors": self.facts["random_neighborhood"],
             "popularity": self.popularity,
@@ -243,18 +234,12 @@ class Plain:
             position = int(chance(name, self.seed, *group, row["rank_no"]) * len(sentences))
             asked = self.asked(row["neighbor"], [value["label"]])
             day = self.day(row.get("pit")) if row["object"] is None else None
-            dist = round(1 - row["similarity"], 9)
-            object_ = {"object": value, "prompt": self.cloze(sentences[position], asked, day), "dist": dist}
+            dist = {"dist": round(1 - row["similarity"], 9)}
+            object_ = {"object": value, "prompt": self.cloze(sentences[position], asked, day)} | dist
             object_["raw"] = f"+{row['key']}" if row["object"] is None else f"Q{row['object']}"
-            facts.append(
-                {
-                    "subject": self.called(row["neighbor"]),
-                    "relation": self.called(-row["relation"]),
-                    "dist": dist,
-                    "popularity": self.of.get(row["neighbor"], {}).get("popularity"),
-                    "objects": [object_ | {"statement": row["statement"]}],
-                }
-            )
+            fact = {"subject": self.called(row["neighbor"]), "relation": self.called(-row["relation"])}
+            fact |= dist | {"popularity": self.of.get(row["neighbor"], {}).get("popularity")}
+            facts.append(fact | {"objects": [object_ | {"statement": row["statement"]}]})
         return facts
 
     def record(self, group: tuple[int, int]) -> Row:
@@ -316,11 +301,8 @@ def test_records_are_those_of_the_definition(seed: int, build: Build, tmp_path: 
     lines = [f"Q{item}\t{label}\n" for item, label in drawn.supplied.items()]
     labels.write_text("id\tlabel\n" + "".join(lines), encoding="utf-8")
     dated, unique = bool(seed & 1), bool(seed & 2)
-    how = {
-        "measurements": "dated" if dated else "plain",
-        "subject_names": "unique" if unique else "label",
-        "grammar": "plain",
-    }
+    how = {"measurements": "dated" if dated else "plain", "grammar": "plain"}
+    how["subject_names"] = "unique" if unique else "label"
     files = build(**drawn.tables())
     dataset = files.assemble(labels=(labels,), seed=seed, test_share=0.4, **how)
     plain = Plain(drawn, seed, dated, unique)
@@ -339,11 +321,8 @@ def check_export(dataset: Path, records: list[Row], output: Path) -> None:
     for line, record in zip(lines, records, strict=True):
         objects = [{name: each[name] for name in (*NAMED, "decision")} for each in record["objects"]]
         near = [
-            {
-                "subject": fact["subject"],
-                "dist": fact["dist"],
-                "objects": [{name: each[name] for name in OF_FACT} for each in fact["objects"]],
-            }
+            {"subject": fact["subject"], "dist": fact["dist"]}
+            | {"objects": [{name: each[name] for name in OF_FACT} for each in fact["objects"]]}
             for fact in record["neighborhood"]
         ]
         public = {name: record[name] for name in PUBLIC}
@@ -412,21 +391,14 @@ def test_popularity_is_that_of_the_definition(seed: int, tmp_path: Path) -> None
     tables = {side: written(tmp_path / f"{side}.parquet", ENTITIES, rows) for side, rows in entities.items()}
 
     def run(pageviews: str) -> list[tuple[Any, ...]]:
-        job = Popularity(
-            new=(tables["new"],),
-            old=(tables["old"],),
-            pageviews=pageviews,
-            date=date(2021, 2, 1),
-            months=months,
-            output=tmp_path / "popularity.parquet",
-        )
-        job.run()
-        return [tuple(row.values()) for row in pq.read_table(job.output).to_pylist()]
+        output = tmp_path / "popularity.parquet"
+        how = {"pageviews": pageviews, "date": date(2021, 2, 1), "months": months}
+        Popularity(new=(tables["new"],), old=(tables["old"],), **how, output=output).run()
+        return [tuple(row.values()) for row in pq.read_table(output).to_pylist()]
 
     links = {item: known[item]["sitelinks"] or 0 for item in sorted(known)}
-    assert run("none") == [
-        (item, round(math.log(1 + count), 9), "sitelinks") for item, count in links.items()
-    ]
+    rates = {item: round(math.log(1 + count), 9) for item, count in links.items()}
+    assert run("none") == [(item, rate, "sitelinks") for item, rate in rates.items()]
     recorded = {}
     for item, counts in views.items():
         while counts and not counts[0]:

@@ -1,7 +1,5 @@
 """What random tables do not show of the records: articles, names, and what makes an assembly impossible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pyarrow.parquet as pq
@@ -38,10 +36,8 @@ def test_popular_neighbours_are_a_column_more_and_change_no_other(build):
     assert table.schema.names.index("popular_neighborhood") == table.schema.names.index("scenario") - 1
 
     def facts(row: Row, column: str) -> list[Row]:
-        return [
-            fact | {"objects": [value | {"prompt": None} for value in fact["objects"]]}
-            for fact in row[column]
-        ]
+        values = [[value | {"prompt": None} for value in fact["objects"]] for fact in row[column]]
+        return [fact | {"objects": own} for fact, own in zip(row[column], values, strict=True)]
 
     for row in table.to_pylist():
         assert facts(row, "popular_neighborhood") == facts(row, "neighborhood")
@@ -55,23 +51,15 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     rows = [number(subject, "F+", "new", "68") for subject in (FRANCE, USA)]
     files = build(updates=rows, new_entities=new, old_entities=old, neighbors=[], random_neighbors=[])
     prompts = {row["subject"]["label"]: row["update_prompt"] for row in files.records()}
-    assert prompts == {
-        "dinar": "The population of the dinar is ____",
-        "peso": "The population of peso is ____",
-    }
+    names = {"dinar": "the dinar", "peso": "peso"}
+    assert prompts == {label: f"The population of {name} is ____" for label, name in names.items()}
 
 
 def test_each_object_is_shown_as_its_own_statement_writes_it(build):
-    texts = ("1000", "1000.0")
     shown = [
-        {
-            "datatype": "quantity",
-            "key": "1000",
-            "json": amount_json(text),
-            "label": f"+{text}",
-            "raw": f"+{text}",
-        }
-        for text in texts
+        {"datatype": "quantity", "key": "1000", "json": amount_json(text)}
+        | dict.fromkeys(("label", "raw"), f"+{text}")
+        for text in ("1000", "1000.0")
     ]
     rows = [
         number(USA, "F-", "obsolete", "1000.0", key="1000"),
@@ -81,11 +69,8 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     ]
     facts = [near(USA, P1082, 1, FRANCE, None, key="1000", json=amount_json("1000.0"))]
     records = by_ids(build(updates=rows, literals=shown, neighbors=facts).records())
-    old, new = records["Q30", "P1082"]["objects"]
-    assert [(each["label"], each["raw"]) for each in (old, new)] == [
-        ("+1000.0", "+1000.0"),
-        ("+1000", "+1000"),
-    ]
+    objects = records["Q30", "P1082"]["objects"]
+    assert [each["label"] for each in objects] == [each["raw"] for each in objects] == ["+1000.0", "+1000"]
     assert records["Q142", "P1082"]["objects"][0]["raw"] == "+1000"
     assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
@@ -97,11 +82,8 @@ def test_same_bytes_for_any_order_of_rows_and_threads(build):
 
 def test_labels_from_a_file(build):
     """Of entities and relations that the dumps lack."""
-    files = build(
-        new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")],
-        old_properties=[],
-        new_properties=[],
-    )
+    new = [entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")]
+    files = build(new_entities=new, old_properties=[], new_properties=[])
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
     given = files.folder / "labels.tsv"
@@ -111,11 +93,8 @@ def test_labels_from_a_file(build):
     assert records["Q900000001", "P36"]["objects"][0]["label"] == '"Paris", the city'
     assert records["Q900000001", "P36"]["relation"]["label"] is None
     assert records["Q30", "P6"]["subject"]["label"] == "USA"
-    assert records["Q30", "P6"]["relation"] == {
-        "id": "P6",
-        "label": "head of government",
-        "description": None,
-    }
+    head = {"id": "P6", "label": "head of government", "description": None}
+    assert records["Q30", "P6"]["relation"] == head
 
 
 def test_what_is_not_verbalized_is_named(build):
@@ -131,11 +110,8 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
     entities = [
         entity(georgia, "Georgia", "sovereign state"),
         entity(state, "Georgia", "state whose head is joe BIDEN"),
-        entity(victoria, "Victoria", "state of Australia"),
-        entity(queen, "Victoria"),
-        entity(USA, "United States", "country"),
-        entity(BIDEN, "Joe Biden"),
-        entity(90, "Paris"),
+        *(entity(victoria, "Victoria", "state of Australia"), entity(queen, "Victoria")),
+        *(entity(USA, "United States", "country"), entity(BIDEN, "Joe Biden"), entity(90, "Paris")),
     ]
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
@@ -158,26 +134,12 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
 
 
 def test_objects_have_their_article_where_all_of_a_group_do(build):
-    rows = [
-        triple(USA, P6, "F+", "new", BIDEN),
-        triple(USA, P6, "F-", "obsolete", TRUMP),
-        triple(FRANCE, P6, "F+", "new", BIDEN),
-        triple(FRANCE, P6, "F-", "obsolete", 90),
-    ]
-    entities = [
-        entity(USA, "Joe Biden"),
-        entity(FRANCE, "Lakers", classes=[5]),
-        entity(BIDEN, "Democratic Party"),
-        entity(TRUMP, "Republican Party"),
-        entity(90, "Likud"),
-    ]
-    files = build(
-        updates=rows,
-        new_entities=entities,
-        old_entities=[],
-        neighbors=[near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)],
-        random_neighbors=[],
-    )
+    rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (USA, FRANCE)]
+    rows += [triple(subject, P6, "F-", "obsolete", old) for subject, old in ((USA, TRUMP), (FRANCE, 90))]
+    entities = [entity(USA, "Joe Biden"), entity(FRANCE, "Lakers", classes=[5]), entity(90, "Likud")]
+    entities += [entity(BIDEN, "Democratic Party"), entity(TRUMP, "Republican Party")]
+    facts = [near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)]
+    files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
     records = by_ids(files.records())
     assert records["Q30", "P6"]["update_prompt"] == "The head of government of Joe Biden is the ____"
     assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"

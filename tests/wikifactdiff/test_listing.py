@@ -1,7 +1,5 @@
 """Lists of updates for a terminal: order, conditions, what each line says, and hostile labels."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import shutil
@@ -22,12 +20,9 @@ def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
 def row(
     subject: str, number: int, relation: tuple[str, str], *objects: dict[str, str | None]
 ) -> dict[str, object]:
-    return {
-        "subject": {"id": f"Q{number}", "label": subject},
-        "relation": {"id": relation[0], "label": relation[1]},
-        "objects": list(objects),
-        "scenario": "Other",
-    }
+    names = {"subject": (f"Q{number}", subject), "relation": relation}
+    called = {part: {"id": name, "label": label} for part, (name, label) in names.items()}
+    return called | {"objects": list(objects), "scenario": "Other"}
 
 
 GOVERNMENT, POPULATION = ("P6", "head of government"), ("P1082", "population")
@@ -98,7 +93,7 @@ def test_an_update_is_dated_by_what_changed_and_a_label_of_a_megabyte_is_shorten
     assert max(map(len, found)) < 300
 
 
-def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
+def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys, refused):
     monkeypatch.chdir(dataset.parents[1])
     assert main(["show", "--search", "scholz", "--limit", "3"]) == 0
     said = capsys.readouterr().out
@@ -113,10 +108,8 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("results/wikifactdiff.parquet of 2021-01-04 to 2023-02-27: 1 updates")
     assert said[-1] == "Of another pair of dates, 2015-01-01 to 2019-06-01: results/wfd_repl.parquet"
-    assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
-    assert "leave out --search and --since" in capsys.readouterr().err
-    assert main(["show", "--limit", "-1"]) == 1
-    assert "--limit: -1 is below 0" in capsys.readouterr().err
+    assert "leave out --search and --since" in refused("show", "--subject", "Q183", "--search", "x")
+    assert "--limit: -1 is below 0" in refused("show", "--limit", "-1")
     dataset.unlink()
     (dataset.parent / "wfd_repl.parquet").unlink()
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; build it with"):

@@ -1,16 +1,15 @@
 """Which replacements make WFD_repl."""
 
-from __future__ import annotations
-
 import pyarrow.parquet as pq
 import pytest
 from support.tables import written
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.replacements import write_replacements
 
 from .conftest import GROUPS, P6, P1082, USA
+
+EITHER = "give either --updates, or --dataset and --groups"
 
 
 def test_subjects_without_a_popularity_come_last(build, tmp_path):
@@ -32,15 +31,15 @@ def test_no_replacement(build, tmp_path):
     assert not (tmp_path / "wfd_repl.parquet").exists()
 
 
-@pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}'])
-def test_undersampling_is_checked(text, capsys):
-    assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
-    assert "factdrift: --undersample: " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    "given", [[], ["--dataset", "d"], ["--updates", "u", "--dataset", "d", "--groups", "g"]]
+    ("words", "said"),
+    [
+        *(
+            (f"--updates u --undersample {text}", "--undersample: ")
+            for text in ('"P1', '{"P1":0}', '{"Q1":3}')
+        ),
+        *((words, EITHER) for words in ("", "--dataset d", "--updates u --dataset d --groups g")),
+    ],
 )
-def test_a_selection_is_of_updates_or_of_records(given, capsys):
-    assert main(["wikifactdiff", "select", *given, "-o", "o"]) == 1
-    assert "give either --updates, or --dataset and --groups" in capsys.readouterr().err
+def test_a_selection_is_of_updates_or_of_records(words, said, refused):
+    assert f"factdrift: {said}" in refused("wikifactdiff", "select", *words.split(), "-o", "o")

@@ -1,7 +1,5 @@
 """The updates of one subject as text: by id or name, with a choice where a name is no one's or several's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

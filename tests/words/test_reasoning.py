@@ -17,6 +17,7 @@ from factdrift.verdict.by_model import word_of
 from factdrift.verdict.judge import Case, judged
 from factdrift.words.reasoning import answer_of, closing_of
 
+CHANNEL, SAID = "<|channel|>", "<|message|>"
 WHY = "Maybe A, or Rome? That would be wrong."
 ROWS = read_tsv(REASONING)
 
@@ -46,11 +47,8 @@ def test_an_answer_follows_the_last_closing_mark(before: str, end: str) -> None:
 
 @pytest.mark.parametrize("text", CUT)
 def test_reasoning_that_is_cut_has_no_answer(text: str) -> None:
-    assert (
-        answer_of(text)
-        == answer_of(f"Well.</think>\n{text.removeprefix('analysis') and '<think>' + text}")
-        == ""
-    )
+    again = f"Well.</think>\n{text.removeprefix('analysis') and '<think>' + text}"
+    assert answer_of(text) == answer_of(again) == ""
     assert chosen(f"{text} A", ("Paris", "Rome")) is None
     assert judged(Case(text, ("Rome",))).verdict == "empty"
     assert word_of("<think>correct") is None
@@ -59,19 +57,13 @@ def test_reasoning_that_is_cut_has_no_answer(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        (
-            "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant<|channel|>final<|message|>Paris",
-            "Paris",
-        ),
+        (f"{CHANNEL}analysis{SAID}Rome?<|end|><|start|>assistant{CHANNEL}final{SAID}Paris", "Paris"),
         ("analysisThe user asks. Rome?assistantfinalParis", "Paris"),
         ("<THINK>Rome?</THINK>Paris", "Paris"),
         ("Here is my thought\nprocess: Rome? Here is my response: Paris", "Paris"),
         ("<think></think><answer>Paris</answer> as I said", "Paris"),
         ("<think>Rome?</think>Paris <think>or", ""),
-        *(
-            (text, text)
-            for text in ("Analysis of it shows Paris", "analysis: Paris", "Paris [1] <b>x</b>", "")
-        ),
+        *((text, text) for text in ("Analysis of it: Paris", "analysis: Paris", "Paris [1] <b>x</b>", "")),
     ],
 )
 def test_forms_of_their_own(text: str, answer: str) -> None:

@@ -15,20 +15,15 @@ from factdrift.words.literals import PERCENT, plural, short_number, shown, writt
 WIKIDATA = "http://www.wikidata.org/entity/"
 KILOGRAM, DOLLAR, DEGREE, POUND, KNOT, NAMELESS = range(1, 7)
 UNITS = {
-    KILOGRAM: ("kilogram", "kg"),
-    DOLLAR: ("United States dollar", "US$"),
-    DEGREE: ("degree", "°"),
-    POUND: ("pound sterling", None),
-    KNOT: ("nautical mile per hour", None),
-    NAMELESS: (None, None),
-    PERCENT: ("percent", None),
+    **{KILOGRAM: ("kilogram", "kg"), DOLLAR: ("United States dollar", "US$"), DEGREE: ("degree", "°")},
+    **{POUND: ("pound sterling", None), KNOT: ("nautical mile per hour", None)},
+    **{NAMELESS: (None, None), PERCENT: ("percent", None)},
 }
 
 
 def time_json(time: str, precision: int, calendar: str = "Q1985727") -> str:
-    return json.dumps(
-        {"after": 0, "before": 0, "calendarmodel": WIKIDATA + calendar, "precision": precision, "time": time}
-    )
+    value = {"after": 0, "before": 0, "calendarmodel": WIKIDATA + calendar, "precision": precision}
+    return json.dumps(value | {"time": time})
 
 
 def quantity_json(amount: str, unit: int | None = None) -> str:
@@ -38,32 +33,19 @@ def quantity_json(amount: str, unit: int | None = None) -> str:
 @pytest.mark.parametrize(
     ("time", "precision", "label"),
     [
-        ("+2022-09-08", 11, "September 8, 2022"),
-        ("+2022-09-00", 11, "September 2022"),
-        ("+2022-00-00", 11, "2022"),
-        ("+2022-09-08", 14, "September 8, 2022"),
-        ("+2022-09-08", 10, "September 2022"),
-        ("+2022-09-08", 9, "2022"),
-        ("+1997-01-01", 8, "1990s"),
-        ("-0430-00-00", 8, "430s BC"),
-        ("+0093-00-00", 8, "90s AD"),
-        ("+1901-00-00", 7, "20th century"),
-        ("+2000-00-00", 7, "20th century"),
-        ("+0001-00-00", 7, "1st century"),
-        ("-0201-00-00", 7, "3rd century BC"),
-        ("-1500-00-00", 6, "2nd millennium BC"),
-        ("+2000-00-00", 6, "2nd millennium"),
-        ("-0044-00-00", 9, "44 BC"),
-        ("-0044-03-00", 10, "March 44 BC"),
-        ("-0044-03-15", 11, "March 15, 44 BC"),
-        ("+0014-08-19", 11, "August 19, 14 AD"),
-        ("+0099-00-00", 9, "99 AD"),
-        ("+0100-00-00", 9, "100"),
-        ("-10000-00-00", 9, "10,000 BC"),
-        ("-12000-00-00", 5, "10,000 BC"),
-        ("-66000000-00-00", 3, "66 million years BC"),
+        *(("+2022-09-08", 11, "September 8, 2022"), ("+2022-09-00", 11, "September 2022")),
+        *(("+2022-09-08", 14, "September 8, 2022"), ("+2022-09-08", 10, "September 2022")),
+        *(("+2022-00-00", 11, "2022"), ("+2022-09-08", 9, "2022")),
+        *(("+1997-01-01", 8, "1990s"), ("-0430-00-00", 8, "430s BC"), ("+0093-00-00", 8, "90s AD")),
+        *(("+1901-00-00", 7, "20th century"), ("+2000-00-00", 7, "20th century")),
+        *(("+0001-00-00", 7, "1st century"), ("-0201-00-00", 7, "3rd century BC")),
+        *(("-1500-00-00", 6, "2nd millennium BC"), ("+2000-00-00", 6, "2nd millennium")),
+        *(("-0044-00-00", 9, "44 BC"), ("-0044-03-00", 10, "March 44 BC")),
+        *(("-0044-03-15", 11, "March 15, 44 BC"), ("+0014-08-19", 11, "August 19, 14 AD")),
+        *(("+0099-00-00", 9, "99 AD"), ("+0100-00-00", 9, "100")),
+        *(("-10000-00-00", 9, "10,000 BC"), ("-12000-00-00", 5, "10,000 BC")),
+        *(("-66000000-00-00", 3, "66 million years BC"), ("-13798000000-00-00", 0, "14 billion years BC")),
         ("-13798000000-00-00", 3, "13.798 billion years BC"),
-        ("-13798000000-00-00", 0, "14 billion years BC"),
         ("-600000-00-00", 3, "1 million years BC"),
         ("+5000000000-00-00", 0, "5 billion years AD"),
     ],
@@ -84,10 +66,8 @@ def test_a_julian_date_is_shown_as_it_was_written() -> None:
         *(time_json("+0000-00-00T00:00:00Z", precision) for precision in range(12)),
         *(time_json("+2022-00-00T00:00:00Z", precision) for precision in range(6)),
         time_json("-4000-00-00T00:00:00Z", 3),
-        *(
-            time_json(f"+{day}T00:00:00Z", 11)
-            for day in ("2016-06-31", "2016-02-30", "2015-02-29", "2016-13-01")
-        ),
+        *(time_json(f"+2016-{day}T00:00:00Z", 11) for day in ("06-31", "02-30", "13-01")),
+        time_json("+2015-02-29T00:00:00Z", 11),
         time_json("+2016-13-01T00:00:00Z", 10),
         *(time_json("+2016-01-01T00:00:00Z", precision) for precision in (15, -1)),
         time_json("2016", 9),
@@ -114,10 +94,8 @@ def test_dates_without_words_are_shown_raw(value: str) -> None:
         ("+2000000", POUND, "2,000,000 pounds sterling", "2M pounds sterling"),
         ("+2", KNOT, "2 nautical miles per hour", "2 nautical miles per hour"),
         ("+5", NAMELESS, f"5 Q{NAMELESS}", f"5 Q{NAMELESS}"),
-        ("-0", None, "0", "0"),
-        ("+0.920", None, "0.92", "0.92"),
-        ("-2300000", None, "-2,300,000", "-2.3M"),
-        ("+999999", None, "999,999", "999,999"),
+        *(("-0", None, "0", "0"), ("+0.920", None, "0.92", "0.92")),
+        *(("-2300000", None, "-2,300,000", "-2.3M"), ("+999999", None, "999,999", "999,999")),
         ("+999999999.9", None, "999,999,999.9", "1B"),
         ("+999999999999999", None, "999,999,999,999,999", "999,999,999,999,999"),
         ("+1000000000000000", None, "1,000,000,000,000,000", "1,000,000,000,000,000"),
@@ -147,29 +125,22 @@ def test_texts_and_unknown_values_are_shown_as_they_are(datatype: str, value: st
     assert shown(datatype, value, {}) == (raw, raw, raw)
 
 
-def test_plurals_of_units() -> None:
+def test_plurals_of_units_and_ordinals() -> None:
+    ordinals = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
+    assert [ordinal(int(text[:-2])) for text in ordinals] == ordinals
     expected = {
         **{"euro": "euros", "inch": "inches", "square foot": "square feet", "century": "centuries"},
         **{"day": "days", "metre per second": "metres per second", "degree of arc": "degrees of arc"},
         **{"kilogram per cubic metre": "kilograms per cubic metre", "ton (short)": "tons (short)"},
         **{"degree Celsius": "degrees Celsius", "solar mass": "solar masses", "light-year": "light-years"},
-        **{
-            "watt-hour": "watt-hours",
-            "light-year per day": "light-years per day",
-            "school bus": "school buses",
-        },
-        **{"woman": "women", "class": "classes", "box": "boxes", "Danish krone": "Danish kroner"},
+        **{"watt-hour": "watt-hours", "light-year per day": "light-years per day", "woman": "women"},
+        **{"school bus": "school buses", "class": "classes", "box": "boxes", "Danish krone": "Danish kroner"},
         **{"Bulgarian lev": "Bulgarian leva", "pound-force": "pounds-force", "square-foot": "square-feet"},
         **{"Man": "men", "German": "Germans", "Swiss franc": "Swiss francs", "cubic inch": "cubic inches"},
     }
     alike = ("Japanese yen", "years old", "hertz", "kg/m³", "Polish złoty", "people", "solar masses")
     expected |= {label: label for label in alike}
     assert {label: plural(label) for label in expected} == expected
-
-
-def test_ordinals() -> None:
-    expected = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
-    assert [ordinal(int(text[:-2])) for text in expected] == expected
 
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False)
@@ -196,6 +167,7 @@ def test_a_short_number_is_the_number_to_two_decimals(number: Decimal) -> None:
     assert abs(Decimal(match[1]) * scale - number) <= Decimal(scale) / 200
 
 
+dates = st.tuples(st.integers(-(10**11), 10**11), st.integers(0, 13), st.integers(0, 32))
 fields = st.sampled_from(["time", "precision", "calendarmodel", "amount", "unit", "text", "id"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -211,12 +183,9 @@ def test_no_value_crashes(datatype: str, value: object) -> None:
 
 
 @settings(max_examples=examples(200))
-@given(
-    st.integers(-(10**11), 10**11), st.integers(0, 13), st.integers(0, 32), st.integers(0, 14), st.booleans()
-)
-def test_every_date_has_words_or_its_raw_form(
-    year: int, month: int, day: int, precision: int, julian: bool
-) -> None:
+@given(dates, st.integers(0, 14), st.booleans())
+def test_every_date_has_words_or_its_raw_form(date: tuple[int, ...], precision: int, julian: bool) -> None:
+    year, month, day = date
     raw = f"{year:+05d}-{month:02d}-{day:02d}T00:00:00Z"
     label = shown("time", time_json(raw, precision, "Q1985786" if julian else "Q1985727"), {}).label
     assert label == raw or label == " ".join(label.split())

@@ -57,12 +57,10 @@ words = st.text(alphabet="abcxyzéüÅ0123", min_size=1, max_size=3)
 signs = st.tuples(st.sampled_from(["", "(", '"', "'"]), st.sampled_from(["", ".", ",", "'s", ")", '"', "?"]))
 
 
-@given(
-    st.lists(st.tuples(words, signs), min_size=1, max_size=8),
-    st.integers(0, 7),
-    st.integers(1, 2),
-    st.booleans(),
-)
+sentences = st.lists(st.tuples(words, signs), min_size=1, max_size=8)
+
+
+@given(sentences, st.integers(0, 7), st.integers(1, 2), st.booleans())
 def test_as_a_comparison_word_by_word(
     parts: list[tuple[str, tuple[str, str]]], first: int, length: int, shout: bool
 ) -> None:

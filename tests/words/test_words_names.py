@@ -68,12 +68,8 @@ def test_german_names_of_the_sample_are_all_decided() -> None:
     german = {row[0]: row[2] for _, row in rows_of(SAMPLE / "translations.tsv", columns)}
     articles = {label: read_names("de").usage(label).article for label in german.values()}
     assert {label: article for label, article in articles.items() if article} == {
-        "Niederlande": "die",
-        "Vereinigte Staaten": "die",
-        "Vereinigtes Königreich": "das",
-        "Volksrepublik China": "die",
-        "Euro": "der",
-        "US-Dollar": "der",
+        **dict.fromkeys(("Niederlande", "Vereinigte Staaten", "Volksrepublik China"), "die"),
+        **{"Vereinigtes Königreich": "das", "Euro": "der", "US-Dollar": "der"},
     }
 
 
@@ -84,11 +80,8 @@ def test_usages_in_the_database(english: Names) -> None:
     )
     with duckdb.connect() as db:
         create_usages(db, named, english)
-        assert db.sql("FROM usages ORDER BY id").fetchall() == [
-            (4, "the", False),
-            (5, "the", True),
-            (55, "the", False),
-        ]
+        found = db.sql("FROM usages ORDER BY id").fetchall()
+        assert found == [(4, "the", False), (5, "the", True), (55, "the", False)]
         create_usages(db, named, None)
         assert db.sql("FROM usages").fetchall() == []
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.explorer import NAMED, world
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import full
 from factdrift.core.tables import database
@@ -46,12 +46,9 @@ def names(build: Build) -> list[tuple[int, str, float]]:
 def plain_search(names: list[tuple[int, str, float]], text: str) -> list[int]:
     """Ids of the items that have all words of the text, the last one as the beginning of a word."""
     *whole, last = text.split()
-    return [
-        id
-        for id, label, _ in names
-        if all(word in label.split() for word in whole)
-        and any(word.startswith(last) for word in label.split())
-    ]
+    words = {id: label.split() for id, label, _ in names}
+    fitting = [id for id in words if any(word.startswith(last) for word in words[id])]
+    return [id for id in fitting if {*whole} <= {*words[id]}]
 
 
 @given(data=st.data())
@@ -109,9 +106,8 @@ def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -
     assert sum(opened.scenarios().values()) == len(rows)
     relation = ids[0][1]
     expected = [pair for pair in ids if pair[1] == relation]
-    assert [
-        (each["subject"], each["relation"]) for each in opened.updates(0, 100, relation=relation)
-    ] == expected
+    found = opened.updates(0, 100, relation=relation)
+    assert [(each["subject"], each["relation"]) for each in found] == expected
     archived = opened.updates(0, 100, chosen=Chosen("Archive"))
     assert len(archived) == opened.scenarios()["Archive"] == sum(row["scenario"] == "Archive" for row in rows)
     for days, number in ((("2022-01-01", ""), len(rows)), (("2022-01-02", ""), 0), (("", "2021-12-31"), 0)):
@@ -144,10 +140,8 @@ def test_an_update_is_dated_by_what_changed() -> None:
 def test_a_month_is_in_a_time_that_begins_or_ends_in_it() -> None:
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
         for chosen, expected in (
-            (Chosen("", "2022-03-10", ""), True),
-            (Chosen("", "2022-04-01", ""), False),
-            (Chosen("", "", "2022-03-01"), True),
-            (Chosen("", "", "2022-02-28"), False),
+            *((Chosen("", "2022-03-10", ""), True), (Chosen("", "2022-04-01", ""), False)),
+            *((Chosen("", "", "2022-03-01"), True), (Chosen("", "", "2022-02-28"), False)),
         ):
             conditions, values = chosen.conditions()
             query = f"SELECT count(*) FROM (SELECT '2022-03' AS day) u WHERE {' AND '.join(conditions)}"
@@ -175,7 +169,7 @@ def test_the_index_is_made_again_when_tables_change(
     assert Index(path).search("Q1")["exact"]
 
 
-def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_an_index_is_replaced(build: Build, tmp_path: Path, refused: Callable[..., str]) -> None:
     """Neither texts nor another program's database, nor a file with the name of the lock."""
     text, other = tmp_path / "thesis.tex", tmp_path / "places.sqlite"
     text.write_text("years of work")
@@ -183,8 +177,8 @@ def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
     before = {path: path.read_bytes() for path in (text, other)}
     for path in (*before, tmp_path):
-        assert main(["browse", "--pair", str(build.pair), "--index", str(path), "--no-browser"]) == 1
-        assert f"--index {path}: is not an index of the explorer" in capsys.readouterr().err
+        said = refused("browse", "--pair", build.pair, "--index", path, "--no-browser")
+        assert f"--index {path}: is not an index of the explorer" in said
     (tmp_path / "new.sqlite.lock").write_text("years of work")
     index_of(build, tmp_path / "new.sqlite")
     assert (tmp_path / "new.sqlite.lock").read_text() == "years of work"

@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,6 @@ import requests
 from browsing import Synthetic
 from starlette.testclient import TestClient
 
-from factdrift.cli import main
 from factdrift.core.tables import database
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.index import index_of
@@ -40,9 +41,8 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
     assert "<td>history old</td>" in text
     assert "0.500" in text  # the similarity of the nearest neighbour, and P(new) after the edit
     assert "How edited models answered" in text
-    assert (
-        text.count("<td>rome</td>") == 1 + 10
-    )  # its score, and the probes of the update and its other clozes
+    # Its score, and the probes of the update and its other clozes.
+    assert text.count("<td>rome</td>") == 1 + 10
     assert f"https://www.wikidata.org/w/index.php?oldid={number * 11}#P" in text
     assert re.search(r'<code title="deprecated statements">rank</code>', text)
 
@@ -102,9 +102,7 @@ def test_what_is_not_there(served: str) -> None:
 
 LONG = b"9" * 4301
 ODD_PATHS = {
-    **dict.fromkeys(
-        [b"/Q" + LONG, b"/P" + LONG, b"/Q1-P" + LONG, b"/Q" + LONG + b"-P1", b"/Q2147483648"], 404
-    ),
+    **dict.fromkeys([b"/Q" + LONG, b"/P" + LONG, b"/Q1-P" + LONG, b"/Q%b-P1" % LONG, b"/Q2147483648"], 404),
     **dict.fromkeys([b"/Q%D9%A1", b"/Q-1", b"/Q1%00", b"/%00", b"/%ff%fe", b"/Q1-P1-P1", b"//", b"/%"], 404),
     **dict.fromkeys([b"/Q%31%2e%2e", b"/Q0x1", b"/Q1e5", b"/Q+1", b"/%ED%A0%80", b"/" + b"x" * 50_000], 404),
     **dict.fromkeys([b"/search?q=%00", b"/search?q=%ff", b"/search?q=%ED%A0%80", b"/search?q=%22*%22"], 200),
@@ -114,12 +112,8 @@ ODD_PATHS = {
 }
 ODD_PATHS[b"/Q1/"] = 307
 ODD_HEADERS = {
-    b"Range: bytes=0-9": 200,
-    b"Range: bytes=9-0,x": 200,
-    b"Host: evil.example": 400,
-    b"Content-Length: 0": 200,
-    b"Accept: \xff": 200,
-    b"If-None-Match: *": 200,
+    **dict.fromkeys([b"Range: bytes=0-9", b"Range: bytes=9-0,x", b"Content-Length: 0"], 200),
+    **{b"Accept: \xff": 200, b"If-None-Match: *": 200, b"Host: evil.example": 400},
 }
 
 
@@ -131,9 +125,8 @@ def test_odd_requests_are_answered_with_the_headers_of_every_page(served: str) -
     for method, path, header, status in requested:
         host = b"" if header.startswith(b"Host") else b"Host: localhost\r\n"
         with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
-            client.sendall(
-                b"%b %b HTTP/1.1\r\n%b%b\r\nConnection: close\r\n\r\n" % (method, path, host, header)
-            )
+            lines = b"%b %b HTTP/1.1\r\n%b%b\r\nConnection: close\r\n\r\n"
+            client.sendall(lines % (method, path, host, header))
             answer = b"".join(iter(lambda client=client: client.recv(1 << 16), b""))  # type: ignore[misc]
         case = (method, path[:40], header)
         assert answer.split()[1] == b"%d" % status, case
@@ -158,19 +151,15 @@ def test_words_that_no_label_has(served: str, made: Synthetic) -> None:
     assert "&lt;script&gt;alert" in text
 
 
-def test_a_port_that_is_taken_or_none(
-    made: Synthetic, index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["browse", "--pair", str(made.pair), "--index", str(index), "--no-browser", "--port"]
+def test_a_port_that_is_taken_or_none(made: Synthetic, index: Path, refused: Callable[..., str]) -> None:
+    line = ("browse", "--pair", made.pair, "--index", index, "--no-browser", "--port")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = str(taken.getsockname()[1])
-        assert main([*line, port]) == 1
-    said = capsys.readouterr().err
+        port = taken.getsockname()[1]
+        said = refused(*line, port)
     assert f"port {port} of 127.0.0.1: Address already in use; name another with --port" in said
-    assert main([*line, "65536"]) == 1
-    assert "--port 65536: a port is a number from 1 to 65535" in capsys.readouterr().err
+    assert "--port 65536: a port is a number from 1 to 65535" in refused(*line, 65536)
 
 
 def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> None:
@@ -184,11 +173,11 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         paths = ("/", "/search?q=a", f"/Q{subject}")
         assert [client.get(path).status_code for path in paths] == [200] * 3
         filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
-        for change in (
-            lambda: os.utime(filtered, ns=(1, 1)),
-            lambda: shutil.rmtree(copy.pair / "filtered"),
-            copy.dataset.unlink,
-        ):
+        touched, removed = (
+            partial(os.utime, filtered, ns=(1, 1)),
+            partial(shutil.rmtree, copy.pair / "filtered"),
+        )
+        for change in (touched, removed, copy.dataset.unlink):
             change()
             for path in paths:
                 answer = client.get(path)
@@ -197,9 +186,6 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         assert client.get("/explorer.css").status_code == 200
 
 
-def test_without_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["browse"]) == 1
-    assert "no such file; build it with `snakemake --cores all`" in capsys.readouterr().err
+@pytest.mark.usefixtures("here")
+def test_without_results(refused: Callable[..., str]) -> None:
+    assert "no such file; build it with `snakemake --cores all`" in refused("browse")

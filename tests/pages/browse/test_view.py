@@ -34,11 +34,8 @@ def statement(id: str, item: int | None, place: int = 0, **more: Any) -> Row:
 
 def triple(old: str | None, new: str | None, label: str, **more: Any) -> Row:
     row: Row = {"subject": 30, "property": 6, "old_statement": old, "new_statement": new, "label": label}
-    return (
-        row
-        | {"rule": "replaced", "announced": False, "leaks": False, "dropped_by": None, "scenario": None}
-        | more
-    )
+    row |= {"rule": "replaced", "announced": False, "leaks": False, "dropped_by": None, "scenario": None}
+    return row | more
 
 
 def subject(old: list[Row], new: list[Row], triples: list[Row]) -> Subject:
@@ -57,11 +54,9 @@ def test_untouched_groups_have_the_rule_of_their_relation() -> None:
     rule = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
     relation = one([statement("a", 1)], [statement("b", 1)], [], [rule])
     (pair,) = relation.pairs
-    assert pair.old is not None
-    assert pair.new is not None
-    assert [(each.name, each.label, each.step) for each in pair.decisions] == [
-        ("undecided", "unknown", "unknown")
-    ]
+    assert None not in (pair.old, pair.new)
+    (decision,) = pair.decisions
+    assert (decision.name, decision.label, decision.step) == ("undecided", "unknown", "unknown")
 
 
 ids = st.lists(st.sampled_from("abcdef"), unique=True)
@@ -70,12 +65,9 @@ ids = st.lists(st.sampled_from("abcdef"), unique=True)
 @given(ids, ids, st.data())
 def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], data: st.DataObject) -> None:
     values = st.integers(1, 3)
-    old, new = (
-        [statement(id, data.draw(values), n) for n, id in enumerate(each)] for each in (old_ids, new_ids)
-    )
-    both = data.draw(
-        st.lists(st.tuples(st.sampled_from([None, *old_ids]), st.sampled_from([None, *new_ids])))
-    )
+    sides = old_ids, new_ids
+    old, new = ([statement(id, data.draw(values), n) for n, id in enumerate(side)] for side in sides)
+    both = data.draw(st.lists(st.tuples(*(st.sampled_from([None, *side]) for side in sides))))
     triples, used = [], set()
     for before, after in both:
         keys = {("old", before), ("new", after)} - {("old", None), ("new", None)}
@@ -92,15 +84,10 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
     # What no rule decided about has a partner wherever one is left with its value.
     value = {("old", row["statement"]): row["object"] for row in old}
     value |= {("new", row["statement"]): row["object"] for row in new}
-    left = [
-        {
-            value[side, pair[place]]
-            for pair in pairs
-            if (side, pair[place]) in value.keys() - used and not pair[1 - place]
-        }
-        for place, side in enumerate(("old", "new"))
-    ]
-    assert not left[0] & left[1]
+    alone = {("old", before) for before, after in pairs if not after}
+    alone |= {("new", after) for before, after in pairs if not before}
+    left = {side: {value[key] for key in alone - used if key[0] == side} for side in ("old", "new")}
+    assert not left["old"] & left["new"]
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,8 @@ def test_widths_and_colours(page: Browser, tmp_path: Path) -> None:
         assert abs(luminance(ink) - luminance(paper)) > 150
         ink = page.run("getComputedStyle([...document.querySelectorAll('#drawn text')].at(-1)).fill")
         assert luminance(ink) > 180 if dark else luminance(ink) < 60
-    assert page.run(
-        "new Promise(done => setTimeout(() => done(document.querySelector('.contents').open), 50))"
-    )
+    opened = "document.querySelector('.contents').open"
+    assert page.run(f"new Promise(done => setTimeout(() => done({opened}), 50))")
 
 
 def luminance(colour: str) -> float:
@@ -140,10 +139,8 @@ def test_what_is_shown_at_first_is_printed_on_two_pages(page: Browser) -> None:
 def test_a_month_shows_its_updates_and_a_link_opens_its_section(page: Browser) -> None:
     shown = "[...document.querySelectorAll('.chosen > div')].filter(each => each.getClientRects().length)"
     (first,) = page.run(f"{shown}.map(each => each.id)")
-    page.run(
-        "document.querySelector('a[href=\"#in-2021-12\"]').dispatchEvent(new MouseEvent('click', "
-        "{bubbles: true}))"
-    )
+    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    page.run(f"document.querySelector('a[href=\"#in-2021-12\"]').{click}")
     (chosen,) = page.run(f"{shown}.map(each => each.id)")
     assert (first, chosen) == ("in-2022-07", "in-2021-12")
     assert "2021-12-08" in page.run(f"{shown}[0].innerText")

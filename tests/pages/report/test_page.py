@@ -95,9 +95,8 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
-    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == {
-        rule: f"{number:,}" for rule, number in rules.items()
-    }
+    counts = {rule: f"{number:,}" for rule, number in rules.items()}
+    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == counts
     assert all(row[1] for row in page.tables["funnel-3"][1:]), "each rule is explained"
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
@@ -136,9 +135,8 @@ def months_of(sample: Build) -> dict[str, list[int]]:
 
 def test_the_time_line_has_every_update_once(sample: Build) -> None:
     text = (sample.results / "report.html").read_text("utf-8")
-    counted = re.findall(
-        r"<title>(\d{4}-\d\d): ([\d,]+) something new began, ([\d,]+) something only ended</title>", text
-    )
+    title = r"<title>(\d{4}-\d\d): ([\d,]+) something new began, ([\d,]+) something only ended</title>"
+    counted = re.findall(title, text)
     expected = months_of(sample)
     assert len(counted) == 26
     outside = sum(expected.pop(""))
@@ -156,13 +154,10 @@ def test_three_findings_are_those_of_the_tables(sample: Build) -> None:
     kept = len(pd.read_parquet(sample.pair / "wfd_repl.parquet"))
     assert f"; wfd_repl has {kept:,} of them to edit with." in plain[0]
     first = rows[rows["is_replace"]].iloc[0]
-    old, new = (
-        next(value["label"] for value in first["objects"] if value["decision"] == decision)
-        for decision in ("obsolete", "new")
-    )
-    assert plain[0].endswith(
-        f"{first['relation']['label']} of {first['subject']['label']}: {old}, then {new}."
-    )
+    label = {value["decision"]: value["label"] for value in first["objects"]}
+    old, new = label["obsolete"], label["new"]
+    called = f"{first['relation']['label']} of {first['subject']['label']}"
+    assert plain[0].endswith(f"{called}: {old}, then {new}.")
     months = months_of(sample)
     del months[""]
     month = max(months, key=lambda name: sum(months[name]))
@@ -188,20 +183,15 @@ def test_the_finding_of_edits_is_about_edited_models(sample: Build, tmp_path: Pa
     pd.DataFrame(table, columns=columns).to_csv(build.pair / "edit" / "table6.csv", index=False)
     (finding,) = edited(build)
     plain = re.sub("<.*?>", "", finding.text)
-    assert plain == (
-        "After 84 % of 32 edits by rome, the best of 2 methods, tiny writes the new object; "
-        "6 % of the nearest facts are lost."
-    )
+    said = "After 84 % of 32 edits by rome, the best of 2 methods, tiny writes the new object; "
+    assert plain == f"{said}6 % of the nearest facts are lost."
 
 
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
     inside = {address[1:] for address in page.addresses if address.startswith("#")}
     assert inside <= page.names
-    files = [
-        address
-        for address in page.addresses
-        if not address.startswith(("#", "data:", "https://www.wikidata.org/wiki/Q"))
-    ]
+    others = ("#", "data:", "https://www.wikidata.org/wiki/Q")
+    files = [address for address in page.addresses if not address.startswith(others)]
     assert len(files) >= 6
     for file in files:
         assert (sample.results / file).exists(), file
@@ -243,15 +233,10 @@ MORE = {
     'm,replace,rome,9,0,91.5,2,entry\nm,,memit,0,0,,,\nm,replace,ft,9,0,50,,"derived, not tuned: x"\n',
     "edit/table6.txt": "Table 6 <b>\n",
     "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
-    "ripple_scores.parquet": "",
-    "answer/ripples.txt": "right of all probes\n",
-    "locate_scores.parquet": "",
-    "locate/table_c.txt": "KLoB-c, consistency\n",
-    "locate_vs_edit.parquet": "",
-    "locate/vs_edit.txt": "Rank correlation\n",
-    "answer_scores.parquet": "",
-    "answer/table2.txt": "Table 2\n",
-    "verbalization_report.txt": "P6 sentences\n",
+    **dict.fromkeys((f"{name}.parquet" for name in ("ripple_scores", "locate_scores", "locate_vs_edit")), ""),
+    **{"answer_scores.parquet": "", "answer/ripples.txt": "right of all probes\n"},
+    **{"locate/table_c.txt": "KLoB-c, consistency\n", "locate/vs_edit.txt": "Rank correlation\n"},
+    **{"answer/table2.txt": "Table 2\n", "verbalization_report.txt": "P6 sentences\n"},
 }
 
 
@@ -269,9 +254,7 @@ def full(copied: Callable[[], Build]) -> Build:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
     said = {"role": "expr", "text_blank": "The capital of Q is _"}
-    examples = [
-        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
-    ]
+    examples = [{"pop_s": n, "sentences": [said | {"target_label": f"<b>{n}"}]} for n in range(8)]
     pq.write_table(pa.Table.from_pylist(examples), build.pair / "klob_c.parquet")
     item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
     items = [
@@ -301,18 +284,12 @@ def test_what_was_built_besides_is_shown(full: Build) -> None:
     assert page.tables["editing-1"][2][4] == "–"
     assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
     assert [row[-1] for row in page.tables["klob-1"][1:]] == ["<b>7"]
-    assert [row[:3] for row in page.tables["tempripple-1"][1:]] == [
-        ["new", "0", "Who holds 3?"],
-        ["old related", "2", "Who was it?"],
-    ]
+    asked = [row[:3] for row in page.tables["tempripple-1"][1:]]
+    assert asked == [["new", "0", "Who holds 3?"], ["old related", "2", "Who was it?"]]
     text = (full.results / "report.html").read_text("utf-8")
     for said in (
-        "Table 6 &lt;b&gt;",
+        *("Table 6 &lt;b&gt;", "<path d=", "KLoB-c, consistency", "Rank correlation", "right of all"),
         '<abbr title="the probability of the new object less that of the old one',
-        "<path d=",
-        "KLoB-c, consistency",
-        "Rank correlation",
-        "right of all",
         "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later",
     ):
         assert said in text
