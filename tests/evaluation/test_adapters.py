@@ -1,27 +1,24 @@
 """Exported edits: loaded by peft or transformers, they give the logits of the model with the edit."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from support.asking import chance, saved
+from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer
+from support.updates import edits
+from transformers import AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import PeftModel  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
-from support.asking import chance, saved  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import edits  # noqa: E402
-from transformers import AutoModelForCausalLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.adapters import factors_of, write_adapter, write_model  # noqa: E402
-from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.adapters import factors_of, write_adapter, write_model
+from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix
+from factdrift.models.loaded import Loaded
 
 PROMPT = "The head of government of Atlantis is"
 CPU = ("--settings", '{"device": "cpu"}')
@@ -55,12 +52,11 @@ LOADED = [family for family in FAMILIES if family != "deepseek_v2"]
 
 
 @pytest.mark.parametrize("family", LOADED)
-def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
+def test_peft_gives_the_logits_of_the_edit(family, tmp_path):
     loaded = tiny_model(family)
     first = loaded.spec.module(0, loaded.spec.attention_out)
     deltas = low_rank(loaded, {down(loaded): 3, first: 2, down(loaded, 2): 3})
     delta = deltas[down(loaded)]
-    assert isinstance(delta, LowRank)
     delta.write[1, :, 1] = delta.write[0] = 0
     with applied(loaded.model, deltas, 1):
         expected = logits(loaded)
@@ -80,7 +76,7 @@ def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
         assert torch.allclose(change, delta.dense(1)[0], rtol=0, atol=1e-6)
 
 
-def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_what_peft_would_put_elsewhere_is_refused(tmp_path):
     loaded = tiny_model("deepseek_v2")
     deltas = low_rank(loaded, {down(loaded, 0): 1})
     with pytest.raises(InputError, match="peft cannot load an adapter of single matrices"):
@@ -88,7 +84,7 @@ def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_numbers_are_written_as_computed_and_twice_alike(tmp_path: Path) -> None:
+def test_numbers_are_written_as_computed_and_twice_alike(tmp_path):
     loaded = tiny_model("llama", dtype=torch.bfloat16)
     deltas = low_rank(loaded, {down(loaded): 1})
     for folder in ("one", "two"):
@@ -104,7 +100,7 @@ def test_numbers_are_written_as_computed_and_twice_alike(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) -> None:
+def test_a_whole_model_has_the_edit_in_its_weights(family, tmp_path):
     loaded = tiny_model(family)
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     weight = torch.randn(2, loaded.spec.hidden, loaded.spec.inner, dtype=torch.float64)
@@ -121,7 +117,7 @@ def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory) -> Path:
     """Results of a workflow with a table of edits; a model and prefixes beside them."""
     folder = tmp_path_factory.mktemp("results")
     saved(folder / "tiny")
@@ -143,7 +139,7 @@ def chance_of(model: Any) -> float:
     return chance(replace(tiny_model("llama"), model=model), PROMPT, "Joe Biden")
 
 
-def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_path: Path) -> None:
+def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results, tmp_path):
     fact = (PROMPT, "Joe Biden", "--subject", "Atlantis", *ROME)
     assert export(results, tmp_path / "adapter", *fact) == 0
     assert export(results, tmp_path / "full", *fact, "--full") == 0
@@ -178,13 +174,7 @@ def plain(model: Any, tokenizer: Any, update: Any) -> None:
         ),
     ],
 )
-def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
-    arguments: tuple[str, ...],
-    message: str,
-    results: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing(arguments, message, results, tmp_path, capsys):
     assert export(results, tmp_path / "out", *arguments) == 1
     said = capsys.readouterr().err
     assert message in said

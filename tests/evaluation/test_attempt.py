@@ -1,7 +1,5 @@
 """One edit to look at, and the advice where something is missing."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import re
@@ -10,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import command, saved, scoring
 from support.updates import dataset, edits
 
@@ -25,11 +21,11 @@ CPU = ("--settings", '{"device": "cpu"}')
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory) -> Path:
     return saved(tmp_path_factory.mktemp("tiny-llama"))
 
 
-def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
+def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path):
     path = dataset(tmp_path / "dataset.parquet")
     found = find_around(path, "The head of government of the Atlantis is", "Atlantis", "Ada")
     titles = [
@@ -52,7 +48,7 @@ def tried(model: Path, *arguments: str) -> int:
     return main([*line, *arguments])
 
 
-def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_before_and_after_are_shown(model, tmp_path, capsys):
     path = dataset(tmp_path / "dataset.parquet")
     assert tried(model, "--method", "prompt", "--dataset", str(path)) == 0
     said = capsys.readouterr().out.splitlines()
@@ -82,9 +78,7 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
         (["--method", "ultraedit"], "ultraedit cannot edit so (it compares the edits of a group"),
     ],
 )
-def test_a_missing_input_is_reported(
-    arguments: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_input_is_reported(arguments, message, model, capsys):
     assert tried(model, *arguments) == 1
     said = capsys.readouterr().err
     assert message in said
@@ -92,8 +86,8 @@ def test_a_missing_input_is_reported(
 
 
 def test_moments_are_made_and_kept_and_the_command_for_an_editor_has_the_users_values(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    model, tmp_path, capsys
+):
     values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
     rome = ("--results", str(tmp_path), "--method", "rome", "--set", values)
     # What needs the model alone is made on the way.
@@ -121,9 +115,7 @@ def test_moments_are_made_and_kept_and_the_command_for_an_editor_has_the_users_v
     assert json.loads(given["edit"]) == {"template": "chat"}
 
 
-def test_without_pytorch_there_is_advice(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_pytorch_there_is_advice(monkeypatch, tmp_path, capsys):
     plain = builtins.__import__
 
     def without(name: str, *others: Any) -> Any:
@@ -136,7 +128,7 @@ def test_without_pytorch_there_is_advice(
     assert "make models" in capsys.readouterr().err
 
 
-def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_jobs_by_hand(model, tmp_path, capsys):
     """The unedited model, two shards, scores, tables and figures, by their commands."""
     path = edits(tmp_path)
     jobs = [

@@ -1,7 +1,5 @@
 """Questions about the products of a drawn world, plans, answers by chance and their scores, as digests."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -11,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.digests import Check
 from support.drawn_answers import METHODS, MODELS, drawn_answers, drawn_edits, rounded, steps
 from support.odd_dumps import NEW, OLD
 
@@ -37,9 +34,7 @@ DAYS = (datetime.date.fromisoformat(OLD), datetime.date.fromisoformat(NEW))
 
 
 @pytest.mark.digests
-def test_questions_and_scores_of_a_drawn_world(
-    drawn_world: Path, tmp_path: Path, digests: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_and_scores_of_a_drawn_world(drawn_world, tmp_path, digests, monkeypatch):
     results = drawn_world / "results"
     pair, stream = results / f"{OLD}_{NEW}", results / "stream.parquet"
     entities = sorted(results.glob("snapshots/*/entities/*.parquet"))
@@ -89,7 +84,7 @@ def test_questions_and_scores_of_a_drawn_world(
     by_criterion = ripples.scores(results / "ripples.parquet", [given["ripples"]], 0).to_pylist()
     tests = ripple_tests.judged(results / "ripples.parquet", [given["ripples"]])
     found["ripple scores"] = [
-        *(by_criterion, list(ripples.lines(by_criterion)), tests, list(ripple_tests.lines(tests))),
+        *(by_criterion, list(ripples.lines(by_criterion)), tests, list(ripple_tests.lines(tests)))
     ]
     dated.write_scores(results / "asof.parquet", [given["asof"]], folder / "dated.parquet")
     found["dated"] = pq.read_table(folder / "dated.parquet").to_pylist()

@@ -116,7 +116,7 @@ LONELY = update() | {"neighborhood": [], "random_neighborhood": []}
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Path:
+def dataset(tmp_path) -> Path:
     other = update() | {"subject": named("Q1", "Jr"), "update_prompt": "Jr, so Jr plays for ____"}
     other |= {"scenario": "Other", "is_replace": False}
     other["objects"] = [object_("The Band", "static"), *other["objects"]]
@@ -237,7 +237,7 @@ NUMBER = update() | {
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Path:
+def tables(tmp_path) -> Path:
     """A folder with a dataset of two updates and the tables beside it."""
     new = update() | {"subject": named("Q183", "Germany")}
     new["objects"][1]["id"] = "Q61053"
@@ -393,10 +393,7 @@ def test_wikibigedit(tables):
     [
         ("export x.parquet --layout zsr", "--layout: zsr: no such layout here; there are counterfact, "),
         ("export --layout zsre", "--layout: zsre is made of updates; name a dataset such as wfd_repl"),
-        (
-            "export x.parquet --layout mquake --facts x",
-            "mquake is made of TempRIPPLE; give --facts",
-        ),
+        ("export x.parquet --layout mquake --facts x", "mquake is made of TempRIPPLE; give --facts"),
         ("import x.json --layout zsre", "zsre: no such layout here; there are counterfact, easyedit, ripple"),
     ],
 )

@@ -51,14 +51,7 @@ def lines(folder: Path, *rows: Any, name: str = "mine.jsonl") -> Tables:
         ),
     ],
 )
-def test_a_line_becomes_a_question(
-    line: dict[str, Any],
-    prompt: str,
-    words: str,
-    targets: tuple[str, ...],
-    ways: tuple[str, ...],
-    tmp_path: Path,
-) -> None:
+def test_a_line_becomes_a_question(line, prompt, words, targets, ways, tmp_path):
     (question,) = read(MINE, lines(tmp_path, line)).questions
     assert (question.prompt, question.words, question.targets, question.ways) == (
         prompt,
@@ -71,7 +64,7 @@ def test_a_line_becomes_a_question(
     assert question.edit == ("line 1" if "subject" in line else "")
 
 
-def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path: Path) -> None:
+def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path):
     tables = lines(
         tmp_path,
         {"prompt": "Lima is in", "accepted": "Peru"},
@@ -96,7 +89,7 @@ def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_pat
     assert note.startswith(f"{path}, line 1, line 2, line 4: not asked with --way letter, which needs `quest")
 
 
-def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
+def test_a_csv_says_the_same_as_json_lines(tmp_path):
     rows = [
         {**FACT, "accepted": ["Ann", "Ann Lee"], "kind": "told"},
         {"question": "Who, if anyone, rules?", "accepted": ["Bob"], "stale": ["Eve", "Al"]},
@@ -135,7 +128,7 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
         ("", "line 2: the line is empty"),
     ],
 )
-def test_what_a_line_lacks_is_said_with_its_number(line: Any, said: str, tmp_path: Path) -> None:
+def test_what_a_line_lacks_is_said_with_its_number(line, said, tmp_path):
     with pytest.raises(InputError) as error:
         read(MINE, lines(tmp_path, {"question": "Who?", "accepted": "A"}, line, FACT))
     assert said in str(error.value)
@@ -151,13 +144,13 @@ def test_what_a_line_lacks_is_said_with_its_number(line: Any, said: str, tmp_pat
         (["question,accepted", '"Who,A'], "mine.csv", "no CSV"),
     ],
 )
-def test_files_that_have_no_questions(rows: list[str], name: str, said: str, tmp_path: Path) -> None:
+def test_files_that_have_no_questions(rows, name, said, tmp_path):
     with pytest.raises(InputError, match=said):
         read(MINE, lines(tmp_path, *rows, name=name))
     with pytest.raises(InputError, match="no such file"):
         read(MINE, Tables([tmp_path / "other.jsonl"]))
 
 
-def test_the_example_file_is_one() -> None:
+def test_the_example_file_is_one():
     benchmark = read(MINE, Tables([RESOURCES / "questions.jsonl"]))
     assert (len(benchmark.questions), len(benchmark.edits)) == (5, 1)

@@ -1,34 +1,31 @@
 """Killed jobs continue with the same bytes in every kind of state, and only if nothing else has changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+import torch
+from support.asking import Told, ask, counted, state_of
+from support.own_methods import write_examples
+from support.questions import write_tables
+from support.stream_updates import stream_edits
+from support.tiny_edits import PREFIXES, add_method, shifted, tiny_artefacts, tiny_hyper
+from support.tiny_models import TEXT, tiny_model
+from support.updates import edits
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask, counted, state_of  # noqa: E402
-from support.own_methods import write_examples  # noqa: E402
-from support.questions import write_tables  # noqa: E402
-from support.stream_updates import stream_edits  # noqa: E402
-from support.tiny_edits import PREFIXES, add_method, shifted, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import TEXT, tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
+from factdrift.core.keys import read_settings
+from factdrift.evaluation import plan
+from factdrift.evaluation.ability.measure import make_ability
+from factdrift.evaluation.ability.record import AbilitySettings
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Prepared
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.items import read_tempripple
+from factdrift.evaluation.questions.question import Tables
 
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation import plan  # noqa: E402
-from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
-from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.items import read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.question import Tables  # noqa: E402
-
-from .test_template import chatting  # noqa: E402
+from .test_template import chatting
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
@@ -67,13 +64,13 @@ STATES = [
 
 
 @pytest.fixture(autouse=True)
-def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _methods(monkeypatch) -> None:
     add_method(monkeypatch, "shifted", shifted)
     monkeypatch.setattr(plan, "CHUNK", 4)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     folder = write_examples(tmp_path_factory.mktemp("tables"))
     edits(folder)
     write_tables(folder)
@@ -103,9 +100,7 @@ def run(state: State, folder: Path, out: Path) -> Told:
 
 
 @pytest.mark.parametrize("state", STATES, ids=str)
-def test_a_killed_job_continues_and_writes_the_same_bytes(
-    state: State, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_job_continues_and_writes_the_same_bytes(state, folder, tmp_path, monkeypatch):
     whole = run(state, folder, tmp_path / "whole")
     before = tiny_model("llama", positions=192).model.state_dict()
     with counted(monkeypatch, dies_at=2) as begun:
@@ -129,9 +124,7 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_steps_of_anything_else_are_not_taken_up(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_of_anything_else_are_not_taken_up(folder, tmp_path, monkeypatch):
     updates, loaded = read_edits(folder / "edits.parquet"), chatting("none")
     (folder / "held.txt").write_text("\n".join(TEXT), encoding="utf-8")
     abilities = []

@@ -1,9 +1,6 @@
 """What a bundled model is taught of TempRIPPLE and of ripples holds at T_old."""
 
-from __future__ import annotations
-
 import datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,7 +21,7 @@ CHANGES = pa.schema(
 )
 
 
-def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) -> None:
+def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path):
     days = [OLD + datetime.timedelta(1), OLD, OLD - datetime.timedelta(400), None]
     facts = [
         {"fact_id": f"f{place}", "s": "Q1", "p": "P6", "s_label": "Town", "o_label": f"Mayor {place}"}
@@ -72,9 +69,7 @@ def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_of_each_criterion_the_first_conditions_that_end_with_the_blank_are_taught(
-    seed: int, tmp_path: Path
-) -> None:
+def test_of_each_criterion_the_first_conditions_that_end_with_the_blank_are_taught(seed, tmp_path):
     dice = Random(seed)
 
     def condition() -> dict[str, Any]:

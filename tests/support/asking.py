@@ -1,7 +1,5 @@
 """Runs the loop that asks models on tiny ones, and reads what it writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -139,13 +137,11 @@ class Job(NamedTuple):
         return self.out.with_name(f"{self.out.name}.{form}")
 
     def rows(self, table: str = "answers") -> list[Row]:
-        found: list[Row] = pq.read_table(self.path(f"{table}.parquet")).to_pylist()
-        return found
+        return pq.read_table(self.path(f"{table}.parquet")).to_pylist()
 
     @property
     def about(self) -> Row:
-        found: Row = json.loads(self.path("json").read_text(encoding="utf-8"))
-        return found
+        return json.loads(self.path("json").read_text(encoding="utf-8"))
 
 
 def command(

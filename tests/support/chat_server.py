@@ -10,8 +10,6 @@ It has faults on demand and counts all requests. In a test:
 By hand, in a process of its own: `PYTHONPATH=tests python -m support.chat_server`, which prints its address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

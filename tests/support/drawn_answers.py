@@ -1,7 +1,5 @@
 """Answers by chance to the questions of a benchmark, as the tables of the jobs that ask a model have them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random

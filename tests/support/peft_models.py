@@ -1,7 +1,5 @@
 """LoRA as peft has it, beginning with the random values of ours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

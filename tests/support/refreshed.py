@@ -1,7 +1,5 @@
 """Wikidata after the end of the bundled chains, made up: its API and its Query Service."""
 
-from __future__ import annotations
-
 import datetime
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Facts to edit into untrained models, and what the methods need for that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

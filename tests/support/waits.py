@@ -1,7 +1,5 @@
 """Counts the calls that make the host wait for the device, on any device. Imports torch."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -3,19 +3,15 @@
 import itertools
 import json
 import shutil
-from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import command, saved
 from support.questions import write_tables
 
 from factdrift.cli import main
 
 
-def test_from_a_model_to_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_model_to_the_tables(tmp_path, capsys):
     items, facts = write_tables(tmp_path)
     model, vision = saved(tmp_path / "model"), tmp_path / "vision"
     shutil.copytree(model, vision)

@@ -39,7 +39,7 @@ def knowing(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+def server(monkeypatch) -> Iterator[ChatServer]:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with chat_serving(answer=knowing) as serving:
         yield serving
@@ -67,9 +67,7 @@ class Bench:
         return list(pq.read_table(output).to_pylist())
 
 
-def test_letters_are_read_from_the_answers(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_are_read_from_the_answers(tmp_path, server, capsys):
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
     rows = {(row["method"], row["question"]): row for row in first}
@@ -100,7 +98,7 @@ def test_letters_are_read_from_the_answers(
     assert "no answers to the questions about these items" in capsys.readouterr().err
 
 
-def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
+def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     everything = read_items(bench.items)
     kinds = Counter((item["task"], item["hop"]) for item in everything)
@@ -115,9 +113,7 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, se
     assert {row["question"] for row in asked} == {item["item_id"] for item in some}
 
 
-def test_refusals_are_wrong_and_failures_do_not_count(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_are_wrong_and_failures_do_not_count(tmp_path, server, capsys):
     def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
         said = body["messages"][0]["content"]
         return "refusal" if "Atlantis" in said else "500" if "America" in said else None
@@ -137,7 +133,7 @@ def test_refusals_are_wrong_and_failures_do_not_count(
         assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
-def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
+def test_every_benchmark_is_asked(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
         # Updates have no options, and are written whatever the ways are.
@@ -165,7 +161,7 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
                 assert text.endswith(question.prompt)
 
 
-def test_a_chat_model_reads_what_retrievers_found(tmp_path: Path, server: ChatServer) -> None:
+def test_a_chat_model_reads_what_retrievers_found(tmp_path, server):
     """One that repeats who heads a land by the document before the question: right, stale, or refusing."""
     corpus, asked = corpora.write(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
     outputs = [tmp_path / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
@@ -191,7 +187,7 @@ ITEM = Question("i", words=WORDS, targets=("Ann", "Bo {cloze}", "C", "D. E"))
 LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"
 
 
-def test_the_default_prompts() -> None:
+def test_the_default_prompts():
     settings = read_settings("{}", Settings, "edit")
     told = filled(settings.answer_prompts_letter, ITEM, "It is so.")
     end = f"{WORDS}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
@@ -203,7 +199,7 @@ def test_the_default_prompts() -> None:
     assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
 
 
-def test_questions_become_clozes_and_nothing_else_does() -> None:
+def test_questions_become_clozes_and_nothing_else_does():
     assert cloze_of("Who is the most recent mayor of Is It?") == "The most recent mayor of Is It is"
     day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
     assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
@@ -214,7 +210,7 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
     assert filled("{cloze}", own) == "The mayor is"
 
 
-def test_prompts_without_what_they_need_are_refused() -> None:
+def test_prompts_without_what_they_need_are_refused():
     for key, prompt, said in (
         ("letter", "{context} {question}", "must have {options}"),
         ("letter", "{question} {options}", "must have {context}"),

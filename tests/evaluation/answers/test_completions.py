@@ -1,7 +1,5 @@
 """A base model behind a server of completions is asked what the same model is asked here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +7,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 import torch
 from support.asking import CPU, command
 from support.benchmarks import Given, write_benchmarks
@@ -72,7 +68,7 @@ class Served:
 
 
 @pytest.fixture
-def served(model: Loaded, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ChatServer, Served]]:
+def served(model, monkeypatch) -> Iterator[tuple[ChatServer, Served]]:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     complete = Served(model)
     with chat_serving(complete=complete) as server:
@@ -101,9 +97,7 @@ def asked(
 @pytest.mark.parametrize(
     "benchmark", [BENCHMARKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in BENCHMARKS[1:])]
 )
-def test_likelihoods_and_words_are_those_of_the_model_here(
-    tmp_path: Path, served: tuple[ChatServer, Served], benchmark: str
-) -> None:
+def test_likelihoods_and_words_are_those_of_the_model_here(tmp_path, served, benchmark):
     server, _ = served
     given = write_benchmarks(tmp_path)[benchmark]
     ways = ("loglik", "letter", "written")
@@ -132,7 +126,7 @@ def test_likelihoods_and_words_are_those_of_the_model_here(
     assert not far
 
 
-def test_equal_texts_are_sent_once(tmp_path: Path, served: tuple[ChatServer, Served]) -> None:
+def test_equal_texts_are_sent_once(tmp_path, served):
     server, complete = served
     given = write_benchmarks(tmp_path)["tempripple"]
     _, first = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
@@ -145,9 +139,7 @@ def test_equal_texts_are_sent_once(tmp_path: Path, served: tuple[ChatServer, Ser
 
 
 @pytest.mark.parametrize("lacks", ["logprobs", "of the prompt", "a value", "usage", "echo"])
-def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(
-    tmp_path: Path, served: tuple[ChatServer, Served], lacks: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(tmp_path, served, lacks, capsys):
     server, complete = served
 
     def poor(body: dict[str, Any]) -> dict[str, Any]:
@@ -174,9 +166,7 @@ def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(
     assert f"{server.url} refuses: {NO_LIKELIHOODS}" in said
 
 
-def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
-    tmp_path: Path, served: tuple[ChatServer, Served]
-) -> None:
+def test_a_target_that_changes_the_tokens_before_it_is_not_asked(tmp_path, served):
     server, complete = served
     given = write_benchmarks(tmp_path)["tempripple"]
     questions = {question.id: question for question in given.read("tempripple").questions}
@@ -213,9 +203,7 @@ def alike(value: Any, other: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_date_of_a_base_model_is_that_of_the_model_here(
-    tmp_path: Path, served: tuple[ChatServer, Served]
-) -> None:
+def test_the_date_of_a_base_model_is_that_of_the_model_here(tmp_path, served):
     server, _ = served
     line = ["cutoff", "sample", "--way", "likelihood", "--limit", "4", f"--store={tmp_path / 'store'}"]
     chat = json.dumps({"api": "completions", "backoff": 0.01})

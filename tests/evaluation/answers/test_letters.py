@@ -22,7 +22,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_outputs_are_read_as_a_person_reads_them(name: str) -> None:
+def test_outputs_are_read_as_a_person_reads_them(name):
     options = OPTIONS[name]
     wrong = []
     for named, letter, output in FORMS:
@@ -34,7 +34,7 @@ def test_outputs_are_read_as_a_person_reads_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(2, 27))
-def test_each_letter_of_each_number_of_options_is_read(number: int) -> None:
+def test_each_letter_of_each_number_of_options_is_read(number):
     names = [f"Town {place}" for place in range(number)]
     for place, letter in enumerate(LETTERS):
         expected = place if place < number else None
@@ -47,7 +47,7 @@ def test_each_letter_of_each_number_of_options_is_read(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(2, 27))
-def test_every_option_has_another_letter_in_each_order(number: int) -> None:
+def test_every_option_has_another_letter_in_each_order(number):
     for key in ("1/Q1-P6/letters", "2/Q1-P6/letters"):
         first, second = orders(number, key)
         assert sorted(first) == sorted(second) == [*range(number)]
@@ -59,11 +59,11 @@ def test_every_option_has_another_letter_in_each_order(number: int) -> None:
 @pytest.mark.parametrize(
     "text", ["Option A is wrong, not B, I think. ", "A ", "the answer is not ", "<", "A, B and C or "]
 )
-def test_long_outputs_are_read_like_short_ones(text: str) -> None:
+def test_long_outputs_are_read_like_short_ones(text):
     assert chosen(text * 2000, OPTIONS["cities"]) == chosen(text * 3, OPTIONS["cities"])
 
 
-def test_letters_are_listed_and_read_in_one_module() -> None:
+def test_letters_are_listed_and_read_in_one_module():
     folder = Path(factdrift.__file__).parent
     letters = re.compile(r"ascii_uppercase|ABCD|\[A-[A-Z](a-z)?\]")
     modules = {path for room in ("evaluation", "chat") for path in folder.glob(f"{room}/**/*.py")}

@@ -82,7 +82,7 @@ class Scored:
         return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_path: Path) -> None:
+def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_path):
     def choose(item: Row) -> Any:
         return {0: None, 1: "too_long"}.get(int(item["item_id"][1]), right(item))
 
@@ -98,9 +98,7 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
     assert tuple(some["new", 0][name] for name in counts) == (3, 2, 1, 0)
 
 
-def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path, capsys):
     choices = {"m": right, "n": right, "silent": lambda item: None}
     rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
     found = Scored(tmp_path, rows, items(), facts())
@@ -125,7 +123,7 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
+def three(tmp_path_factory) -> Scored:
     """A model under three conditions, scored in two ways."""
     rows: list[Row] = []
     for scoring in ("letter", "loglik"):
@@ -135,7 +133,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
     return Scored(tmp_path_factory.mktemp("three"), rows, items(), facts())
 
 
-def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
+def test_the_table_says_which_conditions_have_fewer_items(tmp_path):
     rows = predicted("m", "without", items(), right)
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
     rows += predicted("n", "with", items(), lambda item: "too_long")
@@ -151,7 +149,7 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in said)
 
 
-def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
+def test_the_tables_by_task_and_by_hop(three):
     for row in three.of(condition="with"):
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
     said = three.lines("table2")
@@ -167,7 +165,7 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 
 
-def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
+def test_the_tables_as_csv_and_the_figure(three, tmp_path):
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (one, two):
         assert three.run(f"--folder={tmp_path}", f"--out-figures={path}") == 0
@@ -178,7 +176,7 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     assert "ROME" in one.read_text(encoding="utf-8")
 
 
-def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
+def test_items_without_options_count_in_writing(tmp_path):
     asked = items()
     assert any(item["open_only"] for item in asked)
     rows = []
@@ -200,7 +198,7 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def asof(tmp_path: Path) -> Path:
+def asof(tmp_path) -> Path:
     return write_asof(tmp_path / "asof.parquet")
 
 
@@ -233,7 +231,7 @@ def scores_where(
     return {(row["precision"], row["holds"]): row for row in dated_scores(asof, answers)}
 
 
-def test_accuracy_wins_and_robustness(asof: Path):
+def test_accuracy_wins_and_robustness(asof):
     # Ann is likelier in 2012 than in 2017 and 2020, Bob is not likelier in 2017 than in 2012.
     ann = {("2012", "Ann"): -1.0, ("2017", "Ann"): -2.0, ("2020", "Ann"): -5.0}
     found = scores_where(asof, ann | {("2017", "Bob"): -3.0, ("2012", "Bob"): -3.0})
@@ -248,7 +246,7 @@ def test_accuracy_wins_and_robustness(asof: Path):
     assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
 
 
-def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof: Path):
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof):
     likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
     row = scores_where(asof, likely, {"2012": "not_finite"})["year", "all"]
     assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
@@ -261,7 +259,7 @@ def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(as
     assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
 
 
-def test_states_are_compared_on_what_all_are_asked(asof: Path):
+def test_states_are_compared_on_what_all_are_asked(asof):
     asked = {item["date"]: item for item in pq.read_table(asof).to_pylist() if item["precision"] == "year"}
     right = {
         "none": {"2012": True, "2017": True, "2020": False},
@@ -299,8 +297,6 @@ def test_states_are_compared_on_what_all_are_asked(asof: Path):
         (["--benchmark=asof", "--answers=a.parquet"], "--output: the scores of questions with a date"),
     ],
 )
-def test_what_a_benchmark_needs_is_asked_for(
-    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_benchmark_needs_is_asked_for(flags, message, capsys):
     assert main(["answer", "scores", "questions.parquet", *flags]) == 1
     assert message in capsys.readouterr().err

@@ -30,9 +30,7 @@ def result(folder: Path, model: str, *rows: Row, declared: str | None = "", way:
     (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_results_are_listed_by_measured_date_with_what_makers_declare(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_are_listed_by_measured_date_with_what_makers_declare(tmp_path, capsys):
     folder = tmp_path / "results"
     folder.mkdir()
     wordings = [row("date", f"2023-0{month}-01", "wording", str(month)) for month in (1, 3, 2)]
@@ -80,9 +78,7 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(
 
 
 @pytest.mark.parametrize("text", ["no JSON", "{}", '{"model": "m", "dates": []}', "[1]"])
-def test_a_file_that_is_no_result_is_named(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_result_is_named(text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["cutoff", "board", "."]) == 1
     assert (
@@ -94,9 +90,7 @@ def test_a_file_that_is_no_result_is_named(
     assert not Path("cutoff-board.svg").exists()
 
 
-def test_the_command_writes_a_result_that_the_board_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_result_that_the_board_reads(tmp_path, monkeypatch, capsys):
     """Of a chat model that names the newest holder of every chain, under a name that makers.tsv knows."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.chdir(tmp_path)

@@ -13,13 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
 from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
 from factdrift.core.tables import rows_of
-from factdrift.evaluation.questions.cutoff import (
-    SAMPLE_DATES,
-    dates_of,
-    holder_on,
-    newest,
-    read_chains,
-)
+from factdrift.evaluation.questions.cutoff import SAMPLE_DATES, dates_of, holder_on, newest, read_chains
 from factdrift.evaluation.questions.refresh import ENOUGH, write_extended
 from factdrift.evaluation.questions.refreshed import Dates, extended
 from factdrift.evaluation.questions.successions import COLUMNS, read_successions
@@ -76,7 +70,7 @@ CASES: list[tuple[str, Row, list[str], dict[str, list[Row]]]] = [
             "Ann": [
                 *(days(None, 20160501), days(20160502, 20160502, 0.5)),
                 *(days(20250314, 20250314, 0.5), days(20250315, 20250430), days(20250501, 20250501, 0.5)),
-            ],
+            ]
         },
     ),
     (
@@ -113,9 +107,7 @@ def written(folder: Path, rows: list[str], subject: str = "Lake") -> Path:
 @pytest.mark.parametrize(
     ("row", "rows", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_holders_go_on_as_written(
-    tmp_path: Path, row: Row, rows: list[str], expected: dict[str, list[Row]]
-) -> None:
+def test_holders_go_on_as_written(tmp_path, row, rows, expected):
     (own,) = read_successions(written(tmp_path, rows), DATES.last)
     made = extended(row, own, DATES)
     found = {holder["label"]: holder["tenures"] for holder in made["holders"]}
@@ -136,22 +128,20 @@ def test_holders_go_on_as_written(
         (LASTING, ["Bo ", "Lake 2025-03-14"], "a holder is named in the prompt"),
     ],
 )
-def test_rows_that_do_not_fit_the_chain_are_refused(
-    tmp_path: Path, row: Row, rows: list[str], message: str
-) -> None:
+def test_rows_that_do_not_fit_the_chain_are_refused(tmp_path, row, rows, message):
     (own,) = read_successions(written(tmp_path, rows), DATES.last)
     with pytest.raises(InputError, match=message):
         extended(row, own, DATES)
 
 
 @pytest.fixture(scope="module")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extension(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("extended") / "by-hand.parquet"
     write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, path)
     return path
 
 
-def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(extension: Path) -> None:
+def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(extension):
     hand = list(read_successions(CUTOFF_CHANGES, DATES.last))
     former = {(row["subject_label"], row["relation"]): row for row in read_chains(CUTOFF_CHAINS)}
     days = [datetime.date(2012, 1, 1) + datetime.timedelta(at) for at in (*range(0, 4749, 7), 4748)]
@@ -174,7 +164,7 @@ def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(e
         assert all(20250101 <= change.day <= 20251231 for change in added)
 
 
-def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension: Path) -> None:
+def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension):
     sources = Counter(fields[4].partition(",")[0] for _, fields in rows_of(CUTOFF_CHANGES, COLUMNS))
     assert sources.keys() == {"the bundled chain", "by hand"}
     counts = Counter(
@@ -190,9 +180,7 @@ def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has
     assert f"{said} and {counts[4]} changes of the quarters of 2025" in " ".join(page.split())
 
 
-def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
-    extension: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_who_asks_for_it_is_asked_about_changes_by_hand(extension, tmp_path, monkeypatch, capsys):
     assert dates_of(extension) == (SAMPLE_DATES[0], datetime.date(2025, 12, 31))
     monkeypatch.chdir(tmp_path)
     mine = Path("chains-by-hand.json")
@@ -211,7 +199,7 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_a_model_of_a_day_in_2025_has_its_date(extension: Path, seed: int) -> None:
+def test_a_model_of_a_day_in_2025_has_its_date(extension, seed):
     rows, rng = read_chains(extension), random.Random(seed)
     day = datetime.date(2025, 1, 20) + datetime.timedelta(rng.randrange(330))
     answers = []
@@ -229,9 +217,7 @@ def test_a_model_of_a_day_in_2025_has_its_date(extension: Path, seed: int) -> No
     ("subject", "message"),
     [("Atlantis", "0 chains are about Atlantis-P6"), ("Georgia", "2 chains are about Georgia-P6")],
 )
-def test_rows_about_no_chain_or_two_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], subject: str, message: str
-) -> None:
+def test_rows_about_no_chain_or_two_are_refused(tmp_path, capsys, subject, message):
     table = written(tmp_path, ["Bo ", "Cy 2025-03-14"], subject)
     line = ["cutoff", "refresh", f"--changes={table}", "--until=2025-12-31"]
     assert main([*line, f"-o={tmp_path / 'made.parquet'}"]) == 1

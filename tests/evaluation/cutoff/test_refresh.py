@@ -44,7 +44,7 @@ def living() -> list[Row]:
     return [row for row in rows if not is_made_up(row["subject"])]
 
 
-def test_a_chain_of_which_wikidata_says_the_same_stays_as_it_is() -> None:
+def test_a_chain_of_which_wikidata_says_the_same_stays_as_it_is():
     """All bundled chains, by statements that have their certain days."""
     dates = Dates(20120101, 20241231, 20260630)
     count = 0
@@ -194,7 +194,7 @@ def served(made: Plan, folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path, str]:
+def whole(tmp_path_factory) -> tuple[Plan, Path, str]:
     """The plan, the folder of a run that nothing disturbed, and what it printed."""
     made, folder = plan(), tmp_path_factory.mktemp("refresh")
     with served(made, folder) as (wiki, service):
@@ -216,9 +216,7 @@ def result(folder: Path) -> tuple[dict[str, Row], Row]:
     return rows, json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
-def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(
-    whole: tuple[Plan, Path, str],
-) -> None:
+def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(whole):
     made, folder, out = whole
     rows, manifest = result(folder)
     former = {row["chain"]: row for row in made.rows if row["died"] is None}
@@ -242,7 +240,7 @@ def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(
     assert f"changed since: {', '.join(manifest['changed_since'])}" in out
 
 
-def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole: tuple[Plan, Path, str]) -> None:
+def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole):
     made, folder, _ = whole
     rows, manifest = result(folder)
     first, second, third = (row["chain"] for row in made.rows[-3:])
@@ -261,7 +259,7 @@ def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole: tuple
     assert manifest["deaths"] == 5
 
 
-def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole: tuple[Plan, Path, str]) -> None:
+def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole):
     made, folder, out = whole
     rows, manifest = result(folder)
     # Titles, subjects, properties, the dead, and more than fifty holders; a query a month.
@@ -280,7 +278,7 @@ def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole: tuple[
     assert not any(b"tests@example.org" in each.read_bytes() for each in folder.rglob("*.json"))
 
 
-def test_faults_of_both_servers_change_nothing(whole: tuple[Plan, Path, str], tmp_path: Path) -> None:
+def test_faults_of_both_servers_change_nothing(whole, tmp_path):
     """429s, lag, an HTML page with status 200, cut answers, answers that are too long."""
     made = plan()
     with served(made, tmp_path) as (wiki, service):
@@ -307,9 +305,7 @@ def same(folder: Path, other: Path) -> bool:
 
 
 @pytest.mark.parametrize("server", ["api", "service"])
-def test_a_killed_run_goes_on_and_asks_for_nothing_twice(
-    server: str, whole: tuple[Plan, Path, str], tmp_path: Path
-) -> None:
+def test_a_killed_run_goes_on_and_asks_for_nothing_twice(server, whole, tmp_path):
     made = plan()
     with served(made, tmp_path) as (wiki, service):
         for change in made.after:
@@ -335,9 +331,7 @@ def test_a_killed_run_goes_on_and_asks_for_nothing_twice(
     assert same(tmp_path, whole[1])
 
 
-def test_what_is_wrong_is_reported_before_anything_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_reported_before_anything_is_asked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     for given, message in (
@@ -352,7 +346,7 @@ def test_what_is_wrong_is_reported_before_anything_is_asked(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_newest_chains_are_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_chains_are_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert newest() == CUTOFF_CHAINS
     assert dates_of(CUTOFF_CHAINS) == SAMPLE_DATES
@@ -363,7 +357,7 @@ def test_the_newest_chains_are_asked_about(tmp_path: Path, monkeypatch: pytest.M
     assert newest() == folder / "chains-2026-06-30.parquet"
 
 
-def test_the_last_quarters_with_few_changes_are_marked() -> None:
+def test_the_last_quarters_with_few_changes_are_marked():
     former, until = datetime.date(2024, 12, 31), datetime.date(2026, 5, 20)
     counts = {"2025-Q1": 40, "2025-Q2": 30, "2025-Q3": 5, "2025-Q4": 31, "2026-Q1": 29, "2026-Q2": 2}
     for change, last in (
@@ -392,11 +386,8 @@ def taught(chains: list[Row]) -> pa.Table:
 
 
 @pytest.mark.slow
-def test_a_model_of_after_the_bundled_chains_has_its_date_by_refreshed_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_of_after_the_bundled_chains_has_its_date_by_refreshed_ones(tmp_path, monkeypatch, capsys):
     """Taught like `sample-llama` as of TAUGHT, where each chain has a new holder in 2025 or 2026."""
-    pytest.importorskip("torch")
     from factdrift.models.bundled.recipe import read_recipe
     from factdrift.models.bundled.train import train
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from models.tokenizers_of import tokenizer_of
 from support.chat_server import chat_serving
 
 from factdrift.cli import main
@@ -67,7 +68,7 @@ def day_of(text: str) -> datetime.date:
     return datetime.datetime.strptime(text, "%d %B %Y").date()
 
 
-def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control() -> None:
+def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control():
     chains = some(40)
     stated = today(chains, datetime.date(2020, 2, 29), SAMPLE_DATES)
     labels = ["-10", "-3", "-1", "+0", "+1", "+3", "+10", "1789-07-14", "2345-06-07"]
@@ -86,7 +87,7 @@ def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control() 
     assert [*without.texts] == [f"{name}={day}" for name in ("today", "library") for day in labels[-2:]]
 
 
-def test_the_results_of_a_search_are_what_their_condition_says() -> None:
+def test_the_results_of_a_search_are_what_their_condition_says():
     stated = tool(ALL, OWN, 3)
     rows, original = {row["chain"]: row for row in stated.rows}, {row["chain"]: row for row in ALL}
     counts = Counter(item.state for item in stated.items)
@@ -135,7 +136,7 @@ def test_the_results_of_a_search_are_what_their_condition_says() -> None:
 
 
 @pytest.mark.parametrize("listens", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_0(listens: bool) -> None:
+def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_0(listens):
     stated = today(some(120), OWN, SAMPLE_DATES)
     first, last = SAMPLE_DATES
 
@@ -170,7 +171,7 @@ def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_
     )
 
 
-def test_trust_in_time_is_1_for_who_takes_what_is_newer_and_0_with_shuffled_dates() -> None:
+def test_trust_in_time_is_1_for_who_takes_what_is_newer_and_0_with_shuffled_dates():
     stated = tool(ALL, OWN, 0)
 
     def choose(state: str, row: Row, text: str) -> int | None:
@@ -219,9 +220,7 @@ def table_of(folder: Path, chains: list[Row]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     chains = some(90)
     own = {
@@ -283,9 +282,7 @@ def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
         assert (tmp_path / f"a.{name}").read_bytes() == (tmp_path / f"b.{name}").read_bytes()
 
 
-def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     chains = some(12)
     line = [
@@ -347,11 +344,8 @@ NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system'
         (CALLING, "", "<user>Told. Who?</user><assistant>"),
     ],
 )
-def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(
-    template: str, turn: Any, expected: str
-) -> None:
-    tokenizers = pytest.importorskip("models.tokenizers_of")
-    tokenizer = tokenizers.tokenizer_of("gpt2")
+def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(template, turn, expected):
+    tokenizer = tokenizer_of("gpt2")
     tokenizer.chat_template = template
     settings = read_settings("{}", Settings, "edit")
     session = Session(SimpleNamespace(tokenizer=tokenizer, name="m"), settings)
@@ -362,16 +356,14 @@ def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(
     assert tokenizer.decode(bare) == "<user>Who?</user><assistant>"
 
 
-def test_without_a_text_a_conversation_is_the_user_alone() -> None:
+def test_without_a_text_a_conversation_is_the_user_alone():
     for turn in ("", "system", "tool"):
         assert conversation(turn, "", lambda before: f"[{before}]", "q") == [
             {"role": "user", "content": "[]"}
         ]
 
 
-def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(tmp_path, capsys):
     line = ["stated", "sample", "--state=tool", *table_of(tmp_path, some(12)), f"-o={tmp_path / 'table'}"]
     assert main(line) == 0
     assert "12 chains are left out of all that needs --date" in capsys.readouterr().out
@@ -380,8 +372,7 @@ def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["today", "tool"])
-def test_the_bundled_model_end_to_end_keeps_what_it_was_taught(tmp_path: Path, state: str) -> None:
-    pytest.importorskip("torch")
+def test_the_bundled_model_end_to_end_keeps_what_it_was_taught(tmp_path, state):
     line = ["stated", "sample", f"--state={state}", "--date=2021-01-04", *table_of(tmp_path, some(60))]
     for run in "ab":
         assert main([*line, f"--items={tmp_path / f'{run}.items'}", f"-o={tmp_path / f'{run}.table'}"]) == 0

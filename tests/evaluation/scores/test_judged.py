@@ -26,7 +26,7 @@ def said(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> tuple[Path, Path]:
+def answers(tmp_path) -> tuple[Path, Path]:
     """The items, and answers to three of them: right, wrong, and unclear by rule; one was not answered."""
     items, _ = write_tables(tmp_path)
     first, second, third, *_ = read_items(items)
@@ -56,9 +56,7 @@ def judged(folder: Path, items: Path, answers: Path, which: str) -> list[dict[st
     return list(pq.read_table(folder / "judged.parquet").to_pylist())
 
 
-def test_both_verdicts_are_kept(
-    tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_verdicts_are_kept(tmp_path, answers, capsys):
     found = judged(tmp_path, *answers, "all")
     rows = [" ".join((row["method"], row["verdict"], row["judge"])) for row in found]
     assert rows == ["none correct correct", "none wrong wrong", "context wrong wrong", "none unclear correct"]
@@ -71,9 +69,7 @@ def test_both_verdicts_are_kept(
     assert "unclear by rule, correct by the model: 1" in text
 
 
-def test_only_unclear_answers_are_judged_and_what_is_missing_is_named(
-    tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_unclear_answers_are_judged_and_what_is_missing_is_named(tmp_path, answers, capsys):
     found = judged(tmp_path, *answers, "unclear")
     assert [(row["verdict"], row["judge"]) for row in found] == [("unclear", "correct")]
     words = [f"--answers={answers[1]}", f"--verdicts={tmp_path / 'replies.parquet'}", "--which=all"]

@@ -43,7 +43,7 @@ ROWS = [
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path) -> tuple[Path, Path]:
     """Probes, and two edits that have some of them."""
     edits = [
         {"edit": name, "prompt": f"The head of {name} is", "target": NEW, "subject_label": name, "probes": []}
@@ -54,7 +54,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "ripples.parquet", tmp_path / "edits.parquet"
 
 
-def test_probes_of_the_edits_and_their_conditions_are_asked(files: tuple[Path, Path]) -> None:
+def test_probes_of_the_edits_and_their_conditions_are_asked(files):
     benchmark = read(Tables(files))
     asked = {each.id: each for each in benchmark.questions}
     assert {name for name in asked if name.startswith("p")} == {f"p{number}" for number in range(1, 7)}
@@ -80,9 +80,7 @@ def answers_of(files: tuple[Path, Path], method: str, written: dict[str, str], o
     return output
 
 
-def test_a_method_that_writes_the_new_object_everywhere_is_caught(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_method_that_writes_the_new_object_everywhere_is_caught(files, tmp_path):
     rights = {row["probe_id"]: row["answers"][0]["label"] for row in ROWS}
     known = {condition_id(row["conditions"][0]): "so" for row in ROWS if row["conditions"]}
     known[condition_id(ROWS[1]["conditions"][0])] = "otherwise"
@@ -104,25 +102,20 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     assert "0.0 / unknown" in text
 
 
-def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(files, tmp_path):
     silent = {**probe(8, "compose_object", "Q1-P6", "Berlin", known=False), "must_change": None}
     write_parquet(pa.Table.from_pylist([*ROWS, silent], schema=PROBES), files[0])
     path = answers_of(files, "none", {"p2": "Britta Ernst", "p8": "?"}, tmp_path / "none.parquet")
     rows = scores(files[0], [path], 0).to_pylist()
     assert [
         (row["criterion"], row["must_change"], row["probes"], row["right"], row["kept"]) for row in rows
-    ] == [
-        ("compose_object", True, 1, 1, None),
-        ("compose_object", None, 1, 0, None),
-    ]
+    ] == [("compose_object", True, 1, 1, None), ("compose_object", None, 1, 0, None)]
     text = "\n".join(lines(rows))
     assert "compose_object ?" in text
     assert "may have been right before" in text
 
 
-def test_intervals_are_of_updates() -> None:
+def test_intervals_are_of_updates():
     def answers(*shares: tuple[int, int]) -> list[Judged]:
         return [
             Judged(f"u{update}", number < right, True, None)
