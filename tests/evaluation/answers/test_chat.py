@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,16 @@ import pytest
 from support import corpora
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
+from support.commands import chatted, files, printed, refusal, sending
 from support.questions import items, write_tables
+from support.rows import rows as read
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings
 from factdrift.evaluation.questions.items import read_items
 from factdrift.evaluation.questions.prompts import cloze_of, filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
-from factdrift.memory.retrieval import Sources, write_retrieval
 
 PROMPT = default_of("answer.prompts.letter")
 OF_ITEMS = ("--benchmark", "tempripple", "--questions")
@@ -39,35 +39,26 @@ def knowing(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def server(monkeypatch) -> Iterator[ChatServer]:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def server() -> Iterator[ChatServer]:
     with chat_serving(answer=knowing) as serving:
         yield serving
 
 
 class Bench:
     def __init__(self, folder: Path, url: str):
-        self.folder, self.requests = folder, folder / "requests.parquet"
-        self.items, _ = write_tables(folder)
+        self.folder, (self.items, _) = folder, write_tables(folder)
         self.chat = {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, "answer_tokens": 16}
 
-    def run(self, *words: str, **chat: Any) -> int:
-        return main([*words, "--settings", json.dumps({**self.chat, **chat})])
+    def of(self, *words: object) -> list[object]:
+        """Options that name questions, those of TempRIPPLE if no words name others."""
+        named = words if "--questions" in words else (*OF_ITEMS, self.items, *words)
+        return [*named, "--prompt", PROMPT]
 
-    def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
-        """The answers, by the three commands of the workflow."""
-        answers = self.folder / "answers.parquet"
-        named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
-        assert self.run("answer", "requests", *named, "-o", str(self.requests), **chat) == 0
-        store = ["--requests", str(self.requests), "--store", str(self.folder / "store"), "-o", str(answers)]
-        assert self.run("chat", "ask", *store, **chat) == 0
-        output = self.folder / "read.parquet"
-        read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
-        assert self.run("answer", "read", *named, *read, **chat) == 0
-        return list(pq.read_table(output).to_pylist())
+    def ask(self, *words: object, **chat: Any) -> list[dict[str, Any]]:
+        return chatted(self.folder, self.of(*words), **{**self.chat, **chat})
 
 
-def test_letters_are_read_from_the_answers(tmp_path, server, capsys):
+def test_letters_are_read_from_the_answers(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
     rows = {(row["method"], row["question"]): row for row in first}
@@ -89,13 +80,16 @@ def test_letters_are_read_from_the_answers(tmp_path, server, capsys):
     assert bench.ask(mode="replay") == first
     assert sum(server.asked.values()) == asked
     # Answers to other questions are refused.
-    answers = tmp_path / "answers.parquet"
-    pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
-    assert (
-        bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={tmp_path / 'o'}") == 1
-    )
-    assert "no answers to the questions about these items" in capsys.readouterr().err
+    replies = tmp_path / "replies.parquet"
+    pq.write_table(pq.read_table(replies).slice(1), replies)
+    line = [
+        "answer",
+        "read",
+        *bench.of(),
+        *files(tmp_path, answers="replies.parquet", out_run="r", output="o"),
+    ]
+    said = refusal(*line, "--settings", json.dumps(bench.chat))
+    assert "no answers to the questions about these items" in said
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path, server):
@@ -109,21 +103,22 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path, server):
     assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
     assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
     assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
-    asked = bench.ask(named=("--limit", "2", "--seed", "0"))
+    asked = bench.ask("--limit", 2, "--seed", 0)
     assert {row["question"] for row in asked} == {item["item_id"] for item in some}
 
 
-def test_refusals_are_wrong_and_failures_do_not_count(tmp_path, server, capsys):
+def test_refusals_are_wrong_and_failures_do_not_count(tmp_path, server):
     def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
         said = body["messages"][0]["content"]
         return "refusal" if "Atlantis" in said else "500" if "America" in said else None
 
     server.fault = fault
     bench = Bench(tmp_path, server.url)
+    text = printed(*sending(tmp_path, bench.of(), **bench.chat))
     rows = bench.ask()
     failed = sum(row["reason"] == "failed" for row in rows)
     # What begins so is shown in the terminal, too.
-    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("factdrift: "))
+    said = next(line for line in text.splitlines() if line.startswith("factdrift: "))
     assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
@@ -138,7 +133,7 @@ def test_every_benchmark_is_asked(tmp_path, server):
     for name, given in write_benchmarks(tmp_path).items():
         # Updates have no options, and are written whatever the ways are.
         ways = () if name == "updates" else ("--scoring", "letter", "written")
-        rows = bench.ask(of=("--benchmark", name, *given.options(), *ways))
+        rows = bench.ask("--benchmark", name, *given.options(), *ways)
         questions = given.read(name).questions
         assert all(row["output"] and row["benchmark"] == name for row in rows)
         asked = {row["question"]: row["way"] for row in rows}
@@ -153,7 +148,7 @@ def test_every_benchmark_is_asked(tmp_path, server):
             if question.id in asked or question.role not in likely:
                 assert asked[question.id] == ("letter" if "letter" in question.ways else "written")
         assert {each.edit for each in questions if each.id in asked} == {each.edit for each in questions}
-        sent = {row["request"]: row["body"] for row in pq.read_table(bench.requests).to_pylist()}
+        sent = {row["request"]: row["body"] for row in read(tmp_path / "requests.parquet")}
         for question in questions:
             if question.id in asked and (name, question.role) == ("updates", "update"):
                 text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
@@ -163,17 +158,15 @@ def test_every_benchmark_is_asked(tmp_path, server):
 
 def test_a_chat_model_reads_what_retrievers_found(tmp_path, server):
     """One that repeats who heads a land by the document before the question: right, stale, or refusing."""
-    corpus, asked = corpora.write(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
-    outputs = [tmp_path / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
-    write_retrieval(Sources(corpus, asked, {}), 0, *outputs)
+    tables = corpora.retrieved(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
 
     def reading(body: dict[str, Any]) -> str:
         documents = re.findall(r" is ([A-Z]\w+ [A-Z]\w+)\.", body["messages"][0]["content"])
         return f"It is {documents[0]}." if documents else "I do not know."
 
     server.answer = reading
-    of = ("--benchmark", "corpus", "--questions", str(asked), str(outputs[0]), "--scoring", "written")
-    rows = Bench(tmp_path, server.url).ask(of=of)
+    of = ("--benchmark", "corpus", "--questions", *tables, "--scoring", "written")
+    rows = Bench(tmp_path, server.url).ask(*of)
     verdicts = {(row["method"], row["question"]): row["verdict"] for row in rows}
     for row in corpora.questions()[: len(corpora.HOLDERS) * len(corpora.DAYS)]:
         assert verdicts["none", row["id"]] == "refused"

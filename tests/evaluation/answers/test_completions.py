@@ -11,6 +11,7 @@ import torch
 from support.asking import CPU, command
 from support.benchmarks import Given, write_benchmarks
 from support.chat_server import ChatServer, chat_serving
+from support.commands import chatted, refusal, sending
 
 from factdrift.chat.live import NO_LIKELIHOODS
 from factdrift.cli import main
@@ -68,30 +69,21 @@ class Served:
 
 
 @pytest.fixture
-def served(model, monkeypatch) -> Iterator[tuple[ChatServer, Served]]:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def served(model) -> Iterator[tuple[ChatServer, Served]]:
     complete = Served(model)
     with chat_serving(complete=complete) as server:
         yield server, complete
 
 
-def asked(
-    folder: Path, url: str, benchmark: str, given: Given, *options: str, **chat: Any
-) -> tuple[int, list[dict[str, Any]]]:
-    """The answers of the served model, by the three commands; or none and the status of the asking."""
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = {"model": "base", "api": "completions", "base_url": url, "answer_tokens": 8, "backoff": 0.01}
-    named = ["--settings", json.dumps({**settings, "concurrency": 1, **chat})]
-    of = ["--benchmark", benchmark, *given.options(), *options, *named]
-    of = [word for word in of if word != "--edits" or benchmark not in ("updates", "tempripple")]
-    files = {name: folder / f"{name}.parquet" for name in ("requests", "answers", "read")}
-    assert main(["answer", "requests", *of, "-o", str(files["requests"])]) == 0
-    ask = ["chat", "ask", "--requests", str(files["requests"]), "--store", str(folder / "store"), *named]
-    if status := main([*ask, "-o", str(files["answers"])]):
-        return status, []
-    read = ["answer", "read", *of, "--answers", str(files["answers"]), f"--out-run={folder / 'run.json'}"]
-    assert main([*read, "-o", str(files["read"])]) == 0
-    return 0, pq.read_table(files["read"]).to_pylist()
+def words_of(benchmark: str, given: Given, *ways: str) -> list[str]:
+    """Options that name questions of a benchmark, asked in some ways."""
+    words = ["--benchmark", benchmark, *given.options(), "--scoring", *ways]
+    return [word for word in words if word != "--edits" or benchmark not in ("updates", "tempripple")]
+
+
+def chat(server: ChatServer, **keys: Any) -> dict[str, Any]:
+    settings = {"model": "base", "api": "completions", "base_url": server.url, "answer_tokens": 8}
+    return {**settings, "backoff": 0.01, "concurrency": 1, **keys}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +93,7 @@ def test_likelihoods_and_words_are_those_of_the_model_here(tmp_path, served, ben
     server, _ = served
     given = write_benchmarks(tmp_path)[benchmark]
     ways = ("loglik", "letter", "written")
-    _, rows = asked(tmp_path / "far", server.url, benchmark, given, "--scoring", *ways)
+    rows = chatted(tmp_path, words_of(benchmark, given, *ways), **chat(server))
     far = {(row["method"], row["question"], row["way"]): row for row in rows}
     compared = 0
     for method in ("none", "context"):
@@ -129,12 +121,12 @@ def test_likelihoods_and_words_are_those_of_the_model_here(tmp_path, served, ben
 def test_equal_texts_are_sent_once(tmp_path, served):
     server, complete = served
     given = write_benchmarks(tmp_path)["tempripple"]
-    _, first = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    words = words_of("tempripple", given, "loglik")
+    first = chatted(tmp_path, words, **chat(server))
     sent = [json.dumps(body) for body in complete.asked]
     assert len(sent) == len(set(sent)) > len(first)
     assert all(body["echo"] and body["max_tokens"] == 1 for body in complete.asked)
-    _, again = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik", mode="replay")
-    assert again == first
+    assert chatted(tmp_path, words, **chat(server, mode="replay")) == first
     assert len(complete.asked) == len(sent)
 
 
@@ -159,11 +151,9 @@ def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(tmp_path, s
     server.complete = poor
     server.fault = lambda *_: "no-echo" if lacks == "echo" else None
     given = write_benchmarks(tmp_path)["tempripple"]
-    status, _ = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
-    assert status == 1
-    assert len(server.arrivals) == 1
-    said = capsys.readouterr().err
+    said = refusal(*sending(tmp_path, words_of("tempripple", given, "loglik"), **chat(server)))
     assert f"{server.url} refuses: {NO_LIKELIHOODS}" in said
+    assert len(server.arrivals) == 1
 
 
 def test_a_target_that_changes_the_tokens_before_it_is_not_asked(tmp_path, served):
@@ -180,7 +170,7 @@ def test_a_target_that_changes_the_tokens_before_it_is_not_asked(tmp_path, serve
         return answer
 
     server.complete = merging
-    _, rows = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    rows = chatted(tmp_path, words_of("tempripple", given, "loglik"), **chat(server))
     for row in rows:
         question = questions[row["question"]]
         lost = row["method"] == "context" and question.context.strip() == text and merged in question.targets
