@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.asking import ask, chance, saved, state_of
+from support.commands import printed, refusal
 from support.tiny_edits import FAILING, add_method, shifted
 from support.tiny_models import TEXT, tiny_model
 from support.updates import edits
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 from factdrift.evaluation.ability.measure import WRITTEN, make_ability
@@ -125,14 +125,15 @@ def test_text_that_the_model_writes_is_not_that_of_its_second_moments(world):
     assert not {tuple(row) for row in ability.pieces} & texts
 
 
-def test_the_command_writes_what_the_job_reads(world, tmp_path, capsys):
+def test_the_command_writes_what_the_job_reads(world, tmp_path):
     keys = {"text": str(world / "held.txt"), "tokens": 5000, "sample": 2}
     settings = {"device": "cpu", "dtype": "float32", "ability": keys}
     line = ["edit", "ability", "--model", str(world / "model"), "--edits", str(world / "edits.parquet")]
     path = tmp_path / "ability.json"
     line += ["-o", str(path)]
-    assert main([*line, "--settings", json.dumps(settings)]) == 0
-    assert "fewer tokens than the 5,000 wanted (edit.ability.tokens)" in capsys.readouterr().out
+    assert "fewer tokens than the 5,000 wanted (edit.ability.tokens)" in printed(
+        *line, "--settings", json.dumps(settings)
+    )
     found = read_ability(path)
     assert (found.text, len(found.edits), found.results) == ("held.txt", 2, None)
     # The model of `world` is not the one of this digest.
@@ -145,8 +146,7 @@ def test_the_command_writes_what_the_job_reads(world, tmp_path, capsys):
         read_ability(tmp_path / "none.json")
     (world / "empty.txt").write_text("\n", encoding="utf-8")
     settings["ability"] = keys | {"text": [str(world / "empty.txt")]}
-    assert main([*line, "--settings", json.dumps(settings)]) == 1
-    assert "no text of two tokens or more" in capsys.readouterr().err
+    assert "no text of two tokens or more" in refusal(*line, "--settings", json.dumps(settings))
 
 
 def row(state: int, value: float | None, **tasks: dict[str, float]) -> dict[str, Any]:

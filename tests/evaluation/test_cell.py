@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import peft
 import pytest
-import torch
 from support.asking import saved
+from support.commands import printed, refusal
+from support.peft_models import write_adapted
 from support.questions import write_tables
 from support.tiny_models import tiny_model, tiny_tokenizer
 from support.updates import dataset, edits
@@ -111,11 +111,10 @@ EDIT = ["edit", "try", "The head of Peru is", "Ann", "--subject", "Peru"]
         (["cutoff", "sample", "--maker", "soon"], "--maker: 'soon' is no date"),
     ],
 )
-def test_names_are_checked_before_torch_is_imported(words, meant, tmp_path, monkeypatch, capsys):
+def test_names_are_checked_before_torch_is_imported(words, meant, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert main(words) == 1
-    message = capsys.readouterr().err
+    message = refusal(*words)
     assert meant in message
     assert " /" not in message, "an absolute path"
 
@@ -141,21 +140,14 @@ def test_questions_about_no_edit_are_asked_after_as_many(limit, edits, monkeypat
 
 def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(world, capsys):
     """An adapter, merged into the model that it names, answers as the whole model with it in its weights."""
-    config = peft.LoraConfig(
-        r=2, target_modules=["down_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
-    )
-    torch.manual_seed(0)
-    adapted = peft.get_peft_model(tiny_model("llama", dtype=torch.float32, positions=192).model, config)
-    adapted.peft_config["default"].base_model_name_or_path = "tiny"
-    adapted.save_pretrained(world / "adapter")
-    adapted.merge_and_unload().save_pretrained(world / "whole")
-    tiny_tokenizer().save_pretrained(world / "whole")
+    write_adapted(world, "tiny")
+    tiny_tokenizer().save_pretrained(world / "edited")
     said = {}
-    for model in ("tiny", "adapter", "whole"):
+    for model in ("tiny", "adapter", "edited"):
         asked = ["ask", model, "--settings", '{"device": "cpu"}', "--benchmark", "tempripple", "--limit", "4"]
         assert main(asked) == 0
         said[model] = capsys.readouterr().out.replace(model, "it")
-    assert said["adapter"] == said["whole"] != said["tiny"]
+    assert said["adapter"] == said["edited"] != said["tiny"]
     assert re.search("loglik, (new|old)( related)?, hop [0-3]", said["tiny"])
 
 
@@ -180,7 +172,7 @@ def test_questions_of_ones_own(world, capsys):
 
 
 @pytest.mark.slow
-def test_methods_are_run_on_a_model_and_compared(world, capsys):
+def test_methods_are_run_on_a_model_and_compared(world):
     dataset(world / "wfd_repl.parquet")
     Path("mine.py").write_text("def edit(model, tokenizer, update):\n    pass\n")
     words = [
@@ -196,8 +188,7 @@ def test_methods_are_run_on_a_model_and_compared(world, capsys):
         "compared",
     ]
     words += ["--dataset", "wfd_repl.parquet", "--settings", '{"device": "cpu", "length": 20}']
-    assert main(words) == 0
-    said = capsys.readouterr().out
+    said = printed(*words)
     assert re.search(
         r"^tiny: 3 updates, \d+ questions a method; to run: no edit, FT, PROMPT, mine$", said, re.M
     )
@@ -205,14 +196,11 @@ def test_methods_are_run_on_a_model_and_compared(world, capsys):
     assert re.search(r"^updates \(replace\) of tiny, over the same 3 updates, mine against FT: ", said, re.M)
     kept = {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
     assert len(kept) == 12
-    assert main(words) == 0
-    again = capsys.readouterr().out
+    again = printed(*words)
     assert "to run: nothing, all is kept" in again
     assert said[said.index("updates (") :] == again[again.index("updates (") :]
     assert kept == {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
     Path("mine.py").write_text("def edit(model, tokenizer, update):\n    return None\n")
-    assert main(words) == 0
-    assert "to run: mine\n" in capsys.readouterr().out
+    assert "to run: mine\n" in printed(*words)
     assert main([*words[:5], "tyni", *words[6:]]) == 1
-    assert main(["compare", "ft", "rom", *words[4:]]) == 1
-    assert "rom: no such method (did you mean rome?)" in capsys.readouterr().err
+    assert "rom: no such method (did you mean rome?)" in refusal("compare", "ft", "rom", *words[4:])

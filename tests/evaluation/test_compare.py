@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.commands import printed
 from support.tables import written
 
 from factdrift.cli import main
@@ -101,12 +102,11 @@ def test_differences_larger_than_chance_come_first_and_the_best_before_the_other
     )
 
 
-def test_the_command_writes_sentences_table_and_figures(tables, tmp_path, capsys):
+def test_the_command_writes_sentences_table_and_figures(tables, tmp_path):
     scores, answers = tables
     line = ["compare", "m:rome", "m:memit", "--scores", str(scores), "--answers", str(answers)]
     line += ["--output", str(tmp_path / "x")]
-    assert main(line) == 0
-    said = capsys.readouterr().out
+    said = printed(*line)
     assert "updates (replace), over the same 29 updates, MEMIT on m against ROME on m: " in said
     assert "points more often (+" in said
     with (tmp_path / "x/compare.csv").open(newline="") as file:
@@ -122,7 +122,7 @@ def test_the_command_writes_sentences_table_and_figures(tables, tmp_path, capsys
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
 
 
-def test_scores_and_answers_are_of_one_pair_of_dates(tables, tmp_path, monkeypatch, capsys):
+def test_scores_and_answers_are_of_one_pair_of_dates(tables, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs = ("2015-01-01_2019-06-01", "2021-01-04_2023-02-27")
     for pair, benchmark in zip(pairs, ("asof", "tempripple"), strict=True):
@@ -134,8 +134,7 @@ def test_scores_and_answers_are_of_one_pair_of_dates(tables, tmp_path, monkeypat
     shutil.copy(tables[0], Path("results"))
     Path("results", pairs[0], "ripple_scores.parquet").write_bytes(b"former")
     Path("results/ripple_scores.parquet").write_bytes(b"former")
-    assert main(["compare", "rome", "memit"]) == 0
-    shown = capsys.readouterr().out.splitlines()
+    shown = printed("compare", "rome", "memit").splitlines()
     assert shown[0] == "results/edit_scores.parquet of 2021-01-04 to 2023-02-27"
     assert shown[-1] == "Of another pair of dates, 2015-01-01 to 2019-06-01: results/ripple_scores.parquet"
     assert any("tempripple (letter)" in line for line in shown)

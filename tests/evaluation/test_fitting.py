@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from support.asking import saved
+from support.commands import printed
 from support.tiny_models import tiny_model
 from support.workflow import ROOT
 from transformers import AutoConfig
@@ -103,7 +104,7 @@ def test_a_method_that_cannot_edit_a_model_needs_nothing():
     assert list(row) == ["asked", *asked]
 
 
-def test_describe_says_what_a_quantized_folder_needs(tmp_path, capsys, monkeypatch):
+def test_describe_says_what_a_quantized_folder_needs(tmp_path, monkeypatch):
     saved(tmp_path)
     config: dict[str, Any] = json.loads((tmp_path / "config.json").read_text())
     how = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
@@ -113,8 +114,7 @@ def test_describe_says_what_a_quantized_folder_needs(tmp_path, capsys, monkeypat
         ({"quantization_config": how}, "weights on a GPU     3.2 GB, quantized"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | given))
-        assert main(["models", "describe", str(tmp_path)]) == 0
-        out = capsys.readouterr().out
+        out = printed("models", "describe", str(tmp_path))
         assert said in out
         assert ("quantized            4 bits (bitsandbytes, nf4, computed in float32)" in out) == bool(given)
         assert ("rome" in out.partition("with one edit")[2].partition("\n")[0]) == (not given)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.asking import ask, command, saved, settings_with, state_of
+from support.commands import printed
 from support.tiny_edits import tiny_artefacts, tiny_hyper
 from support.tiny_models import tiny_model
 from support.updates import edits
@@ -177,11 +178,10 @@ def test_one_edit_to_look_at(world, capsys):
     assert percent == pytest.approx(wanted, abs=1e-4)
 
 
-def test_a_checkpoint_is_probed_in_the_template(world, tmp_path, capsys):
+def test_a_checkpoint_is_probed_in_the_template(world, tmp_path):
     line = ["edit", "probe", "--model", str(world / "model"), "--base", str(world / "model"), *CPU]
     line += ["--edits", str(world / "edits.parquet"), "--only", "Q1-P6", "--name", "same"]
-    assert main([*line, "--template", "chat", "--output", str(tmp_path / "one")]) == 0
-    assert CHAT in capsys.readouterr().out
+    assert CHAT in printed(*line, "--template", "chat", "--output", str(tmp_path / "one"))
     found = pq.read_table(tmp_path / "one/edit_scores.parquet").to_pylist()
     assert {row["template"] for row in found} == {"chat"}
     none, same = found

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.asking import ask
+from support.commands import refusal
 from support.questions import items, write_tables
 from support.tiny_models import tiny_model
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -114,7 +114,7 @@ def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks, tmp_
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
 
 
-def test_what_cannot_be_a_task_is_named(tasks, tmp_path, capsys):
+def test_what_cannot_be_a_task_is_named(tasks, tmp_path):
     questions = tmp_path / "tr_items.parquet"
     same = list(question_tasks(written_items("x", questions, PROMPT, ""), PROMPT)) * 2
     for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
@@ -129,12 +129,11 @@ def test_what_cannot_be_a_task_is_named(tasks, tmp_path, capsys):
         with pytest.raises(InputError, match=said):
             list(written_items("x", tmp_path / "some.parquet", PROMPT, ""))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
-    assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
-    assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
-    assert main([*line, f"mine={questions}", "mine=other.parquet", "--prompt", PROMPT]) == 1
-    assert "--questions: mine names two tables" in capsys.readouterr().err
-    assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
-    assert "it must have {context}" in capsys.readouterr().err
+    assert "is not of the form tempripple=FILE.parquet" in refusal(*line, "tempripple", "--prompt", PROMPT)
+    assert "--questions: mine names two tables" in refusal(
+        *line, f"mine={questions}", "mine=other.parquet", "--prompt", PROMPT
+    )
+    assert "it must have {context}" in refusal(*line, f"tempripple={questions}", "--prompt", "{cloze}")
     assert not (tmp_path / "out").exists()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.chat_server import chat_serving
+from support.commands import printed, refusal
 
 from factdrift.cli import main
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -30,7 +31,7 @@ def result(folder: Path, model: str, *rows: Row, declared: str | None = "", way:
     (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_results_are_listed_by_measured_date_with_what_makers_declare(tmp_path, capsys):
+def test_results_are_listed_by_measured_date_with_what_makers_declare(tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
     wordings = [row("date", f"2023-0{month}-01", "wording", str(month)) for month in (1, 3, 2)]
@@ -43,8 +44,7 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(tmp_path, 
     result(folder, "mid", row("date", "2022-01-01", low="2021-01-01"), way="letter", declared="2023-12")
     result(folder, "shy", row("before"))
     board, picture = tmp_path / "board.json", tmp_path / "board.svg"
-    assert main(["cutoff", "board", str(folder), "--json", str(board), "-o", str(picture)]) == 0
-    out = capsys.readouterr().out
+    out = printed("cutoff", "board", str(folder), "--json", str(board), "-o", str(picture))
     table = [re.split(r"\s{2,}", line) for line in out.split("\n\n")[0].splitlines()]
     head = ["", "way", "declared", "measured", "95 % interval", "latest", "chains"]
     assert table[0] == head
@@ -85,8 +85,7 @@ def test_a_file_that_is_no_result_is_named(text, tmp_path, monkeypatch, capsys):
         ".: holds no result (*.json); write one with `cutoff MODEL -o RESULT.json`" in capsys.readouterr().err
     )
     Path("odd.json").write_text(text, encoding="utf-8")
-    assert main(["cutoff", "board", "."]) == 1
-    assert "odd.json: no result of `cutoff -o RESULT.json`" in capsys.readouterr().err
+    assert "odd.json: no result of `cutoff -o RESULT.json`" in refusal("cutoff", "board", ".")
     assert not Path("cutoff-board.svg").exists()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import refusal
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -194,8 +195,7 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(extension, tmp_path
     manifest = write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, Path("again.parquet"))
     assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
     assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
-    assert main(line) == 1
-    assert "name the last day of the changes (--until), and --output" in capsys.readouterr().err
+    assert "name the last day of the changes (--until), and --output" in refusal(*line)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
@@ -217,9 +217,8 @@ def test_a_model_of_a_day_in_2025_has_its_date(extension, seed):
     ("subject", "message"),
     [("Atlantis", "0 chains are about Atlantis-P6"), ("Georgia", "2 chains are about Georgia-P6")],
 )
-def test_rows_about_no_chain_or_two_are_refused(tmp_path, capsys, subject, message):
+def test_rows_about_no_chain_or_two_are_refused(tmp_path, subject, message):
     table = written(tmp_path, ["Bo ", "Cy 2025-03-14"], subject)
     line = ["cutoff", "refresh", f"--changes={table}", "--until=2025-12-31"]
-    assert main([*line, f"-o={tmp_path / 'made.parquet'}"]) == 1
-    assert message in capsys.readouterr().err
+    assert message in refusal(*line, f"-o={tmp_path / 'made.parquet'}")
     assert not [*tmp_path.glob("*.parquet")]

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from models.tokenizers_of import tokenizer_of
 from support.chat_server import chat_serving
+from support.commands import printed
 
 from factdrift.cli import main
 from factdrift.core.keys import default_of, read_settings
@@ -363,10 +364,9 @@ def test_without_a_text_a_conversation_is_the_user_alone():
         ]
 
 
-def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(tmp_path, capsys):
+def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(tmp_path):
     line = ["stated", "sample", "--state=tool", *table_of(tmp_path, some(12)), f"-o={tmp_path / 'table'}"]
-    assert main(line) == 0
-    assert "12 chains are left out of all that needs --date" in capsys.readouterr().out
+    assert "12 chains are left out of all that needs --date" in printed(*line)
     assert pq.read_table(tmp_path / "table", schema=STATED).num_rows == 0
 
 

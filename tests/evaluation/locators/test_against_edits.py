@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.commands import refusal
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.scores.against_edits import (
@@ -129,11 +129,12 @@ def test_table_text_and_figure(tmp_path):
     assert "causal_tracing: no fact has a value of efficacy_d at every block" in lines(rows)
 
 
-def test_a_folder_without_scores_is_named(tmp_path, capsys):
+def test_a_folder_without_scores_is_named(tmp_path):
     given = [f"--{name}={tmp_path / name}" for name in ("edits", "answers", "made", "states", "folders")]
     given += [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given]) == 1
-    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in capsys.readouterr().err
+    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in refusal(
+        "locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given
+    )
 
 
 def test_methods_at_a_block_and_those_that_made_no_edit_there():

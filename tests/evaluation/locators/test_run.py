@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.asking import chance, command, scoring, settings_with
+from support.commands import refusal
 from support.tiny_edits import EDITS, SETTINGS
 from support.tiny_models import TEXT, tiny_model
 from support.workflow import ROOT
@@ -421,8 +422,7 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(sentence
     given = ["--models", "v", "--folders", str(located.parent), "--locators", "activation", *scoring([job])]
     given.append(f"--edits={tmp_path / 'none'}")
     out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", *given, *out]) == 1
-    assert reason in capsys.readouterr().err
+    assert reason in refusal("locate", "against-edits", *given, *out)
 
 
 def row(name: str) -> str:

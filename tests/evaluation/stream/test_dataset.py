@@ -1,4 +1,4 @@
-"""Edits of a stream: their order, what becomes of each, and what is asked after each interval."""
+"""Edits of a stream: their order, and what becomes of each."""
 
 import datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from support.stream_updates import link, links, stream, stream_edits
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.plan import by_interval, planned
+from factdrift.evaluation.plan import by_interval
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import Choice, write_stream_edits
@@ -48,32 +48,6 @@ def test_dated_edits_have_the_month_of_their_interval(tmp_path):
         assert other | {"prompt": None} == one | {"prompt": None}
 
 
-def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> dict[str, tuple[int, ...]]:
-    """Edit -> numbers of the probes that are asked after an interval."""
-    found: dict[str, tuple[int, ...]] = {}
-    for place, why, number in planned(rows, interval, most, 0):
-        if why == kind:
-            found[rows[place]["edit"]] = (*found.get(rows[place]["edit"], ()), number)
-    return found
-
-
-def test_what_is_asked_after_each_interval(tmp_path):
-    rows = edits(tmp_path)
-    own = {1: {"Q1-P6@1", "Q2-P6@1"}, 2: {"Q1-P6@2", "Q3-P6@2"}, 3: {"Q1-P6@3", "Q4-P6@3"}, 4: {"Q4-P6@4"}}
-    hold = {1: set(), 2: {"Q2-P6@1"}, 3: {"Q2-P6@1", "Q3-P6@2"}, 4: {"Q2-P6@1", "Q3-P6@2"}}
-    # The last ruler of Atlantis is gone, which no edit has told.
-    gone = {1: set(), 2: {"Q1-P6@1"}, 3: {"Q1-P6@1", "Q1-P6@2"}, 4: {"Q1-P6@1", "Q1-P6@2", "Q4-P6@3"}}
-    for interval in range(1, 5):
-        for kind, wanted in (("current", own), ("neighbors", own), ("retention", hold), ("staleness", gone)):
-            assert asked(rows, interval, kind).keys() == wanted[interval]
-    # Superseded facts are compared with the last object.
-    (first,) = (row for row in rows if row["edit"] == "Q1-P6@1")
-    for interval, last in ((2, "Zoë Müller"), (3, "Marta Kowalska"), (4, "Marta Kowalska")):
-        probes = [first["probes"][number] for number in asked(rows, interval, "staleness")["Q1-P6@1"]]
-        compared = [(probe["object"], probe["target"]) for probe in probes]
-        assert compared == [("new", "Joe Biden"), ("later", last)]
-
-
 def test_whole_chains_are_drawn(tmp_path):
     rows = edits(tmp_path, limit=4)
     assert len(rows) == 4
@@ -89,10 +63,6 @@ def test_additions_and_archives(tmp_path):
     (last,) = (row for row in rows if row["kind"] == "archive")
     assert (last["edit"], last["target"], last["new"]) == ("Q1-P6@4", "nobody", None)
     assert "Q1-P6@3" in last["replaces"]
-    # Now told: the third ruler is superseded, and no later object can be compared with it.
-    assert len(asked(rows, 4, "staleness")["Q1-P6@3"]) == 1
-    # Nor can one that an edit has ended, too.
-    assert len(asked(rows, 4, "staleness")["Q1-P6@1"]) == 1
 
 
 def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path):
