@@ -35,7 +35,6 @@ class State(NamedTuple):
 
     benchmark: str
     method: str
-    values: dict[str, Any] = {}  # noqa: RUF012
     settings: dict[str, Any] = {}  # noqa: RUF012
 
     def __str__(self) -> str:
@@ -44,22 +43,14 @@ class State(NamedTuple):
 
 IN_TURN = {"regime": "sequential", "group": 2}
 TEXT_BEFORE = {"text": "{prompt} {target}. "}
-SMALL = {"rank": 2, "alpha": 4, "steps": 2, "batch": 2}
 STATES = [
-    State("updates", "none", {}, {"batch": 4}),
-    State("tempripple", "context", {}, {"batch": 1}),
-    State("tempripple", "shifted", {}, {"batch": 1}),
-    State("updates", "shifted", {}, IN_TURN),
-    State("updates", "prompt", TEXT_BEFORE),
-    State("stream", "ft", {"layers": [1], "lr": 0.01, "steps": 3}),
-    State("stream", "alphaedit"),
-    State("stream", "ultraedit", {"layers": [1, 2], "lr": 0.01, "turn": 2}),
-    State("stream", "grace", {"layer": 1, "steps": 3, "lr": 0.1}),
-    State("stream", "merge", SMALL),
-    State("stream", "replay", {**SMALL, "replayed": 1}),
-    State("stream", "wise", {"layer": 1, "steps": 2, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2}),
-    *(State("stream", "rag", {"k": 1}), State("stream", "context_all", {"room": 32})),
-    *(State("stream", "prompt"), State("stream", "mine.py:edit")),
+    State("updates", "none", {"batch": 4}),
+    State("tempripple", "context", {"batch": 1}),
+    State("tempripple", "shifted", {"batch": 1}),
+    State("updates", "shifted", IN_TURN),
+    State("updates", "prompt"),
+    *(State("stream", method) for method in ("ft", "alphaedit", "ultraedit", "grace", "merge", "replay")),
+    *(State("stream", method) for method in ("wise", "rag", "context_all", "prompt", "mine.py:edit")),
 ]
 
 
@@ -87,14 +78,13 @@ def run(state: State, folder: Path, out: Path) -> Told:
             Tables([folder / "tr_items.parquet"], facts=folder / "tr_facts.parquet")
         ),
     }[state.benchmark]()
-    if state.method == "alphaedit":
-        given = Prepared(tiny_hyper("alphaedit"), tiny_artefacts(loaded))
-    elif state.method in ("none", "context", "shifted") or state.values is TEXT_BEFORE:
-        given = state_of(state.method, **state.values)
+    if state.benchmark != "stream":
+        given = state_of(state.method, **(TEXT_BEFORE if state.method == "prompt" else {}))
+    elif "." in state.method:
+        values = {"layer": 1, "lr": 0.01, "steps": 2}
+        given = Prepared(read_hyper(f"{folder}/{state.method}", "tiny", values), Artefacts(PREFIXES))
     else:
-        own = f"{folder}/{state.method}" if "." in state.method else state.method
-        values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
-        given = Prepared(read_hyper(own, "tiny", values), Artefacts(PREFIXES))
+        given = Prepared(tiny_hyper(state.method), tiny_artefacts(loaded))
     keys = {"answer_tokens": 2, "written_tokens": 2, **state.settings}
     return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
 

@@ -126,18 +126,6 @@ def test_a_batch_that_does_not_fit_is_halved(updates, tmp_path, monkeypatch):
         assert row == other
 
 
-def test_the_unedited_model_is_asked_equal_texts_together(updates, tmp_path):
-    found = made(updates, tmp_path, "none", batch=1)
-    asked = probes_of(updates)
-    assert len(asked) > 32  # more than one step
-    rows = found.of_way("loglik")
-    assert {row["question"] for row in rows} == set(asked)
-    order = [(asked[row["question"]].prompt, asked[row["question"]].targets) for row in rows]
-    assert order == sorted(order)
-    assert [(row["edit"], row["state"]) for row in found.edits] == [(each.id, 0) for each in updates.edits]
-    assert [(row["state"], row["edits"]) for row in found.states] == [(0, 0)]
-
-
 def test_output_that_is_not_finite_is_named_and_never_exact(updates, tmp_path):
     broken = tiny()
     broken.model.model.norm.weight.data.fill_(torch.nan)

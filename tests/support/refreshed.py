@@ -15,7 +15,7 @@ from support.wikidata_api import Wiki, serving
 from support.worlds import Date, Fact, World, datavalue_of
 
 Json = dict[str, Any]
-FORMER, UNTIL = datetime.date(2024, 12, 31), datetime.date(2026, 6, 30)
+UNTIL = datetime.date(2026, 6, 30)
 NEW, TITLED = 700_000_000, 710_000_000
 """Numbers of new holders, and of items that are found by a title and of their holders, from here on."""
 

@@ -5,30 +5,24 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.asking import ask, chance, settings_with, state_of
 from support.questions import items, write_tables
-from support.tables import written as written_to
 from support.tiny_edits import add_method, shifted
 from support.tiny_models import tiny_model
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.plan import PlannedQuestion
-from factdrift.evaluation.questions.clozes import read_edits, read_klob
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple
 from factdrift.evaluation.questions.letters import chosen
 from factdrift.evaluation.questions.prompts import cloze_of, filled, shots_before
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
-from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways import options
 from factdrift.evaluation.ways import written as in_writing
@@ -259,46 +253,6 @@ def test_who_held_before_is_stale(tmp_path):
     assert (new.role, old.role) == ("1 0", "2 0")
     assert new.stale == (old.accepted[0], "Zoë")
     assert all(each.stale == () for each in whole.values() if each.role != "1 0")
-
-
-def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Path:
-    """A table of KLoB with one example of these (role, text, answer)."""
-    sentences = [dict(zip(("role", "text", "target_label"), one, strict=True)) for one in said]
-    row = {"example_id": f"{subtask}1", "subtask": subtask, "sentences": sentences}
-    pq.write_table(pa.Table.from_pylist([row]), folder / f"klob_{subtask}.parquet")
-    return folder / f"klob_{subtask}.parquet"
-
-
-def test_every_sentence_is_asked_as_transformers_would(tmp_path):
-    loaded, prompt, rows = tiny_model("llama", dtype=torch.float32), "The capital of Atlantis is", []
-    for name, old in (("one", "Poseidonis"), ("two", None)):
-        said = [("update", "new", prompt, "New Orleans"), ("nearest", "neighbor", "It is", "a")]
-        said += [("update", "obsolete", prompt, old)] if old else []
-        probes = [dict(zip(("role", "object", "prompt", "target"), one, strict=True)) for one in said]
-        row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
-        row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
-        rows.append(dict.fromkeys(EDITS.names) | row)
-    edits = written_to(tmp_path / "edits.parquet", EDITS, rows)
-    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
-    chains = example(tmp_path, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
-    # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
-    ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
-    likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
-    own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
-    klob = [example(tmp_path, "c", own), chains]
-    benchmarks = {"k": read_klob(Tables(klob)), "u": read_edits(edits)}
-    questions = {question.id: question for each in benchmarks.values() for question in each.questions}
-    found = [row for name, each in benchmarks.items() for row in ask(loaded, each, tmp_path / name).answers]
-    assert Counter(row["reason"] for row in found if row["way"] == "loglik") == {None: 8, "too_long": 1}
-    for row in (row for row in found if row["way"] == "loglik" and row["reason"] is None):
-        (object_,) = questions[row["question"]].targets
-        prompt = questions[row["question"]].prompt
-        assert row["logprobs"][0] == pytest.approx(chance(loaded, prompt, object_), abs=1e-4)
-        before = loaded.tokenizer(prompt).input_ids
-        whole = loaded.tokenizer(f"{prompt} {object_}").input_ids
-        logits = loaded.model(torch.tensor([whole])).logits[0]
-        places = range(len(before), len(whole))
-        assert row["exact"] == [all(int(logits[place - 1].argmax()) == whole[place] for place in places)]
 
 
 @pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])

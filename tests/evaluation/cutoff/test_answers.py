@@ -1,9 +1,6 @@
 """What models answer about who holds: read from replies of each way, and the commands."""
 
-import datetime
-import hashlib
 import random
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.chat_server import chat_serving
-from support.commands import refusal
+from support.commands import files, printed, refusal
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -211,31 +207,14 @@ def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowled
     assert dates[0]["informative"] == sum(row["died"] is None for row in answered)
 
 
-def test_a_chat_model_that_always_gives_the_same_letter_ends_without_a_date(tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    line = ["cutoff", "loopback", "--limit=20", f"--store={tmp_path / 'store'}"]
-    with chat_serving(answer=lambda body: "B") as server:
-        assert main([*line, f"--address={server.url}", f"--output={tmp_path / 'date.svg'}"]) == 0
-    out = capsys.readouterr().out
-    digest = hashlib.sha256(CUTOFF_CHAINS.read_bytes()).hexdigest()
-    first = f"chains of 2012-01-01 to 2024-12-31: chains.parquet (digest {digest[:8]})"
-    assert out.splitlines()[0] == first
-    assert "loopback (letter): no date can be told (p 1.000)\n" in out
-    assert "0 answered; 20 changed with the order of the options" in out
-    assert "latest" not in out
-
-
-def test_a_model_that_names_no_holder_is_said_to_have_no_date(tmp_path, capsys):
+def test_a_model_that_names_no_holder_is_said_to_have_no_date(tmp_path):
     deaths = [row for row in some(1) if row["died"] is not None][:60]
 
     def run(chains: list[Row]) -> str:
         write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-        files = {"chains": "chains.parquet", "answers": "replies.parquet", "output": "dates"}
-        files |= {"out-answers": "all", "figure": "dates.svg"}
-        options = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-        dates = ["--dates", *map(str, SAMPLE_DATES), "--seed", str(SEED)]
-        assert main(["cutoff", "dates", *options, *dates]) == 0
-        return capsys.readouterr().out
+        paths = files(tmp_path, chains="chains.parquet", answers="replies.parquet", output="dates")
+        paths += files(tmp_path, out_answers="all", figure="dates.svg")
+        return printed("cutoff", "dates", *paths, "--dates", *SAMPLE_DATES, "--seed", SEED)
 
     replied(tmp_path, some(80), "letter", lambda _: {"reason": "failed"})
     said = f"replies.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
@@ -278,48 +257,6 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
         holders = [{**each, "tenures": own} for each, own in zip(row["holders"], tenures, strict=True)]
         shuffled.append({**row, "holders": holders})
     assert {row["verdict"] for row in whole_of(shuffled).values()} == {"none"}
-
-
-DAY = datetime.date(2018, 6, 15)
-
-
-@pytest.mark.slow
-def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(tmp_path, monkeypatch, capsys):
-    """Of a model that answers as of DAY, and every twentieth chain with the first letter."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    chains = some(6)
-    held = holders_of(chains, int(DAY.strftime("%Y%m%d")))
-    lazy = {row["prompts"][0] for row in chains[::20] if row["died"] is None}
-
-    def living(body: Row) -> str:
-        lines = body["messages"][0]["content"].splitlines()
-        prompt = next((line.removesuffix(" ____") for line in lines if line.endswith("____")), "")
-        options = dict(line.split(". ", 1) for line in lines if line[1:3] == ". ")
-        named = (letter for letter, name in options.items() if name == held.get(prompt))
-        return "A" if prompt in lazy else next(named, "None")
-
-    write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-    line = ["cutoff", "loopback", f"--chains={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
-    line.append(f"--output={tmp_path / 'date.svg'}")
-    kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
-    with chat_serving(answer=living) as server:
-        assert main([*line, f"--address={server.url}", f"--answers={kept[0]}"]) == 0
-    said, picture = capsys.readouterr().out, (tmp_path / "date.svg").read_bytes()
-    first = next(line for line in said.splitlines() if line.startswith("loopback (letter): "))
-    date, low, high = re.findall(r"\d{4}-\d\d-\d\d", first)
-    assert low <= DAY.isoformat() <= high
-    assert abs(datetime.date.fromisoformat(date) - DAY).days <= 21
-    assert "latest knowledge: 201" in said
-    rows = pq.read_table(kept[0], schema=ANSWERS).to_pylist()
-    turned = {row["chain"] for row in rows if row["reason"] == "order"}
-    assert turned == {row["chain"] for row in chains if row["prompts"][0] in lazy}
-    assert f"{len(turned)} changed with the order" in said
-    # Without the server, from the store alone.
-    again = [*line, "--address=http://127.0.0.1:9/v1", f"--answers={kept[1]}"]
-    assert main([*again, '--chat={"mode": "replay"}']) == 0
-    assert kept[0].read_bytes() == kept[1].read_bytes()
-    assert (tmp_path / "date.svg").read_bytes() == picture
-    assert first in capsys.readouterr().out
 
 
 def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.adapters import factors_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names
+from factdrift.evaluation.methods.lora import Batch, Drops, target_names
 from factdrift.evaluation.methods.lora import together as one_adapter
 from factdrift.evaluation.methods.merge import weights_of
 from factdrift.evaluation.methods.replay import replayed
@@ -65,22 +65,6 @@ def test_one_adapter_of_a_group_is_what_peft_trains(batch):
     assert_same(loaded, found, 0, model, 1e-9)
     assert found.owner == [0, 0, 0]
     assert {len(delta) for delta in found.deltas.values()} == {1}
-
-
-def test_together_as_alone_and_in_any_order():
-    loaded = tiny_model("llama")
-    hyper = hyper_of("lora", dropout=0.3)
-    whole = lora(loaded, EDITS, hyper, Artefacts())
-    backwards = lora(loaded, EDITS[::-1], hyper, Artefacts())
-    for place, edit in enumerate(EDITS):
-        alone = lora(loaded, [edit], hyper, Artefacts())
-        for name, delta in alone.deltas.items():
-            expected = delta.dense(0)[0]
-            assert (whole.deltas[name].dense(place)[0] - expected).norm() < 1e-9 * expected.norm()
-            assert (backwards.deltas[name].dense(4 - place)[0] - expected).norm() < 1e-9 * expected.norm()
-    other = lora(loaded, EDITS, hyper_of("lora", dropout=0.3, seed=1), Artefacts())
-    name = next(iter(other.deltas))
-    assert (other.deltas[name].dense(0)[0] - whole.deltas[name].dense(0)[0]).norm() > 1e-3
 
 
 def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix():

@@ -134,16 +134,6 @@ def test_rounded_to_the_type_of_the_weights():
     assert not torch.equal(delta.weight[1], change)
 
 
-def test_no_edit_and_the_prompt_change_no_weight():
-    loaded = tiny_model("gpt2")
-    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    none = edited(loaded, EDITS, read_hyper("none", "tiny"), Artefacts())
-    prompt = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
-    assert (none.deltas, none.contexts, prompt.deltas) == ({}, None, {})
-    assert prompt.contexts[2] == "The capital of Atlantis is Zoë Müller. "
-    assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
-
-
 def test_a_block_that_the_model_does_not_have_is_refused():
     loaded = tiny_model("llama")
     for method, values, message in (

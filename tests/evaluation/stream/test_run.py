@@ -22,18 +22,6 @@ from factdrift.evaluation.states.edited import edited, folded, opened, size_of
 from factdrift.models.deltas import Dense, LowRank
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
-VALUES: dict[str, dict[str, Any]] = {
-    "ft": {"layers": [1], "lr": 0.01, "steps": 3},
-    "lora": {"rank": 2, "alpha": 4, "steps": 3, "dropout": 0},
-    "ultraedit": {"layers": [1, 2], "lr": 0.01, "turn": 2},
-    "grace": {"layer": 1, "steps": 3, "lr": 0.1},
-    "rag": {"k": 1},
-    "prompt": {},
-    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
-    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
-    "context_all": {"room": 24},
-    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
-}
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
 
@@ -41,12 +29,6 @@ ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Benchmark:
     return read_edits(stream_edits(tmp_path_factory.mktemp("world") / "edits.parquet"))
-
-
-def hyper_of(method: str, **changes: Any) -> Hyper:
-    if method == "alphaedit":
-        return tiny_hyper(method, **changes)
-    return read_hyper(method, "tiny", VALUES[method] | changes)
 
 
 def made(world: Benchmark, out: Path, hyper: Hyper, **options: Any) -> Told:
@@ -65,7 +47,7 @@ def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, st
     return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-@pytest.mark.parametrize("method", sorted(VALUES.keys() - {"ft", "ultraedit", "prompt"}))
+@pytest.mark.parametrize("method", ["lora", "merge", "replay", "grace", "wise", "context_all", "rag"])
 def test_one_interval_is_a_sequence(method, tmp_path):
     """Of those whose turns do not cross intervals the test below shows more."""
     objects = {"Atlantis": "Marta", "New Orleans": "Joe Biden", "Poseidonis": "a baker"}
@@ -73,7 +55,7 @@ def test_one_interval_is_a_sequence(method, tmp_path):
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
         for number, (name, object) in enumerate(objects.items(), start=1)
     ]
-    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), hyper_of(method)
+    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), tiny_hyper(method)
     told = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
     assert len(told.states) == 1
@@ -89,7 +71,7 @@ def test_one_interval_is_a_sequence(method, tmp_path):
 @pytest.mark.parametrize("method", ["ft", "ultraedit", "alphaedit"])
 def test_what_is_in_place_after_all_intervals_is_one_sequence(method, world, tmp_path):
     """Where turns do not cross intervals, which are of one edit each here."""
-    hyper = hyper_of(method, **({} if method == "ft" else {"turn": 1}))
+    hyper = tiny_hyper(method, **({} if method == "ft" else {"turn": 1}))
     expected = in_sequence(world, tmp_path, hyper)
     told = made(world, tmp_path, hyper)
     last = [row for row in told.answers if (row["interval"], row["way"]) == (4, "loglik")]
@@ -110,13 +92,13 @@ def test_a_plain_method_stays_in_the_model(world, tmp_path):
 def test_what_is_superseded_leaves_codebook_and_index(world, tmp_path):
     entries = {1: 2, 2: 3, 3: 4, 4: 4}
     for method in ("grace", "rag"):
-        states = made(world, tmp_path / method, hyper_of(method)).states
+        states = made(world, tmp_path / method, tiny_hyper(method)).states
         assert {row["interval"]: row["entries"] for row in states} == entries
     other = Benchmark("asof", [Question("q", prompt="The sea is", targets=("blue",))])
-    asked = ask(tiny_model("llama"), other, tmp_path / "other", hyper_of("prompt"), stream=True, told=world)
+    asked = ask(tiny_model("llama"), other, tmp_path / "other", tiny_hyper("prompt"), stream=True, told=world)
     for name in ("interval", "old_date", "new_date", "so_far"):
         assert [row[name] for row in asked.states] == [row[name] for row in states]
-    with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
+    with opened(tiny_model("llama"), tiny_hyper("prompt"), Artefacts(), "stream") as told:
         for edit in world.edits[:5]:
             with told.apply([edit]) as placed:
                 pass
@@ -129,7 +111,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world, tmp_path):
 
 def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_one_made_at_once():
     """Two prompts with the same object share an entry, if the radius is great."""
-    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
+    loaded, hyper = tiny_model("llama"), tiny_hyper("grace", radius=1e4)
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
     assert [entry.names for entry in first.memory] == [("a", "f")]
@@ -137,7 +119,7 @@ def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_
         after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
         assert [entry.names for entry in found.memory] == left
-    hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
+    hyper = tiny_hyper("grace", radius=3.0)
     whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:
         part = edited(loaded, [edit], hyper, Artefacts(memory=memory), "stream")
@@ -154,7 +136,7 @@ def test_memory_does_not_grow():
     for method, rounds in ROUNDS.items():
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
-        hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
+        hyper = tiny_hyper(method, **({} if method == "ultraedit" else {"steps": 1}))
         with opened(loaded, hyper, artefacts, "stream") as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
@@ -207,8 +189,8 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path)
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path):
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
-    assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
-    with opened(tiny_model("llama"), hyper_of("ft"), Artefacts(), "stream") as held:
+    assert [row["failed"] for row in made(world, tmp_path, tiny_hyper("ft")).edits] == [None, None]
+    with opened(tiny_model("llama"), tiny_hyper("ft"), Artefacts(), "stream") as held:
         with held.apply([world.edits[0]]) as placed:
             before = placed.made.deltas
         with held.apply([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:
