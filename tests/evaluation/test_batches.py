@@ -97,6 +97,7 @@ def test_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypat
         ("mend", {"blocks": 2, "precision": "weights"}, 2 * 3),
         ("rome", {"layer": 1}, 0),
         ("lora", {"rank": 21, "targets": ["mlp.down_proj"], "layers": [0, 2]}, 4 * 2 * 21 * 80 / (24 * 56)),
+        ("wise", {"layer": 1}, 4),
         ("prompt", {}, 0),
     ):
         hyper = read_hyper(method, "tiny", changes)

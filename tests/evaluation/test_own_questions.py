@@ -22,43 +22,24 @@ def lines(folder: Path, *rows: Any, name: str = "mine.jsonl") -> Tables:
     return Tables([path])
 
 
+HEAD = "The head of Peru is"
+WHO, WHOM = "Who is the head of Peru?", "Whom does Peru obey?"
+
+
 @pytest.mark.parametrize(
-    ("line", "prompt", "words", "targets", "ways"),
+    ("line", "prompt", "words", "targets"),
     [
-        (
-            {**FACT, "question": None, "accepted": "Ann"},
-            "The head of Peru is",
-            "",
-            ("Ann",),
-            ("loglik", "written"),
-        ),
-        (
-            {"prompt": "Lima is in ____", "accepted": ["Peru"], "stale": ["Spain", "Inca"]},
-            *("Lima is in", "", ("Peru", "Spain"), ("loglik", "written")),
-        ),
-        (
-            {**FACT, "question": "Peru is led by ____", "accepted": "Ann"},
-            *("Peru is led by", "", ("Ann",), ("loglik", "written")),
-        ),
-        (
-            {**FACT, "question": "Who is the head of Peru?", "accepted": "Ann", "stale": "Bob"},
-            *("", "Who is the head of Peru?", ("Ann", "Bob"), ("loglik", "letter", "written")),
-        ),
-        (
-            {"question": "Whom does Peru obey?", "accepted": " Ann "},
-            *("Question: Whom does Peru obey?\nAnswer:", "Whom does Peru obey?", ("Ann",)),
-            ("loglik", "written"),
-        ),
+        ({**FACT, "question": None, "accepted": "Ann"}, HEAD, "", ("Ann",)),
+        ({"prompt": "Lima is in ____", "accepted": ["X"], "stale": ["Y", "Z"]}, "Lima is in", "", ("X", "Y")),
+        ({**FACT, "question": "Peru is led by ____", "accepted": "Ann"}, "Peru is led by", "", ("Ann",)),
+        ({**FACT, "question": WHO, "accepted": "Ann", "stale": "Bob"}, "", WHO, ("Ann", "Bob")),
+        ({"question": WHOM, "accepted": " Ann "}, f"Question: {WHOM}\nAnswer:", WHOM, ("Ann",)),
     ],
 )
-def test_a_line_becomes_a_question(line, prompt, words, targets, ways, tmp_path):
+def test_a_line_becomes_a_question(line, prompt, words, targets, tmp_path):
     (question,) = read(MINE, lines(tmp_path, line)).questions
-    assert (question.prompt, question.words, question.targets, question.ways) == (
-        prompt,
-        words,
-        targets,
-        ways,
-    )
+    assert (question.prompt, question.words, question.targets) == (prompt, words, targets)
+    assert question.ways == (("loglik", "letter", "written") if words == WHO else ("loglik", "written"))
     assert question.answer == (0 if "stale" in line else None)
     assert question.context == ("The head of Peru is Ann. " if "subject" in line else "")
     assert question.edit == ("line 1" if "subject" in line else "")

@@ -7,18 +7,16 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from support.asking import ask, command, saved, settings_with, state_of
-from support.commands import printed
+from support.asking import ask, command, saved, settings_with
+from support.commands import files, printed
 from support.tiny_edits import tiny_artefacts, tiny_hyper
 from support.tiny_models import tiny_model
 from support.updates import edits
 
-from factdrift.cli import main
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Benchmark, Question
-from factdrift.evaluation.scores.groups import Group
-from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, EDITS, lines
+from factdrift.evaluation.scores.table import CHAT
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import opened
 from factdrift.evaluation.ways import asked as ways_asked
@@ -30,7 +28,6 @@ TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"
 CPU = ("--settings", '{"device": "cpu", "dtype": "float32", "batch": 2, "length": 20}')
 PROMPT = "The head of government of Atlantis is"
-PUT_BEFORE = state_of("prompt", text="{prompt} {target}. ")
 
 
 def chatting(template: str = "chat") -> Loaded:
@@ -62,10 +59,8 @@ def updates_of(world: Path, most: int | None = None) -> Benchmark:
 
 def asked(loaded: Loaded, content: str) -> list[int]:
     """The tokens of a conversation up to the answer."""
-    ids: list[int] = loaded.tokenizer.apply_chat_template(
-        [{"role": "user", "content": content}], add_generation_prompt=True, return_dict=False
-    )
-    return ids
+    turns = [{"role": "user", "content": content}]
+    return loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
 
 
 def chance(loaded: Loaded, content: str, answer: str) -> float:
@@ -136,27 +131,7 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(world
                         wanted = chance(loaded, question.prompt, question.targets[0])
                         assert value == pytest.approx(wanted, abs=1e-3)
             # The edit raises its object as the answer to the user.
-            new = logprobs[f"{edit.id}#0", edit.id]
-            assert new is not None
-            assert new > chance(loaded, edit.prompt, edit.target) + 0.1
-
-
-def test_the_prompt_method_puts_its_text_into_the_turn(world, tmp_path):
-    loaded, updates = chatting(), updates_of(world, 1)
-    found = ask(loaded, updates, tmp_path, PUT_BEFORE, written_tokens=1)
-    (edit,) = updates.edits
-    for row in found.of_way("loglik"):
-        question = asked_of(updates)[row["question"]]
-        content = f"{edit.prompt} {edit.target}. {question.prompt}"
-        assert row["logprobs"] == pytest.approx([chance(loaded, content, question.targets[0])], abs=1e-4)
-
-
-def test_the_tables_say_so():
-    row = {**dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0), "failed": None, "template": "chat"}
-    groups = [Group("m", "replace", "ft", [row], {}), Group("n", "replace", "ft", [], {})]
-    text = list(lines(EDITS[0], groups))
-    assert f"m, 1 replacements{CHAT}" in text
-    assert "n, 0 replacements" in text
+            assert logprobs[f"{edit.id}#0", edit.id] > chance(loaded, edit.prompt, edit.target) + 0.1
 
 
 def test_a_model_without_a_template_is_refused(tmp_path, capsys):
@@ -167,11 +142,11 @@ def test_a_model_without_a_template_is_refused(tmp_path, capsys):
     assert "has no chat template" in said
 
 
-def test_one_edit_to_look_at(world, capsys):
-    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "prompt", "--dataset", str(world / "none.parquet")]
-    assert main([*line, *CPU[:1], '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]) == 0
-    shown = next(row for row in capsys.readouterr().out.splitlines() if "new object" in row)
+def test_one_edit_to_look_at(world):
+    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--method", "prompt"]
+    line += ["--settings", '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]
+    said = printed(*line, *files(world, model="model", dataset="none.parquet"))
+    shown = next(row for row in said.splitlines() if "new object" in row)
     percent = [float(word.rstrip("%")) / 100 for word in shown.split() if word.endswith("%")]
     contents = (PROMPT, f"{PROMPT} Joe Biden. {PROMPT}")
     wanted = [torch.tensor(chance(chatting(), content, "Joe Biden")).exp().item() for content in contents]
@@ -179,8 +154,8 @@ def test_one_edit_to_look_at(world, capsys):
 
 
 def test_a_checkpoint_is_probed_in_the_template(world, tmp_path):
-    line = ["edit", "probe", "--model", str(world / "model"), "--base", str(world / "model"), *CPU]
-    line += ["--edits", str(world / "edits.parquet"), "--only", "Q1-P6", "--name", "same"]
+    line = ["edit", "probe", *files(world, model="model", base="model", edits="edits.parquet"), *CPU]
+    line += ["--only", "Q1-P6", "--name", "same"]
     assert CHAT in printed(*line, "--template", "chat", "--output", str(tmp_path / "one"))
     found = pq.read_table(tmp_path / "one/edit_scores.parquet").to_pylist()
     assert {row["template"] for row in found} == {"chat"}

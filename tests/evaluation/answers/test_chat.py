@@ -1,7 +1,6 @@
 """Prompts for items, letters read from what a model writes, and a chat model behind a server."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support import corpora
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
 from support.commands import chatted, files, printed, refusal, sending
@@ -154,25 +152,6 @@ def test_every_benchmark_is_asked(tmp_path, server):
                 text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
                 assert text.startswith(f"{question.context.strip()}\nComplete the statement"), name
                 assert text.endswith(question.prompt)
-
-
-def test_a_chat_model_reads_what_retrievers_found(tmp_path, server):
-    """One that repeats who heads a land by the document before the question: right, stale, or refusing."""
-    tables = corpora.retrieved(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
-
-    def reading(body: dict[str, Any]) -> str:
-        documents = re.findall(r" is ([A-Z]\w+ [A-Z]\w+)\.", body["messages"][0]["content"])
-        return f"It is {documents[0]}." if documents else "I do not know."
-
-    server.answer = reading
-    of = ("--benchmark", "corpus", "--questions", *tables, "--scoring", "written")
-    rows = Bench(tmp_path, server.url).ask(*of)
-    verdicts = {(row["method"], row["question"]): row["verdict"] for row in rows}
-    for row in corpora.questions()[: len(corpora.HOLDERS) * len(corpora.DAYS)]:
-        assert verdicts["none", row["id"]] == "refused"
-        assert verdicts["retrieved-right", row["id"]] == verdicts["context", row["id"]] == "correct"
-        assert verdicts["retrieved-stale", row["id"]] == ("stale" if row["stale_docs"] else "refused")
-        assert verdicts["retrieved-bm25_dated", row["id"]] == "correct"
 
 
 WORDS = "Who was the previous mayor of {options}?"

@@ -105,25 +105,6 @@ def test_no_weight_leaves_its_bounds_and_some_reach_them():
         assert (farthest == torch.tensor(bound)).all()
 
 
-def test_without_steps_nothing_changes():
-    result = edited(tiny_model("llama"), steps=0)
-    assert result.steps.tolist() == [0, 0, 0]
-    assert all((part == 0).all() for part in parts(result))
-
-
-def test_both_losses_agree_for_objects_of_one_token():
-    loaded = tiny_model("gptj")
-    edits = [
-        Edit("1", "The mother of Zoë Müller is", "Zoë Müller", "a"),
-        Edit("2", "Atlantis is", "Atlantis", "the"),
-    ]
-    for edit in edits:
-        sentence = align(loaded.tokenizer, edit.prompt, edit.target)
-        assert len(sentence.ids) - sentence.target == 1
-    last, new = (parts(edited(loaded, edits, loss=loss)) for loss in ("prompt_last", "target_new"))
-    assert all(torch.equal(first, second) for first, second in zip(last, new, strict=True))
-
-
 def test_in_half_precision_large_weights_cannot_move():
     """Spec 1.1: from 1/64 on, half a step of bfloat16 is above a bound of 5e-5; in float32 every weight
     can move.

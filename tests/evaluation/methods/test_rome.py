@@ -80,17 +80,6 @@ def test_the_edited_model_says_what_was_optimised(family):
         assert edited.losses[place] == pytest.approx(loss, rel=1e-5)
 
 
-def test_one_bare_prompt_makes_the_two_kinds_of_key_one():
-    loaded = tiny_model("llama")
-    artefacts = tiny_artefacts(loaded, prefixes=("",))
-    one, other = (
-        next(iter(rome(loaded, EDITS, tiny_hyper("rome", keys=keys), artefacts).deltas.values()))
-        for keys in ("reference", "averaged")
-    )
-    for edit in range(len(EDITS)):
-        assert torch.allclose(one.dense(edit)[0], other.dense(edit)[0], atol=1e-12)
-
-
 @pytest.fixture(scope="module")
 def world():
     loaded = tiny_model("llama")

@@ -12,7 +12,7 @@ from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.wise import Side, mask, merged, texts, train
-from factdrift.evaluation.states.edited import edited, matrix_bytes
+from factdrift.evaluation.states.edited import edited
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Dense, matrix, written
 from factdrift.models.hooks import hooked
@@ -199,9 +199,3 @@ def test_an_edit_that_fails_acts_nowhere():
         CannotEdit, match=r"wise\.prefixes: of 4 texts the first 10 \(`contexts`\) come before"
     ):
         edited(loaded, EDITS, hyper_of(contexts=10), ARTEFACTS)
-
-
-def test_full_matrices_are_counted():
-    loaded = tiny_model("llama")
-    name = loaded.spec.module(1, loaded.spec.down)
-    assert matrix_bytes(loaded, hyper_of()) == 4 * 8 * matrix(loaded.model, name).numel()
