@@ -1,6 +1,7 @@
 """Chains that go on by hand: what is written is added, nothing before it changes, nothing else is claimed."""
 
 import datetime
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from factdrift.evaluation.questions.refresh import ENOUGH, write_extended
 from factdrift.evaluation.questions.refreshed import Dates, extended
 from factdrift.evaluation.questions.successions import COLUMNS, read_successions
 from factdrift.evaluation.questions.tenures import changes
+from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of, tables
 
 Row = dict[str, Any]
 CUTOFF_CHANGES = RESOURCES / "cutoff" / "changes.tsv"
@@ -194,6 +196,21 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(extension, tmp_path
     assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
     assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
     assert "name the last day of the changes (--until), and --output" in refusal(*line)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+def test_a_model_of_a_day_in_2025_has_its_date(extension, seed):
+    rows, rng = read_chains(extension), random.Random(seed)
+    day = datetime.date(2025, 1, 20) + datetime.timedelta(rng.randrange(330))
+    answers = []
+    for row in rows:
+        holder = holder_on(row, day)
+        chosen = rng.randrange(len(row["holders"])) if holder is None or rng.random() < 0.3 else holder
+        bare = dict.fromkeys(("scores", "neutral", "wordings", "likely", "calibrated", "reason"))
+        answers.append({**bare, **row, "model": "m", "way": "letter", "choice": chosen})
+    dates, _ = tables(answers, CutoffSettings(span_of(dates_of(extension)), 0, draws=200, permutations=99))
+    assert dates[0]["verdict"] == "date"
+    assert dates[0]["low"] <= str(day) <= (dates[0]["high"] or "9999")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """Chains up to a later day, from servers on loopback that answer as Wikidata's do."""
 
 import datetime
-import hashlib
 import json
-import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,21 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from msgspec.structs import replace
-from support.commands import printed, refusal
+from support.commands import refusal
 from support.refreshed import NEW, UNTIL, Tomorrow, line, text, tomorrow_served
 from support.sparql import QueryService
 from support.waiting import wait_until
 from support.wikidata_api import Wiki
 
 from factdrift.cli import main
-from factdrift.core.paths import CONFIG, CUTOFF_CHAINS
+from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, Left, dates_of, newest, read_chains
 from factdrift.evaluation.questions.refresh import Servers, last_known, write_refreshed
 from factdrift.evaluation.questions.refreshed import Dates, refreshed
 from factdrift.evaluation.questions.successions import Name
-from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.fetch import Client as ApiClient
 from factdrift.sparql.client import Client
@@ -355,6 +351,7 @@ def test_the_newest_chains_are_asked_about(tmp_path, monkeypatch):
     for day in ("2026-03-31", "2026-06-30", "2025-12-31"):
         (folder / f"chains-{day}.parquet").write_bytes(b"")
     assert newest() == folder / "chains-2026-06-30.parquet"
+    assert "chains-2026-06-30.parquet: it is no Parquet file" in refusal("cutoff", "sample")
 
 
 def test_the_last_quarters_with_few_changes_are_marked():
@@ -368,52 +365,3 @@ def test_the_last_quarters_with_few_changes_are_marked():
         (dict.fromkeys(counts, 29), "2024-12-31"),
     ):
         assert str(last_known(counts | change, former, until)) == last
-
-
-TAUGHT = datetime.date(2025, 10, 10)
-
-
-def taught(chains: list[Row]) -> pa.Table:
-    """SENTENCES about who holds on the day TAUGHT."""
-    day, rows = int(TAUGHT.strftime("%Y%m%d")), list[Row]()
-    for fact, chain in enumerate(chains):
-        spans = ((holder["label"], own) for holder in chain["holders"] for own in holder["tenures"])
-        lasting = (name for name, own in spans if (own["first"] or 0) <= day <= (own["last"] or 99999999))
-        about = {"fact": fact, "kind": "chain", "subject": chain["subject_label"], "held_out": False}
-        about |= {"relation": chain["relation"], "object": next(lasting)}
-        rows += [about | {"template": at, "prompt": text} for at, text in enumerate(chain["prompts"], 1)]
-    return pa.Table.from_pylist(rows, SENTENCES)
-
-
-@pytest.mark.slow
-def test_a_model_of_after_the_bundled_chains_has_its_date_by_refreshed_ones(tmp_path, monkeypatch, capsys):
-    """Taught like `sample-llama` as of TAUGHT, where each chain has a new holder in 2025 or 2026."""
-    from factdrift.models.bundled.recipe import read_recipe
-    from factdrift.models.bundled.train import train
-
-    monkeypatch.chdir(tmp_path)
-    made, draw = Plan(), random.Random(3)
-    syllables = ("ba", "de", "gi", "lo", "mu", "ra", "se", "ti", "vo", "nu", "ka", "pe", "shi", "to")
-    for row in living()[::4]:
-        made.rows.append(row)
-        day = str(datetime.date(2025, 1, 10) + datetime.timedelta(draw.randrange(525)))
-        made._follows(row, day, day)
-        names = ("".join(draw.choices(syllables, k=3)).title() for _ in range(2))
-        made.tomorrow.labels[f"Q{NEW + len(made.rows)}"] = " ".join(names)
-    with served(made, tmp_path) as (wiki, service):
-        command = line(wiki, service, tmp_path / "chains.parquet", Path("results/fetched/cutoff"))
-        assert main(command) == 0
-    path = newest()
-    assert dates_of(path) == (SAMPLE_DATES[0], UNTIL)
-    write_parquet(taught(read_chains(path)), tmp_path / "sentences.parquet")
-    recipe = read_recipe(CONFIG / "models" / "sample-llama.yaml")
-    train(tmp_path / "sentences.parquet", replace(recipe, context_epochs=0), tmp_path / "model")
-    capsys.readouterr()
-    first = printed("cutoff", "model", "-o", "date.json").splitlines()[0]
-    assert first.startswith(f"chains of 2012-01-01 to {UNTIL}: chains-{UNTIL}.parquet (digest ")
-    kept = json.loads(Path("date.json").read_text("utf-8"))
-    assert kept["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    whole = kept["dates"][0]
-    assert whole["verdict"] == "date"
-    assert whole["low"] <= str(TAUGHT) <= whole["high"], whole
-    assert abs(datetime.date.fromisoformat(whole["date"]) - TAUGHT).days <= 21

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.asking import ask, chance
+from support.asking import ask
 from support.stream_updates import stream_edits
 from support.tiny_edits import EDITS
 from support.tiny_models import BEGIN, tiny_model, tiny_tokenizer
@@ -214,18 +214,3 @@ def test_a_missing_encoder_is_reported(tmp_path):
         Plan(config)
     with pytest.raises(InputError, match=r"rag.encoder: .*nowhere at revision main is no folder"):
         made("batch", index="dense", encoder=str(tmp_path / "nowhere"))
-
-
-def test_probes_are_read_after_what_was_found(tmp_path):
-    loaded, updates = tiny_model("llama", positions=192), read_edits(write_edits(tmp_path))
-    found = edited(loaded, updates.edits, rag_of(k=2), Artefacts(), "batch")
-    rows = ask(loaded, updates, tmp_path, rag_of(k=2), regime="batch", **SHORT).of_way("loglik")
-    asked = {each.id: each for each in updates.questions}
-    own = 0
-    for row in rows[:: len(rows) // 12]:
-        probe = asked[row["question"]]
-        (context,) = before(found, 0, [probe.prompt])
-        own += context.endswith(probe.context)
-        wanted = chance(loaded, context + probe.prompt, probe.targets[0])
-        assert row["logprobs"] == pytest.approx([wanted], abs=1e-5)
-    assert 0 < own < 12  # neighbours get updates of their own
