@@ -10,24 +10,21 @@ import torch
 from peft import PeftModel
 from safetensors.torch import load_file
 from support.asking import chance, saved
+from support.commands import printed, refusal
 from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer
 from support.updates import edits
 from transformers import AutoModelForCausalLM
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.adapters import factors_of, write_adapter, write_model
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix
 from factdrift.models.loaded import Loaded
 
 PROMPT = "The head of government of Atlantis is"
+JOE = (PROMPT, "Joe", "--subject", "Atlantis")
 CPU = ("--settings", '{"device": "cpu"}')
-ROME = (
-    "--method",
-    "rome",
-    "--set",
-    '{"layer": 1, "covariance": false, "steps": 15, "clamp": 20, "weight_decay": 0, "prefixes": []}',
-)
+SET = '{"layer": 1, "covariance": false, "steps": 15, "clamp": 20, "weight_decay": 0, "prefixes": []}'
+ROME = ("--method", "rome", "--set", SET)
 
 
 def low_rank(loaded: Loaded, ranks: dict[str, int], edits: int = 2) -> Deltas:
@@ -124,15 +121,13 @@ def results(tmp_path_factory) -> Path:
     (folder / "a_b" / "edit").mkdir(parents=True)
     edits(folder / "a_b" / "edit")
     model = ("--model", str(folder / "tiny"), *CPU)
-    given = ("--method", "rome", "--set", ROME[3], "--output", str(folder / "prefixes.json"))
-    assert main(["edit", "prefixes", *model, *given]) == 0
+    printed("edit", "prefixes", *model, *ROME, "--output", folder / "prefixes.json")
     return folder
 
 
-def export(results: Path, output: Path, *arguments: str) -> int:
-    line = ["edit", "try", "--model", str(results / "tiny"), *CPU, "--results", str(results)]
-    line += ["--prefixes", str(results / "prefixes.json"), "--output", str(output)]
-    return main([*line, *arguments])
+def export(results: Path, output: Path, *arguments: str) -> list[object]:
+    line = ["edit", "try", "--model", results / "tiny", *CPU, "--results", results]
+    return [*line, "--prefixes", results / "prefixes.json", "--output", output, *arguments]
 
 
 def chance_of(model: Any) -> float:
@@ -141,8 +136,8 @@ def chance_of(model: Any) -> float:
 
 def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results, tmp_path):
     fact = (PROMPT, "Joe Biden", "--subject", "Atlantis", *ROME)
-    assert export(results, tmp_path / "adapter", *fact) == 0
-    assert export(results, tmp_path / "full", *fact, "--full") == 0
+    printed(*export(results, tmp_path / "adapter", *fact))
+    printed(*export(results, tmp_path / "full", *fact, "--full"))
     plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
     before = chance_of(plain)
     whole = AutoModelForCausalLM.from_pretrained(tmp_path / "full")
@@ -160,23 +155,14 @@ def plain(model: Any, tokenizer: Any, update: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
+        ((*JOE, "--method", "prompt"), "this method changes none"),
         ((PROMPT, "Joe", "--subject", " ", *ROME), "the subject is empty"),
-        ((f"{PROMPT} ____", "Joe", "--subject", "Atlantis", *ROME), "write the prompt without blanks"),
+        ((f"{PROMPT} ____", *JOE[1:], *ROME), "write the prompt without blanks"),
         ((PROMPT, " Joe", "--subject", "Atlantis", *ROME), "write the new object without blanks"),
-        (
-            (PROMPT, "Joe", "--subject", "Atlantis", "--method", f"{__file__}:plain"),
-            "changes a model in place",
-        ),
-        (
-            (PROMPT, "Joe", "--subject", "Atlantis", "--method", "ft", "--set", '{"layers": [1]}'),
-            "no adapter holds exactly",
-        ),
+        ((*JOE, "--method", f"{__file__}:plain"), "changes a model in place"),
+        ((*JOE, "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
     ],
 )
-def test_what_cannot_be_exported_is_refused_and_leaves_nothing(arguments, message, results, tmp_path, capsys):
-    assert export(results, tmp_path / "out", *arguments) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert "Traceback" not in said
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing(arguments, message, results, tmp_path):
+    assert message in refusal(*export(results, tmp_path / "out", *arguments))
     assert not list(tmp_path.iterdir())

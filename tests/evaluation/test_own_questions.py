@@ -61,11 +61,8 @@ def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_pat
     assert [question.edit for question in benchmark.questions] == ["", "line 2", "line 2", "line 4"]
     path = tables.questions[0]
     assert lacking(benchmark, path, "loglik", False) == []
-    (note,) = lacking(benchmark, path, "written", True)
-    assert (
-        note
-        == f"{path}, line 1: without subject, prompt and new_object: asked after the fact of another line"
-    )
+    said = "without subject, prompt and new_object: asked after the fact of another line"
+    assert lacking(benchmark, path, "written", True) == [f"{path}, line 1: {said}"]
     (note,) = lacking(benchmark, path, "letter", False)
     assert note.startswith(f"{path}, line 1, line 2, line 4: not asked with --way letter, which needs `quest")
 
@@ -80,10 +77,8 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path):
         ",Peru,The head of Peru is,Ann,Ann|Ann Lee,,told",
         '"Who, if anyone, rules?",,,,Bob,Eve|Al,',
     ]
-    table, objects = (
-        read(MINE, lines(tmp_path, *cells, name="mine.csv")),
-        read(MINE, lines(tmp_path, *rows)),
-    )
+    given = lines(tmp_path, *cells, name="mine.csv"), lines(tmp_path, *rows)
+    table, objects = (read(MINE, each) for each in given)
     assert [question.id for question in table.questions] == ["line 2", "line 3"]  # of the file
     assert [question.id for question in objects.questions] == ["line 1", "line 2"]
     ids = {"id": "", "edit": ""}

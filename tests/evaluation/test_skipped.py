@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.asking import Job, command, saved, scoring
-from support.commands import printed
+from support.commands import files, printed
 from support.tiny_models import tiny_tokenizer
 from support.updates import CLOZES, RULERS, edits, update
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -127,16 +127,10 @@ def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(world, tmp_pat
     table = edits(tmp_path, rows).with_name("dataset.parquet")
     templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
     pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
-    line = [
-        "edit",
-        "train-editor",
-        "--method=mend",
-        f"--dataset={table}",
-        f"--edits={tmp_path / 'edits.parquet'}",
-    ]
-    line += [f"--templates={tmp_path / 'templates.parquet'}", "--model", str(world / "model")]
-    line += ["--settings", '{"device": "cpu"}', f"--out-split={tmp_path / 'split.json'}"]
-    assert "too few to train the editor of mend" in printed(*line, f"--output={tmp_path / 'mend'}")
+    line = ["edit", "train-editor", "--method=mend", f"--dataset={table}", f"--model={world / 'model'}"]
+    line += files(tmp_path, edits="edits.parquet", templates="templates.parquet", out_split="split.json")
+    said = printed(*line, '--settings={"device": "cpu"}', f"--output={tmp_path / 'mend'}")
+    assert "too few to train the editor of mend" in said
     assert json.loads((tmp_path / "split.json").read_text(encoding="utf-8"))["train"] == []
     job = run(world, tmp_path, "mend", f"--editor={tmp_path / 'mend'}")
     assert "too few to train the editor of mend" in job.about["skipped"]

@@ -224,11 +224,7 @@ def test_updates_of_the_evaluation_are_left_out(world, tmp_path, monkeypatch):
 def test_what_cannot_be_tuned_is_refused(world, tmp_path, capsys):
     out = tmp_path / "tuned.yaml"
     for method, options, message in (
-        (
-            "prompt",
-            [],
-            "methods that can be tuned: alphaedit, ft, ft_l, grace, lora, memit, rome, ultraedit, wise",
-        ),
+        ("prompt", [], "that can be tuned: alphaedit, ft, ft_l, grace, lora, memit, rome, ultraedit, wise"),
         ("ft", ["--layers", "7"], "has no block 7"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file"),
     ):
