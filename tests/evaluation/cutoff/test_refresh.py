@@ -4,17 +4,21 @@ import datetime
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.commands import refusal
-from support.refreshed import NEW, UNTIL, Tomorrow, line, text, tomorrow_served
-from support.sparql import QueryService
+from support.recent import database_with_articles
+from support.sparql import QueryService, query_service
 from support.waiting import wait_until
-from support.wikidata_api import Wiki
+from support.wikidata_api import Wiki, serving
+from support.worlds import Date, Fact, World, datavalue_of
 
 from factdrift.cli import main
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -32,6 +36,87 @@ from factdrift.wikidata.ids import is_made_up
 Row = dict[str, Any]
 Answer = tuple[str | None, bool]
 """Why a chain is left out, or None; whether it is listed as changed since."""
+UNTIL = datetime.date(2026, 6, 30)
+NEW, TITLED = 700_000_000, 710_000_000
+"""Numbers of new holders, and of items that are found by a title and of their holders, from here on."""
+
+
+def text(day: int | None) -> str | None:
+    return None if day is None else f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
+
+
+def snak(name: str, value: str | Row) -> Row:
+    """A snak about an item, or a date as `datavalue_of` reads it."""
+    if isinstance(value, str) and value[0] == "Q":
+        data = {"value": {"entity-type": "item", "numeric-id": int(value[1:]), "id": value}}
+        return {"snaktype": "value", "property": name, "datavalue": {**data, "type": "wikibase-entityid"}}
+    return {
+        "snaktype": "value",
+        "property": name,
+        "datavalue": {"value": datavalue_of(str(value)), "type": "time"},
+    }
+
+
+@dataclass
+class Tomorrow:
+    """What the servers say: (item, relation) -> statements, item -> names, and day of death."""
+
+    claims: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
+    labels: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    dead: dict[str, str] = field(default_factory=dict)
+
+    def holds(
+        self, item: str, relation: str, holder: str, first: str | None = None, last: str | None = None
+    ) -> None:
+        """Adds a statement with a start and an end."""
+        dates = {"P580": first, "P582": last}
+        qualifiers = {name: [snak(name, day)] for name, day in dates.items() if day}
+        own = self.claims[item, relation]
+        claim = {"mainsnak": snak(relation, holder), "type": "statement", "rank": "normal"}
+        own.append({**claim, "id": f"{item}${relation}-{len(own)}", "qualifiers": qualifiers})
+
+    def states(self, row: Row, until: str | None = None) -> tuple[str, str]:
+        """States what a row of CHAINS says, its last tenure up to a day; its subject and its last holder.
+
+        Holders and subjects without an id, or with one that is made up, get an item with their name.
+        """
+        item, relation = self._item(row["subject"], row["subject_label"]), row["relation"]
+        days = []
+        for holder in row["holders"]:
+            named = self._item(holder["id"], holder["label"])
+            self.labels[named] = holder["label"]
+            for own in holder["tenures"]:
+                if own["share"] == 1:
+                    days.append((own["first"] or 0, own["last"] or 99999999, named))
+        for first, last, named in sorted(days):
+            ends = until if last == 99999999 else text(last)
+            self.holds(item, relation, named, text(first or None), ends)
+        return item, max(days)[2]
+
+    def _item(self, name: str | None, label: str) -> str:
+        if name is not None and name[1:].isdigit() and not is_made_up(name):
+            return name
+        return self.titles.setdefault(label, f"Q{TITLED + len(self.titles)}")
+
+    def fill(self, wiki: Wiki) -> None:
+        """Puts all of this into a wiki."""
+        by_item: dict[str, Row] = defaultdict(dict)
+        for (item, relation), own in self.claims.items():
+            by_item[item][relation] = own
+        for item, day in self.dead.items():
+            claim = {"mainsnak": snak("P570", day), "type": "statement", "rank": "normal"}
+            by_item[item]["P570"] = [{**claim, "id": f"{item}$dead"}]
+        articles = {item: title for title, item in self.titles.items()}
+        for item in {*by_item, *self.labels}:
+            entity = wiki.entity(item)
+            entity["claims"] = by_item.get(item, {})
+            if item in self.labels:
+                entity["labels"] = {"en": {"language": "en", "value": self.labels[item]}}
+            if title := articles.get(item):
+                entity["sitelinks"] = {"enwiki": {"site": "enwiki", "title": title, "badges": []}}
+            wiki.history[item] = [("2026-06-01T00:00:00Z", entity)]
+        wiki.titles = dict(self.titles)
 
 
 def living() -> list[Row]:
@@ -184,10 +269,31 @@ def simple(row: Row) -> bool:
     return all(len(holder["tenures"]) == 1 and holder["id"] for holder in row["holders"])
 
 
-def served(made: Plan, folder: Path) -> Any:
-    (folder / "world").mkdir(parents=True)
+@contextmanager
+def served(made: Plan, folder: Path) -> Iterator[tuple[Wiki, QueryService]]:
+    """Both servers; the chains are written into the folder."""
     write_parquet(pa.Table.from_pylist(made.rows, CHAINS), folder / "chains.parquet")
-    return tomorrow_served(made.tomorrow, folder / "world")
+    facts = [Fact(int(item[1:]), 570, Date(day)) for item, day in made.tomorrow.dead.items()]
+    World(new=sorted(facts, key=lambda fact: fact.s)).write(folder / "world")
+    statements, entities, properties = (
+        folder / f"world/new/{name}.parquet" for name in ("statements", "entities", "properties")
+    )
+    database = database_with_articles([statements], [entities], properties, (570,), folder / "world")
+    with serving(Wiki()) as wiki, query_service(database) as service:
+        made.tomorrow.fill(wiki)
+        for change in made.after:
+            change(wiki)
+        yield wiki, service
+
+
+PROGRAM = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"]
+
+
+def line(wiki: Wiki, service: QueryService, folder: Path) -> list[str]:
+    """The arguments of `cutoff refresh`."""
+    given = ["--until", UNTIL, "--contact=tests@example.org", "--chains", folder / "chains.parquet"]
+    given += ["--api", wiki.url, "--endpoint", service.url, "--folder", folder / "out"]
+    return ["cutoff", "refresh", *map(str, given)]
 
 
 @pytest.fixture(scope="module")
@@ -195,11 +301,7 @@ def whole(tmp_path_factory) -> tuple[Plan, Path, str]:
     """The plan, the folder of a run that nothing disturbed, and what it printed."""
     made, folder = plan(), tmp_path_factory.mktemp("refresh")
     with served(made, folder) as (wiki, service):
-        for change in made.after:
-            change(wiki)
-        command = line(wiki, service, folder / "chains.parquet", folder / "out")
-        program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-        run = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True)
+        run = subprocess.run([*PROGRAM, *line(wiki, service, folder)], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert service.offences == []
         assert wiki.busiest == 1
@@ -279,8 +381,6 @@ def test_faults_of_both_servers_change_nothing(whole, tmp_path):
     """429s, lag, an HTML page with status 200, cut answers, answers that are too long."""
     made = plan()
     with served(made, tmp_path) as (wiki, service):
-        for change in made.after:
-            change(wiki)
         wiki.fail = ["429", "", "garbage", "maxlag", "", "cut", "503"]
         wiki.fits = 7
         service.faults = ["429", "", "html", "", "truncated", "500", "", "reset"]
@@ -305,13 +405,10 @@ def same(folder: Path, other: Path) -> bool:
 def test_a_killed_run_goes_on_and_asks_for_nothing_twice(server, whole, tmp_path):
     made = plan()
     with served(made, tmp_path) as (wiki, service):
-        for change in made.after:
-            change(wiki)
         holding: Wiki | QueryService = wiki if server == "api" else service
         holding.hold_at = 3 if server == "api" else 9
-        command = line(wiki, service, tmp_path / "chains.parquet", tmp_path / "out")
-        program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-        run = subprocess.Popen([sys.executable, "-c", program, *command], stdout=subprocess.DEVNULL)
+        command = line(wiki, service, tmp_path)
+        run = subprocess.Popen([*PROGRAM, *command], stdout=subprocess.DEVNULL)
         asked = lambda: len(wiki.requests) if server == "api" else len(service.asked)  # noqa: E731
         wait_until(lambda: asked() >= (holding.hold_at or 0), run)
         run.kill()
