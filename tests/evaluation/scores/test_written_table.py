@@ -192,29 +192,6 @@ def cells(lines: Sequence[str], asked: str, state: str) -> dict[str, str]:
     return dict(zip(header, shown.replace(NOT_COMPARED, "not-compared").split(), strict=True))
 
 
-def test_the_tables_begin_with_what_was_written():
-    verdicts = ["correct", "correct", "stale", "refused"]
-    rows = [
-        said(verdict, edit=f"Q{place}-P6", exact=place < 3, s=True) for place, verdict in enumerate(verdicts)
-    ]
-    near = {"role": "nearest", "stays": True, "exact": True}
-    pairs = [(True, "correct"), (True, "wrong"), (False, "correct"), (False, "wrong")]
-    rows += [said(verdict, before=before, **near) for before, verdict in pairs]
-    lines = list(written_lines(rows))
-    own = cells(lines, "own wording", "FT")
-    assert own.pop("Right").startswith("50.0[")
-    assert own == {"n": "4", "Stale": "25.0", "Both": "0.0", "Refused": "25.0", "Wrong": "0.0"} | (
-        dict.fromkeys(("Denied", "Empty", "Unclear"), "0.0")
-    )
-    near_ = cells(lines, "nearest", "FT")
-    assert (near_["Kept"].split("[")[0], near_["Lost"], near_["Gained"]) == ("25.0", "25.0", "25.0")
-    (place,) = (number for number, line in enumerate(lines) if "teacher forcing" in line)
-    forced = cells(lines[place:], "own wording", "FT")
-    assert (forced["n"], forced["Exact"], forced["S"], forced["Written"]) == ("4", "75.0", "100.0", "50.0")
-    assert (forced["Disagree"], forced["with-S"]) == ("25.0", "50.0")
-    assert cells(lines[place:], "nearest", "FT")["S"] == "-"
-
-
 def test_cells_say_what_is_not_there():
     near = {"role": "nearest", "stays": True, "question": "Q1-P6#7"}
     rows = [said("correct", **near), said(None, method="rome", reason="edit_failed", **near)]
