@@ -1,7 +1,5 @@
 """What edits do to a model in general: held-out text, states, resumed jobs, tables, tasks."""
 
-from __future__ import annotations
-
 import json
 import math
 from functools import partial
@@ -10,42 +8,36 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import torch
+from support.asking import ask, chance, saved, state_of
+from support.commands import printed, refusal
+from support.tiny_edits import FAILING, add_method, shifted
+from support.tiny_models import TEXT, tiny_model
+from support.updates import edits
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, chance, saved, state_of  # noqa: E402
-from support.tiny_edits import FAILING, add_method, shifted  # noqa: E402
-from support.tiny_models import TEXT, tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation.ability.measure import WRITTEN, make_ability  # noqa: E402
-from factdrift.evaluation.ability.record import (  # noqa: E402
-    Ability,
-    AbilitySettings,
-    read_ability,
-    write_ability,
-)
-from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
-from factdrift.evaluation.scores.groups import Group  # noqa: E402
-from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
-from factdrift.evaluation.scores.table import ability_lines  # noqa: E402
-from factdrift.models.deltas import Deltas, LowRank, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.texts import perplexity, sampled  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
+from factdrift.evaluation.ability.measure import WRITTEN, make_ability
+from factdrift.evaluation.ability.record import Ability, AbilitySettings, read_ability, write_ability
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark
+from factdrift.evaluation.scores.groups import Group
+from factdrift.evaluation.scores.metrics import Runs, write_scores
+from factdrift.evaluation.scores.table import ability_lines
+from factdrift.models.deltas import Deltas, LowRank, written
+from factdrift.models.loaded import Loaded
+from factdrift.models.texts import perplexity, sampled
 
 
 @pytest.fixture(autouse=True)
-def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _methods(monkeypatch) -> None:
     add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A folder with edits, held-out text and a model."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, fluency_sample=0)
@@ -83,11 +75,10 @@ def together(loaded: Loaded, edits: list[Edit], factor: float = 1) -> Deltas:
     persistent = [edit for edit in edits if edit.id != FAILING]
     hyper = Hyper("", "", "", {"factor": factor})
     ((name, each),) = shifted(loaded, persistent, hyper, Artefacts()).deltas.items()
-    assert isinstance(each, LowRank)
     return {name: LowRank(torch.cat([*each.read], 1)[None], torch.cat([*each.write], 1)[None])}
 
 
-def test_a_group_is_measured_with_all_of_its_edits_in_place(world: Path, tmp_path: Path) -> None:
+def test_a_group_is_measured_with_all_of_its_edits_in_place(world, tmp_path):
     ability, given = ability_of(world), {"regime": "sequential", "group": 2}
     rows = made(world, tmp_path / "one", ability, **given)
     assert [row["state"] for row in rows] == [0, 0, 1, 1, 2]
@@ -103,7 +94,7 @@ def test_a_group_is_measured_with_all_of_its_edits_in_place(world: Path, tmp_pat
     assert {row["perplexity"] for row in same} == {ability.perplexity}
 
 
-def test_of_independent_edits_a_sample_is_measured_one_by_one(world: Path, tmp_path: Path) -> None:
+def test_of_independent_edits_a_sample_is_measured_one_by_one(world, tmp_path):
     assert ability_of(world).edits == []
     ability = ability_of(world, sample=3)
     assert len(ability.edits) == 3
@@ -114,14 +105,14 @@ def test_of_independent_edits_a_sample_is_measured_one_by_one(world: Path, tmp_p
     assert len(set(measured.values())) == len(measured)
 
 
-def test_a_text_before_the_prompt_changes_no_model(world: Path, tmp_path: Path) -> None:
+def test_a_text_before_the_prompt_changes_no_model(world, tmp_path):
     prompt = state_of("prompt", text="{prompt} {target}. ")
     rows = made(world, tmp_path, ability_of(world, sample=5), prompt)
     assert len(rows) == 5
     assert all(row["perplexity"] is None for row in rows)
 
 
-def test_text_that_the_model_writes_is_not_that_of_its_second_moments(world: Path) -> None:
+def test_text_that_the_model_writes_is_not_that_of_its_second_moments(world):
     loaded = tiny_model("llama", dtype=torch.float32)
     ability = ability_of(world, text="auto", length=24)
     assert (ability.text, ability.tokens) == (WRITTEN, 40)
@@ -134,18 +125,16 @@ def test_text_that_the_model_writes_is_not_that_of_its_second_moments(world: Pat
     assert not {tuple(row) for row in ability.pieces} & texts
 
 
-def test_the_command_writes_what_the_job_reads(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_what_the_job_reads(world, tmp_path):
     keys = {"text": str(world / "held.txt"), "tokens": 5000, "sample": 2}
     settings = {"device": "cpu", "dtype": "float32", "ability": keys}
     line = ["edit", "ability", "--model", str(world / "model"), "--edits", str(world / "edits.parquet")]
     path = tmp_path / "ability.json"
     line += ["-o", str(path)]
-    assert main([*line, "--settings", json.dumps(settings)]) == 0
-    assert "fewer tokens than the 5,000 wanted (edit.ability.tokens)" in capsys.readouterr().out
+    assert "fewer tokens than the 5,000 wanted (edit.ability.tokens)" in printed(
+        *line, "--settings", json.dumps(settings)
+    )
     found = read_ability(path)
-    assert found.perplexity is not None
     assert (found.text, len(found.edits), found.results) == ("held.txt", 2, None)
     # The model of `world` is not the one of this digest.
     with pytest.raises(InputError, match="of another model than"):
@@ -157,8 +146,7 @@ def test_the_command_writes_what_the_job_reads(
         read_ability(tmp_path / "none.json")
     (world / "empty.txt").write_text("\n", encoding="utf-8")
     settings["ability"] = keys | {"text": [str(world / "empty.txt")]}
-    assert main([*line, "--settings", json.dumps(settings)]) == 1
-    assert "no text of two tokens or more" in capsys.readouterr().err
+    assert "no text of two tokens or more" in refusal(*line, "--settings", json.dumps(settings))
 
 
 def row(state: int, value: float | None, **tasks: dict[str, float]) -> dict[str, Any]:
@@ -170,7 +158,7 @@ def group_of(method: str, *rows: dict[str, Any]) -> Group:
     return Group("m", "replace", method, [each | {"failed": None} for each in rows], {})
 
 
-def test_a_model_with_several_edits_counts_once() -> None:
+def test_a_model_with_several_edits_counts_once():
     rows = [row(0, 10.0, arc={"acc": 0.5}), row(0, 10.0, arc={"acc": 0.5}), row(1, 40.0, arc={"acc": 0.7})]
     found = group_of("ft", *rows, row(2, None)).abilities
     assert list(found) == ["Perplexity", "arc acc"]
@@ -194,7 +182,7 @@ def test_a_model_with_several_edits_counts_once() -> None:
     assert math.isnan(found["Perplexity"].half)
 
 
-def test_scores_have_the_numbers_of_the_unedited_and_of_the_edited_model(world: Path, tmp_path: Path) -> None:
+def test_scores_have_the_numbers_of_the_unedited_and_of_the_edited_model(world, tmp_path):
     ability, loaded = ability_of(world), tiny_model("llama", dtype=torch.float32)
     write_ability(ability, tmp_path / "ability.json")
     given = {"regime": "sequential", "group": 2, "written_tokens": 1}
@@ -224,7 +212,7 @@ def test_scores_have_the_numbers_of_the_unedited_and_of_the_edited_model(world: 
     assert found == wanted
 
 
-def test_tasks_need_lm_eval(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_need_lm_eval(world, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lm_eval", None)
     with pytest.raises(InputError, match=r"edit\.ability\.tasks: arc_easy need the package lm_eval"):
         ability_of(world, tasks=["arc_easy"])
@@ -249,10 +237,7 @@ QUESTIONS = [
 
 
 @pytest.mark.slow
-def test_tasks_are_run_on_the_edited_model(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
+def test_tasks_are_run_on_the_edited_model(world, tmp_path, monkeypatch):
     from lm_eval import evaluator
 
     # What takes long and concerns no result: an index of all tasks of the package, an account of the machine.

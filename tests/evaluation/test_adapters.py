@@ -1,36 +1,30 @@
 """Exported edits: loaded by peft or transformers, they give the logits of the model with the edit."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from support.asking import chance, saved
+from support.commands import printed, refusal
+from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer
+from support.updates import edits
+from transformers import AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import PeftModel  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
-from support.asking import chance, saved  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import edits  # noqa: E402
-from transformers import AutoModelForCausalLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.adapters import factors_of, write_adapter, write_model  # noqa: E402
-from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.adapters import factors_of, write_adapter, write_model
+from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix
+from factdrift.models.loaded import Loaded
 
 PROMPT = "The head of government of Atlantis is"
+JOE = (PROMPT, "Joe", "--subject", "Atlantis")
 CPU = ("--settings", '{"device": "cpu"}')
-ROME = (
-    "--method",
-    "rome",
-    "--set",
-    '{"layer": 1, "covariance": false, "steps": 15, "clamp": 20, "weight_decay": 0, "prefixes": []}',
-)
+SET = '{"layer": 1, "covariance": false, "steps": 15, "clamp": 20, "weight_decay": 0, "prefixes": []}'
+ROME = ("--method", "rome", "--set", SET)
 
 
 def low_rank(loaded: Loaded, ranks: dict[str, int], edits: int = 2) -> Deltas:
@@ -55,12 +49,11 @@ LOADED = [family for family in FAMILIES if family != "deepseek_v2"]
 
 
 @pytest.mark.parametrize("family", LOADED)
-def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
+def test_peft_gives_the_logits_of_the_edit(family, tmp_path):
     loaded = tiny_model(family)
     first = loaded.spec.module(0, loaded.spec.attention_out)
     deltas = low_rank(loaded, {down(loaded): 3, first: 2, down(loaded, 2): 3})
     delta = deltas[down(loaded)]
-    assert isinstance(delta, LowRank)
     delta.write[1, :, 1] = delta.write[0] = 0
     with applied(loaded.model, deltas, 1):
         expected = logits(loaded)
@@ -80,7 +73,7 @@ def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
         assert torch.allclose(change, delta.dense(1)[0], rtol=0, atol=1e-6)
 
 
-def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_what_peft_would_put_elsewhere_is_refused(tmp_path):
     loaded = tiny_model("deepseek_v2")
     deltas = low_rank(loaded, {down(loaded, 0): 1})
     with pytest.raises(InputError, match="peft cannot load an adapter of single matrices"):
@@ -88,7 +81,7 @@ def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_numbers_are_written_as_computed_and_twice_alike(tmp_path: Path) -> None:
+def test_numbers_are_written_as_computed_and_twice_alike(tmp_path):
     loaded = tiny_model("llama", dtype=torch.bfloat16)
     deltas = low_rank(loaded, {down(loaded): 1})
     for folder in ("one", "two"):
@@ -104,7 +97,7 @@ def test_numbers_are_written_as_computed_and_twice_alike(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) -> None:
+def test_a_whole_model_has_the_edit_in_its_weights(family, tmp_path):
     loaded = tiny_model(family)
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     weight = torch.randn(2, loaded.spec.hidden, loaded.spec.inner, dtype=torch.float64)
@@ -121,32 +114,30 @@ def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory) -> Path:
     """Results of a workflow with a table of edits; a model and prefixes beside them."""
     folder = tmp_path_factory.mktemp("results")
     saved(folder / "tiny")
     (folder / "a_b" / "edit").mkdir(parents=True)
     edits(folder / "a_b" / "edit")
     model = ("--model", str(folder / "tiny"), *CPU)
-    given = ("--method", "rome", "--set", ROME[3], "--output", str(folder / "prefixes.json"))
-    assert main(["edit", "prefixes", *model, *given]) == 0
+    printed("edit", "prefixes", *model, *ROME, "--output", folder / "prefixes.json")
     return folder
 
 
-def export(results: Path, output: Path, *arguments: str) -> int:
-    line = ["edit", "try", "--model", str(results / "tiny"), *CPU, "--results", str(results)]
-    line += ["--prefixes", str(results / "prefixes.json"), "--output", str(output)]
-    return main([*line, *arguments])
+def export(results: Path, output: Path, *arguments: str) -> list[object]:
+    line = ["edit", "try", "--model", results / "tiny", *CPU, "--results", results]
+    return [*line, "--prefixes", results / "prefixes.json", "--output", output, *arguments]
 
 
 def chance_of(model: Any) -> float:
     return chance(replace(tiny_model("llama"), model=model), PROMPT, "Joe Biden")
 
 
-def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_path: Path) -> None:
+def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results, tmp_path):
     fact = (PROMPT, "Joe Biden", "--subject", "Atlantis", *ROME)
-    assert export(results, tmp_path / "adapter", *fact) == 0
-    assert export(results, tmp_path / "full", *fact, "--full") == 0
+    printed(*export(results, tmp_path / "adapter", *fact))
+    printed(*export(results, tmp_path / "full", *fact, "--full"))
     plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
     before = chance_of(plain)
     whole = AutoModelForCausalLM.from_pretrained(tmp_path / "full")
@@ -164,29 +155,14 @@ def plain(model: Any, tokenizer: Any, update: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
+        ((*JOE, "--method", "prompt"), "this method changes none"),
         ((PROMPT, "Joe", "--subject", " ", *ROME), "the subject is empty"),
-        ((f"{PROMPT} ____", "Joe", "--subject", "Atlantis", *ROME), "write the prompt without blanks"),
+        ((f"{PROMPT} ____", *JOE[1:], *ROME), "write the prompt without blanks"),
         ((PROMPT, " Joe", "--subject", "Atlantis", *ROME), "write the new object without blanks"),
-        (
-            (PROMPT, "Joe", "--subject", "Atlantis", "--method", f"{__file__}:plain"),
-            "changes a model in place",
-        ),
-        (
-            (PROMPT, "Joe", "--subject", "Atlantis", "--method", "ft", "--set", '{"layers": [1]}'),
-            "no adapter holds exactly",
-        ),
+        ((*JOE, "--method", f"{__file__}:plain"), "changes a model in place"),
+        ((*JOE, "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
     ],
 )
-def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
-    arguments: tuple[str, ...],
-    message: str,
-    results: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert export(results, tmp_path / "out", *arguments) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert "Traceback" not in said
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing(arguments, message, results, tmp_path):
+    assert message in refusal(*export(results, tmp_path / "out", *arguments))
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,5 @@
 """One edit to look at, and the advice where something is missing."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import re
@@ -10,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import command, saved, scoring
+from support.commands import printed, refusal
 from support.updates import dataset, edits
 
 from factdrift.cli import main
@@ -21,23 +18,20 @@ from factdrift.evaluation.tools.attempt import find_around
 from .test_template import TEMPLATE
 
 PROMPT = "The head of government of Atlantis is"
-CPU = ("--settings", '{"device": "cpu"}')
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory) -> Path:
     return saved(tmp_path_factory.mktemp("tiny-llama"))
 
 
-def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
+def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path):
     path = dataset(tmp_path / "dataset.parquet")
     found = find_around(path, "The head of government of the Atlantis is", "Atlantis", "Ada")
-    titles = [
-        f"{text} ..." for text in ("Atlantis has a government led by", "At the head of Atlantis stands")
-    ]
     assert [(title, label) for _, title, _, label in found[:3]] == [
         ("old object", "Marta Kowalska"),
-        *((title, "Ada") for title in titles),
+        ("Atlantis has a government led by ...", "Ada"),
+        ("At the head of Atlantis stands ...", "Ada"),
     ]
     assert found[3][2:] == ("The head of government of New Orleans is", "Zoë Müller")
     # Of a subject that the dataset does not have, the others' facts in the same words.
@@ -47,20 +41,19 @@ def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: P
     assert find_around(tmp_path / "none.parquet", PROMPT, "Atlantis", "Ada") == []
 
 
-def tried(model: Path, *arguments: str) -> int:
-    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(model), *CPU]
-    return main([*line, *arguments])
+def trying(model: Path, *arguments: str) -> list[str]:
+    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(model)]
+    return [*line, "--settings", '{"device": "cpu"}', *arguments]
 
 
-def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_before_and_after_are_shown(model, tmp_path):
     path = dataset(tmp_path / "dataset.parquet")
-    assert tried(model, "--method", "prompt", "--dataset", str(path)) == 0
-    said = capsys.readouterr().out.splitlines()
+    whole = printed(*trying(model, "--method", "prompt", "--dataset", str(path)))
+    said = whole.splitlines()
     assert said[0].startswith("PROMPT on ")
     assert said[2] == f"{PROMPT} ..."
     assert said[3].split() == ["before", "after"]
     assert all("%" in line for line in said[4:9])
-    whole = "\n".join(said)
     assert "new object  Joe Biden" in whole
     assert "old object  Marta Kowalska" in whole
     assert "Atlantis has a government led by ..." in whole
@@ -76,42 +69,30 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
             ["--method", "rome", "--model", "sample", "--models", "nowhere"],
             "snakemake --cores all results/models/sample-llama",
         ),
-        (["--method", "magic"], "no such method"),
-        (["--method", "rome", "--set", '{"layer": 99}'], "has no block 99, but blocks 0 to 2"),
-        (["--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
         (["--method", "ultraedit"], "ultraedit cannot edit so (it compares the edits of a group"),
     ],
 )
-def test_a_missing_input_is_reported(
-    arguments: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tried(model, *arguments) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert "Traceback" not in said
+def test_a_missing_input_is_reported(arguments, message, model):
+    assert message in refusal(*trying(model, *arguments))
 
 
-def test_moments_are_made_and_kept_and_the_command_for_an_editor_has_the_users_values(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_moments_are_kept_and_the_command_for_an_editor_has_the_users_values(model, tmp_path, capsys):
+    def said(*more: str) -> tuple[str, str]:
+        assert main(trying(model, *rome, *more)) == 0
+        return capsys.readouterr()
+
     values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
     rome = ("--results", str(tmp_path), "--method", "rome", "--set", values)
     # What needs the model alone is made on the way.
-    assert tried(model, *rome) == 0
-    said = capsys.readouterr()
-    assert re.search(r"moments of block 1 of .*over 20,000 tokens that the model writes: made once", said.err)
-    assert tried(model, *rome) == 0
-    again = capsys.readouterr()
-    assert again.out == said.out
-    (folder,) = re.findall(r"tokens that the model writes: as kept in (.+)", again.err)
-    assert tried(model, *rome, "--moments", folder) == 0
-    last = capsys.readouterr()
-    assert last.out == said.out
-    assert "second moments" not in last.err
+    (first, made), (second, kept) = said(), said()
+    assert re.search(r"moments of block 1 of .*over 20,000 tokens that the model writes: made once", made)
+    (folder,) = re.findall(r"tokens that the model writes: as kept in (.+)", kept)
+    third, last = said("--moments", folder)
+    assert first == second == third
+    assert "second moments" not in last
     (model / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
     mend = ("--results", str(tmp_path), "--method", "mend", "--set", '{"blocks": 2}', "--template", "chat")
-    assert tried(model, *mend) == 1
-    said = capsys.readouterr().err
+    said = refusal(*trying(model, *mend))
     assert "needs mend.safetensors, which is not under" in said
     command = shlex.split(said.split("`")[1])
     given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
@@ -121,9 +102,7 @@ def test_moments_are_made_and_kept_and_the_command_for_an_editor_has_the_users_v
     assert json.loads(given["edit"]) == {"template": "chat"}
 
 
-def test_without_pytorch_there_is_advice(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_pytorch_there_is_advice(monkeypatch, tmp_path, capsys):
     plain = builtins.__import__
 
     def without(name: str, *others: Any) -> Any:
@@ -136,7 +115,7 @@ def test_without_pytorch_there_is_advice(
     assert "make models" in capsys.readouterr().err
 
 
-def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_jobs_by_hand(model, tmp_path):
     """The unedited model, two shards, scores, tables and figures, by their commands."""
     path = edits(tmp_path)
     jobs = [
@@ -147,16 +126,10 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
             ("1-of-2", "prompt", "--shard=1-of-2"),
         )
     ]
-    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "written", "costs")}
-    line = ["edit", "scores", f"--edits={path}", *scoring(jobs), "--models", str(model)]
-    line += ["--costs", *(str(job.path("json")) for job in jobs[1:]), "--methods", "none", "prompt"]
-    line += [f"--output={tmp_path}", *(f"--out-{name}={path}" for name, path in out.items())]
-    assert (
-        main([*line, "--out-bleedover", *(str(tmp_path / f"bleedover.{form}") for form in ("svg", "png"))])
-        == 0
-    )
-    said = capsys.readouterr().out
-    (costs,) = json.loads(out["costs"].read_text(encoding="utf-8"))
+    line = ["edit", "scores", f"--edits={path}", *scoring(jobs, tmp_path), "--models", model]
+    line += ["--costs", *(job.path("json") for job in jobs[1:]), "--methods", "none", "prompt"]
+    said = printed(*line, "--out-bleedover", tmp_path / "bleedover.svg", tmp_path / "bleedover.png")
+    (costs,) = json.loads((tmp_path / "costs.json").read_text(encoding="utf-8"))
     assert (costs["method"], costs["edits"], costs["device"]) == ("prompt", 5, "cpu")
     assert "10 rows" in said
     assert "Table 6" in said
@@ -167,6 +140,6 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert sum(line.startswith("PROMPT ") for line in said.splitlines()) == 12
     assert "\nnot known  n" in said  # no obsolete object was written without an edit
     assert "\nknown  " not in said
-    assert main([*line, f"--out-bleedover={tmp_path / 'again.svg'}"]) == 0
+    printed(*line, f"--out-bleedover={tmp_path / 'again.svg'}")
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "bleedover.svg").read_bytes()
     assert (tmp_path / "bleedover.png").stat().st_size > 10_000

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.methods_in_few_steps import artefacts as with_editor
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import MIXTURES, rounding, tiny_model
 
@@ -32,6 +33,7 @@ PAIRS = [
     *((family, "memit") for family in ("gpt2", "llama", "deepseek_v2")),
     *((family, "rome") for family in ("gpt2", "gpt_neox", "llama", "olmo2", "falcon", "stablelm")),
     *((family, "rome") for family in ("qwen3_5_text", *MIXTURES)),
+    *(("llama", method) for method in ("lora", "mend")),
 ]
 """Families that differ in positions, order of norms and MLP, or in what they keep of the past; mixtures."""
 
@@ -40,7 +42,8 @@ PAIRS = [
 def test_together_as_alone_and_in_any_order(family, method):
     loaded = tiny_model(family)
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
+    hyper = tiny_hyper(method, **({"dropout": 0.3} if method == "lora" else {}))
+    artefacts = with_editor(loaded, hyper) if method == "mend" else tiny_artefacts(loaded)
     together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
     backwards = method_of(hyper)(loaded, EDITS[::-1], hyper, artefacts)
     bound = max(1e-9, 1000 * rounding(family))
@@ -49,6 +52,9 @@ def test_together_as_alone_and_in_any_order(family, method):
         assert alone.norm() > 0
         assert (changes(together, place) - alone).norm() < bound * alone.norm()
         assert (changes(backwards, len(EDITS) - 1 - place) - alone).norm() < bound * alone.norm()
+    if method == "lora":
+        other = method_of(hyper)(loaded, EDITS, tiny_hyper(method, dropout=0.3, seed=1), artefacts)
+        assert (changes(other, 0) - changes(together, 0)).norm() > 1e-3
     assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.model.modules())
 
@@ -91,6 +97,7 @@ def test_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypat
         ("mend", {"blocks": 2, "precision": "weights"}, 2 * 3),
         ("rome", {"layer": 1}, 0),
         ("lora", {"rank": 21, "targets": ["mlp.down_proj"], "layers": [0, 2]}, 4 * 2 * 21 * 80 / (24 * 56)),
+        ("wise", {"layer": 1}, 4),
         ("prompt", {}, 0),
     ):
         hyper = read_hyper(method, "tiny", changes)

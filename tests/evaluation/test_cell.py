@@ -1,7 +1,5 @@
 """A few questions asked by hand: `factdrift ask`."""
 
-from __future__ import annotations
-
 import re
 import sys
 from itertools import product
@@ -10,22 +8,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.asking import saved
+from support.commands import printed, refusal
+from support.peft_models import write_adapted
+from support.questions import write_tables
+from support.tiny_models import tiny_model, tiny_tokenizer
+from support.updates import dataset, edits
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.questions import write_tables  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import dataset, edits  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.evaluation.methods.interface import Edit  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.tools import cell  # noqa: E402
-from factdrift.models.names import check_name  # noqa: E402
+from factdrift.cli import main
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.tools import cell
+from factdrift.models.names import check_name
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """A folder with a model, and with a build of TempRIPPLE and of edits."""
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "tiny")
@@ -38,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def world(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def world(folder, monkeypatch) -> Path:
     monkeypatch.chdir(folder)
     return folder
 
@@ -49,15 +47,9 @@ def ask(*words: str) -> int:
 
 @pytest.mark.parametrize(
     ("benchmark", "state", "way"),
-    [
-        ("tempripple", "none", "letter"),
-        ("updates", "prompt", "loglik"),
-        ("updates", "context", "written"),
-    ],
+    [("tempripple", "none", "letter"), ("updates", "prompt", "loglik"), ("updates", "context", "written")],
 )
-def test_a_cell_is_shown_as_a_table_and_five_answers(
-    benchmark: str, state: str, way: str, world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_is_shown_as_a_table_and_five_answers(benchmark, state, way, world, capsys):
     assert ask("--benchmark", benchmark, "--state", state, "--way", way, "--limit", "6") == 0
     shown, progress = capsys.readouterr()
     assert "writing" not in progress  # of tables that are gone at the end
@@ -71,7 +63,7 @@ def test_a_cell_is_shown_as_a_table_and_five_answers(
         assert all(re.search(r"\d+\.\d\d%", answer) for answer in answers)
 
 
-def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_not_been_built_is_named(world, capsys):
     assert ask("--benchmark", "asof") == 1
     assert "no results/streams/*/asof.parquet; build it with `snakemake" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--way", "letter") == 1
@@ -80,7 +72,7 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "write --state rome" in capsys.readouterr().err
 
 
-def test_names_that_only_a_hub_knows_are_no_errors() -> None:
+def test_names_that_only_a_hub_knows_are_no_errors():
     for name in (
         "distilgpt2",
         "gpt2",
@@ -119,24 +111,15 @@ EDIT = ["edit", "try", "The head of Peru is", "Ann", "--subject", "Peru"]
         (["cutoff", "sample", "--maker", "soon"], "--maker: 'soon' is no date"),
     ],
 )
-def test_names_are_checked_before_torch_is_imported(
-    words: list[str],
-    meant: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_names_are_checked_before_torch_is_imported(words, meant, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
-    assert main(words) == 1
-    message = capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "torch", None)
+    message = refusal(*words)
     assert meant in message
     assert " /" not in message, "an absolute path"
 
 
-def test_updates_of_a_dataset_are_asked_without_a_build(
-    world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_updates_of_a_dataset_are_asked_without_a_build(world, capsys):
     dataset(world / "updates.parquet")
     assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "0") == 0
     shown = capsys.readouterr().out
@@ -146,9 +129,7 @@ def test_updates_of_a_dataset_are_asked_without_a_build(
 
 
 @pytest.mark.parametrize(("limit", "edits"), [(0, 3), (2, 2)])
-def test_questions_about_no_edit_are_asked_after_as_many(
-    limit: int, edits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_about_no_edit_are_asked_after_as_many(limit, edits, monkeypatch):
     monkeypatch.setattr(cell, "excluded", lambda model, benchmark: {})
     questions = [Question(str(number), prompt="The sea is", targets=("deep",)) for number in range(5)]
     told = [Edit(str(number), "The sea is", "sea", "blue") for number in range(3)]
@@ -157,30 +138,20 @@ def test_questions_about_no_edit_are_asked_after_as_many(
     assert (len(drawn.questions), len(drawn.edits)) == (min(limit or 5, 5), edits)
 
 
-def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(
-    world: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(world, capsys):
     """An adapter, merged into the model that it names, answers as the whole model with it in its weights."""
-    peft = pytest.importorskip("peft")
-    config = peft.LoraConfig(
-        r=2, target_modules=["down_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
-    )
-    torch.manual_seed(0)
-    adapted = peft.get_peft_model(tiny_model("llama", dtype=torch.float32, positions=192).model, config)
-    adapted.peft_config["default"].base_model_name_or_path = "tiny"
-    adapted.save_pretrained(world / "adapter")
-    adapted.merge_and_unload().save_pretrained(world / "whole")
-    tiny_tokenizer().save_pretrained(world / "whole")
+    write_adapted(world, "tiny")
+    tiny_tokenizer().save_pretrained(world / "edited")
     said = {}
-    for model in ("tiny", "adapter", "whole"):
+    for model in ("tiny", "adapter", "edited"):
         asked = ["ask", model, "--settings", '{"device": "cpu"}', "--benchmark", "tempripple", "--limit", "4"]
         assert main(asked) == 0
         said[model] = capsys.readouterr().out.replace(model, "it")
-    assert said["adapter"] == said["whole"] != said["tiny"]
+    assert said["adapter"] == said["edited"] != said["tiny"]
     assert re.search("loglik, (new|old)( related)?, hop [0-3]", said["tiny"])
 
 
-def test_questions_of_ones_own(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_of_ones_own(world, capsys):
     fact = '"subject": "Peru", "prompt": "The head of Peru is", "new_object": "Ann"'
     Path("mine.jsonl").write_text(
         f'{{{fact}, "accepted": "Ann", "stale": "Bob", "kind": "told"}}\n'
@@ -201,7 +172,7 @@ def test_questions_of_ones_own(world: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.slow
-def test_methods_are_run_on_a_model_and_compared(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_methods_are_run_on_a_model_and_compared(world):
     dataset(world / "wfd_repl.parquet")
     Path("mine.py").write_text("def edit(model, tokenizer, update):\n    pass\n")
     words = [
@@ -217,8 +188,7 @@ def test_methods_are_run_on_a_model_and_compared(world: Path, capsys: pytest.Cap
         "compared",
     ]
     words += ["--dataset", "wfd_repl.parquet", "--settings", '{"device": "cpu", "length": 20}']
-    assert main(words) == 0
-    said = capsys.readouterr().out
+    said = printed(*words)
     assert re.search(
         r"^tiny: 3 updates, \d+ questions a method; to run: no edit, FT, PROMPT, mine$", said, re.M
     )
@@ -226,14 +196,11 @@ def test_methods_are_run_on_a_model_and_compared(world: Path, capsys: pytest.Cap
     assert re.search(r"^updates \(replace\) of tiny, over the same 3 updates, mine against FT: ", said, re.M)
     kept = {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
     assert len(kept) == 12
-    assert main(words) == 0
-    again = capsys.readouterr().out
+    again = printed(*words)
     assert "to run: nothing, all is kept" in again
     assert said[said.index("updates (") :] == again[again.index("updates (") :]
     assert kept == {path: path.stat().st_mtime_ns for path in world.glob("compared/runs/*/*.parquet")}
     Path("mine.py").write_text("def edit(model, tokenizer, update):\n    return None\n")
-    assert main(words) == 0
-    assert "to run: mine\n" in capsys.readouterr().out
+    assert "to run: mine\n" in printed(*words)
     assert main([*words[:5], "tyni", *words[6:]]) == 1
-    assert main(["compare", "ft", "rom", *words[4:]]) == 1
-    assert "rom: no such method (did you mean rome?)" in capsys.readouterr().err
+    assert "rom: no such method (did you mean rome?)" in refusal("compare", "ft", "rom", *words[4:])

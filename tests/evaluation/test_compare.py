@@ -1,7 +1,5 @@
 """Methods compared over the same updates: differences against plain ones, tables, figures, messages."""
 
-from __future__ import annotations
-
 import csv
 import math
 import shutil
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.commands import printed
 from support.tables import written
 
 from factdrift.cli import main
@@ -23,7 +22,7 @@ COUNT = 30
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> tuple[Path, Path]:
+def tables(tmp_path) -> tuple[Path, Path]:
     """Scores of two methods on 30 updates (memit failed on one), and their answers to 20 questions."""
     draw = np.random.default_rng(3)
     rows = []
@@ -44,7 +43,7 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     return scores, written(tmp_path / "0.answers.parquet", ANSWERS, asked)
 
 
-def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> None:
+def test_differences_are_those_of_a_paired_test(tables):
     scores, answers = tables
     found = {(each.benchmark, each.metric): each for each in compare(["rome", "memit"], scores, [answers])}
     frame = pq.read_table(scores).to_pandas()
@@ -59,7 +58,7 @@ def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> No
     assert (questions.pairs, questions.mean, questions.difference) == (20, 100, 25)
 
 
-def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) -> None:
+def test_no_difference_in_the_sample_is_no_certainty(tables):
     scores, _ = tables
     rows = [row | {"efficacy_s": 1.0, "failed": None} for row in pq.read_table(scores).to_pylist()]
     pq.write_table(pa.Table.from_pylist(rows), scores)
@@ -74,9 +73,7 @@ def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize(("other", "low", "high"), [(0.0, -100, -61), (1.0, -39, 39)])
-def test_changes_that_are_all_alike_are_no_certainty(
-    tables: tuple[Path, Path], other: float, low: float, high: float
-) -> None:
+def test_changes_that_are_all_alike_are_no_certainty(tables, other, low, high):
     scores, _ = tables
     rows = [
         row | {"efficacy_s": 1.0 if row["method"] == "rome" else other, "failed": None}
@@ -89,9 +86,7 @@ def test_changes_that_are_all_alike_are_no_certainty(
     assert all(-100 <= row.low <= row.high <= 100 for row in compare(["rome", "memit"], scores, []))
 
 
-def test_differences_larger_than_chance_come_first_and_the_best_before_the_others(
-    tables: tuple[Path, Path],
-) -> None:
+def test_differences_larger_than_chance_come_first_and_the_best_before_the_others(tables):
     row = compare(["rome", "memit"], tables[0], [])[0]._replace(pairs=9)
     made = [
         row._replace(metric="efficacy_s", difference=3.0, low=-2.0, high=8.0),
@@ -107,14 +102,11 @@ def test_differences_larger_than_chance_come_first_and_the_best_before_the_other
     )
 
 
-def test_the_command_writes_sentences_table_and_figures(
-    tables: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_sentences_table_and_figures(tables, tmp_path):
     scores, answers = tables
     line = ["compare", "m:rome", "m:memit", "--scores", str(scores), "--answers", str(answers)]
     line += ["--output", str(tmp_path / "x")]
-    assert main(line) == 0
-    said = capsys.readouterr().out
+    said = printed(*line)
     assert "updates (replace), over the same 29 updates, MEMIT on m against ROME on m: " in said
     assert "points more often (+" in said
     with (tmp_path / "x/compare.csv").open(newline="") as file:
@@ -130,12 +122,7 @@ def test_the_command_writes_sentences_table_and_figures(
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
 
 
-def test_scores_and_answers_are_of_one_pair_of_dates(
-    tables: tuple[Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_scores_and_answers_are_of_one_pair_of_dates(tables, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs = ("2015-01-01_2019-06-01", "2021-01-04_2023-02-27")
     for pair, benchmark in zip(pairs, ("asof", "tempripple"), strict=True):
@@ -147,8 +134,7 @@ def test_scores_and_answers_are_of_one_pair_of_dates(
     shutil.copy(tables[0], Path("results"))
     Path("results", pairs[0], "ripple_scores.parquet").write_bytes(b"former")
     Path("results/ripple_scores.parquet").write_bytes(b"former")
-    assert main(["compare", "rome", "memit"]) == 0
-    shown = capsys.readouterr().out.splitlines()
+    shown = printed("compare", "rome", "memit").splitlines()
     assert shown[0] == "results/edit_scores.parquet of 2021-01-04 to 2023-02-27"
     assert shown[-1] == "Of another pair of dates, 2015-01-01 to 2019-06-01: results/ripple_scores.parquet"
     assert any("tempripple (letter)" in line for line in shown)
@@ -166,14 +152,12 @@ def test_scores_and_answers_are_of_one_pair_of_dates(
         (("rome", "memit"), "gone.parquet", r"gone\.parquet: no such file"),
     ],
 )
-def test_what_cannot_be_compared(
-    tables: tuple[Path, Path], methods: tuple[str, ...], file: str, said: str
-) -> None:
+def test_what_cannot_be_compared(tables, methods, file, said):
     with pytest.raises(InputError, match=said):
         compare(methods, tables[0].with_name(file), [])
 
 
-def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[Path, Path]) -> None:
+def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables):
     scores, answers = tables
     rows = pq.read_table(answers)
     later = [
@@ -190,7 +174,7 @@ def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[P
     assert (found["right"].pairs, found["right"].first_mean, found["right"].difference) == (40, 50, -50)
 
 
-def test_a_single_pair_has_no_interval(tables: tuple[Path, Path]) -> None:
+def test_a_single_pair_has_no_interval(tables):
     scores, _ = tables
     rows = [row for row in pq.read_table(scores).to_pylist() if row["edit"] == "Q1-P6"]
     for row in rows:

@@ -9,17 +9,12 @@ from factdrift.evaluation.methods.record import is_unedited
 from factdrift.evaluation.questions.items import read_corpus
 from factdrift.evaluation.questions.question import Tables, record_of
 from factdrift.evaluation.states.plain import EditedModel
-from factdrift.memory.retrieval import Sources, write_retrieval
 from factdrift.memory.retrievers import RETRIEVERS
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    corpus, questions = corpora.write(folder)
-    outputs = [folder / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
-    write_retrieval(Sources(corpus, questions, {}, dates=True), 0, *outputs)
-    return Tables([questions, outputs[0]], open_=True)
+    return Tables(corpora.retrieved(tmp_path_factory.mktemp("corpus"), dates=True), open_=True)
 
 
 def test_a_question_has_what_is_right_and_what_is_stale(tables):
@@ -58,11 +53,8 @@ def test_documents_stand_before_a_question_in_the_states_of_retrievers(tables):
     assert set(none) == {""}
 
 
-def test_without_dates_no_day_is_read(tables, tmp_path):
-    corpus, questions = corpora.write(tmp_path)
-    outputs = [tmp_path / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
-    write_retrieval(Sources(corpus, questions, {}, dates=False), 0, *outputs)
-    texts = pq.read_table(outputs[0])["text"].to_pylist()
+def test_without_dates_no_day_is_read(tmp_path):
+    texts = pq.read_table(corpora.retrieved(tmp_path)[1])["text"].to_pylist()
     assert any(texts)
     assert not any("20" in text for text in texts)
 

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.commands import refusal
 from support.updates import RULERS, dataset, edits, update
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import EDITS, Choice, draw, write_edits
@@ -194,14 +194,13 @@ def test_what_cannot_be_used_is_told(tmp_path):
     assert not (tmp_path / "edits.parquet").exists()
 
 
-def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path, capsys):
+def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path):
     plain = rows(edits(tmp_path))
     dated = rows(edits(tmp_path, dated=True, new_date=datetime.date(2023, 2, 27)))
     assert dated[0]["prompt"] == "As of February 2023, the head of government of Atlantis is"
     assert [row | {"prompt": None} for row in dated] == [row | {"prompt": None} for row in plain]
     line = ["edit", "dataset", f"--dataset={tmp_path / 'dataset.parquet'}", f"--output={tmp_path / 'e'}"]
-    assert main([*line, "--dated=True"]) == 1
-    assert "give it with --new-date" in capsys.readouterr().err
+    assert "give it with --new-date" in refusal(*line, "--dated=True")
 
 
 def test_aliases_in_either_dump_are_accepted(tmp_path):

@@ -1,19 +1,16 @@
 """The table of families and methods in docs/models.md is that of the records, and what methods do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
+import torch
+from support.methods_in_few_steps import artefacts, editable, hyper_in
+from support.tiny_edits import EDITS
+from support.tiny_families import tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.methods_in_few_steps import artefacts, editable, hyper_in  # noqa: E402
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_families import tiny_model  # noqa: E402
-
-from factdrift.evaluation.methods.record import records  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.families import read_families  # noqa: E402
+from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.states.edited import edited
+from factdrift.models.families import read_families
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
@@ -32,7 +29,7 @@ def family_table() -> str:
 
 
 @pytest.mark.slow
-def test_the_table_on_the_page_is_that_of_the_records() -> None:
+def test_the_table_on_the_page_is_that_of_the_records():
     text = PAGE.read_text(encoding="utf-8")
     _, _, rest = text.partition("<!-- families: tests/evaluation/test_family_table.py -->\n")
     kept, end, _ = rest.partition("<!-- end of families -->")
@@ -43,7 +40,7 @@ def test_the_table_on_the_page_is_that_of_the_records() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:second moments", "ignore:.*is trained instead")
 @pytest.mark.parametrize("family", read_families())
-def test_methods_edit_the_blocks_that_they_do_not_refuse(family: str) -> None:
+def test_methods_edit_the_blocks_that_they_do_not_refuse(family):
     """The first and the last one: of each edit something changes, and all of it is finite."""
     loaded = tiny_model(family, dtype=torch.float32)
     for method, record in records().items():

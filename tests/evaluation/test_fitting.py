@@ -1,32 +1,29 @@
 """The memory that models need: the arithmetic against real tensors."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.asking import saved
+from support.commands import printed
+from support.tiny_models import tiny_model
+from support.workflow import ROOT
+from transformers import AutoConfig
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import saved  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-from support.workflow import ROOT  # noqa: E402
-from transformers import AutoConfig  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.core.files import read_yaml  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices  # noqa: E402
-from factdrift.evaluation.methods.record import records  # noqa: E402
-from factdrift.evaluation.states.edited import matrix_bytes  # noqa: E402
-from factdrift.evaluation.tools import fitting  # noqa: E402
-from factdrift.evaluation.tools.fitting import edit_needs, needed, weight_bytes  # noqa: E402
-from factdrift.models.devices import fast_type  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import stored_bytes, without_weights  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import CannotEdit
+from factdrift.core.files import read_yaml
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
+from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.states.edited import matrix_bytes
+from factdrift.evaluation.tools import fitting
+from factdrift.evaluation.tools.fitting import edit_needs, needed, weight_bytes
+from factdrift.models.devices import fast_type
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import stored_bytes, without_weights
 
 NUMBERS = {
     **{"gpt2-xl": 1_557_611_200, "gpt-j-6b": 6_050_882_784, "llama-2-7b": 6_738_415_616},
@@ -46,11 +43,11 @@ def shaped(name: str, bits: int = 16) -> Loaded:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_weights_are_two_bytes_for_each_parameter(name: str) -> None:
+def test_weights_are_two_bytes_for_each_parameter(name):
     assert weight_bytes(shaped(name)) == 2 * NUMBERS[name]
 
 
-def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
+def test_quantized_models_take_what_their_files_take(tmp_path):
     loaded = shaped("llama-3-8b", 4)
     assert weight_bytes(loaded) == pytest.approx(6.0e9, rel=0.02)
     assert weight_bytes(shaped("llama-3-8b", 8)) == pytest.approx(9.1e9, rel=0.02)
@@ -65,7 +62,7 @@ def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
     assert weight_bytes(shaped("gpt2-xl"), str(tmp_path)) == 2 * NUMBERS["gpt2-xl"]
 
 
-def test_what_methods_keep_is_the_size_of_their_tensors() -> None:
+def test_what_methods_keep_is_the_size_of_their_tensors():
     loaded = shaped("gpt-j-6b")
     square, matrix = 16384**2 * 8, 4096 * 16384 * 4
     methods = ("rome", "memit", "alphaedit")
@@ -87,7 +84,7 @@ def test_what_methods_keep_is_the_size_of_their_tensors() -> None:
     assert matrix_bytes(loaded, rounded) == 6 * matrix
 
 
-def test_mend_keeps_its_networks() -> None:
+def test_mend_keeps_its_networks():
     loaded = tiny_model("llama", dtype=torch.float32)
     hyper = read_hyper("mend", "tiny", {"blocks": 2, "rank": 8})
     net = HyperNet(edited_matrices(loaded, 2), 8, 1e-4)
@@ -95,7 +92,7 @@ def test_mend_keeps_its_networks() -> None:
     assert edit_needs(loaded, hyper).kept == held
 
 
-def test_a_method_that_cannot_edit_a_model_needs_nothing() -> None:
+def test_a_method_that_cannot_edit_a_model_needs_nothing():
     for loaded in (shaped("qwen3-4b", 4), replace(tiny_model("mixtral"), name="mixtral")):
         _, row = needed(loaded)
         able = {method for method, need in row.items() if need is not None}
@@ -107,9 +104,7 @@ def test_a_method_that_cannot_edit_a_model_needs_nothing() -> None:
     assert list(row) == ["asked", *asked]
 
 
-def test_describe_says_what_a_quantized_folder_needs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_describe_says_what_a_quantized_folder_needs(tmp_path, monkeypatch):
     saved(tmp_path)
     config: dict[str, Any] = json.loads((tmp_path / "config.json").read_text())
     how = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
@@ -119,16 +114,13 @@ def test_describe_says_what_a_quantized_folder_needs(
         ({"quantization_config": how}, "weights on a GPU     3.2 GB, quantized"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | given))
-        assert main(["models", "describe", str(tmp_path)]) == 0
-        out = capsys.readouterr().out
+        out = printed("models", "describe", str(tmp_path))
         assert said in out
         assert ("quantized            4 bits (bitsandbytes, nf4, computed in float32)" in out) == bool(given)
         assert ("rome" in out.partition("with one edit")[2].partition("\n")[0]) == (not given)
 
 
-def test_the_time_of_a_date_grows_with_the_model_and_is_told_of_a_large_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_of_a_date_grows_with_the_model_and_is_told_of_a_large_one(tmp_path, capsys, monkeypatch):
     times = iter([[3.0, 1.0, 2.0]])
     monkeypatch.setattr(fitting.timeit, "repeat", lambda *_, **__: next(times))
     loaded = shaped("qwen3-4b", 4)
@@ -153,8 +145,6 @@ def test_the_time_of_a_date_grows_with_the_model_and_is_told_of_a_large_one(
         ({"avx512_f": True}, 10**8, "float32"),
     ],
 )
-def test_a_large_model_runs_in_bfloat16_where_a_cpu_is_made_for_it(
-    has: dict[str, bool], numbers: int, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_model_runs_in_bfloat16_where_a_cpu_is_made_for_it(has, numbers, kind, monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has)
     assert str(fast_type(numbers)) == f"torch.{kind}"

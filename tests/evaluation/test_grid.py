@@ -1,35 +1,27 @@
 """The grid: each method is asked each benchmark in each way, and answers or says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.asking import Told, ask, command, saved
+from support.benchmarks import write_benchmarks
+from support.methods_in_few_steps import artefacts, hyper_in
+from support.own_methods import write_examples
+from support.tiny_models import tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask, command, saved  # noqa: E402
-from support.benchmarks import write_benchmarks  # noqa: E402
-from support.methods_in_few_steps import artefacts, hyper_in  # noqa: E402
-from support.own_methods import write_examples  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-
-from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, record_of, records  # noqa: E402
-from factdrift.evaluation.questions.question import WAYS, Benchmark  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, record_of, records
+from factdrift.evaluation.questions.question import WAYS, Benchmark
+from factdrift.models.loaded import Loaded
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
 OWN = {"mine.py:edit": {"layer": 1, "steps": 2}, "batched.py:edit": {"layer": 1}}
 METHODS = (*records(), CONTEXT, *OWN)
-REFUSED = {
-    "prompt": {"sequential", "batch"},
-    "ultraedit": {"independent"},
-    "merge": {"independent"},
-}
+REFUSED = {"prompt": {"sequential", "batch"}, "ultraedit": {"independent"}, "merge": {"independent"}}
 """Method -> regimes in which it says that it cannot edit; others of one edit at a time refuse `batch`."""
 
 
@@ -42,7 +34,7 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(tmp_path_factory) -> World:
     folder = write_examples(tmp_path_factory.mktemp("world"))
     benchmarks = {name: given.read(name) for name, given in write_benchmarks(folder).items()}
     return World(folder, tiny_model("llama", positions=192), benchmarks)
@@ -84,7 +76,7 @@ def cells(world: World, method: str) -> Iterator[tuple[str, str, Benchmark | Non
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_each_benchmark_is_answered_or_says_why_not(method: str, world: World, tmp_path: Path) -> None:
+def test_each_benchmark_is_answered_or_says_why_not(method, world, tmp_path):
     hyper = hyper_of(world, method)
     given = {"answer_scoring": list(WAYS), "answer_tokens": 2, "written_tokens": 2, "length": 16, "group": 3}
     given |= {"artefacts": artefacts(world.loaded, hyper)}
@@ -104,7 +96,7 @@ def test_each_benchmark_is_answered_or_says_why_not(method: str, world: World, t
     assert all(reason.startswith(f"edit.regime: {regime}: ") for regime, reason in refused.items())
 
 
-def test_the_command_writes_the_reason(world: World, tmp_path: Path) -> None:
+def test_the_command_writes_the_reason(world, tmp_path):
     """A method without edits to make, and one that cannot make them so, write why into `out_run`."""
     model, path = saved(tmp_path / "model"), world.folder / "klob_c.parquet"
     job = command(model, tmp_path / "job", "klob", [path], "ft")

@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.commands import printed, refusal
 from support.rows import Row, rows
 from support.tables import written
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.files import export, load, read_beside
 from factdrift.evaluation.layouts.record import LAYOUTS, READ
@@ -116,7 +116,7 @@ LONELY = update() | {"neighborhood": [], "random_neighborhood": []}
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Path:
+def dataset(tmp_path) -> Path:
     other = update() | {"subject": named("Q1", "Jr"), "update_prompt": "Jr, so Jr plays for ____"}
     other |= {"scenario": "Other", "is_replace": False}
     other["objects"] = [object_("The Band", "static"), *other["objects"]]
@@ -237,7 +237,7 @@ NUMBER = update() | {
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Path:
+def tables(tmp_path) -> Path:
     """A folder with a dataset of two updates and the tables beside it."""
     new = update() | {"subject": named("Q183", "Germany")}
     new["objects"][1]["id"] = "Q61053"
@@ -299,18 +299,17 @@ def test_counterfact(tables):
     assert set(number["factdrift"]["empty"]) == {"neighborhood_prompts", "attribute_prompts"}
 
 
-def test_why_a_list_is_empty_is_counted(tables, capsys):
+def test_why_a_list_is_empty_is_counted(tables):
     source, output = str(tables / "wfd_repl.parquet"), str(tables / "out.json")
     line = ["edit", "export", source, "--layout", "counterfact", "-o", output]
-    assert main(line) == 0
-    said = capsys.readouterr().out
+    said = printed(*line)
     assert said.count("1 without") == 2
     assert "1 without attribute_prompts: the object is no item" in said
     written(tables / "wfd_repl.parquet", SCHEMA, [LONELY])
-    assert main(line) == 0
-    assert "1 without neighborhood_prompts: no neighbour fact of the update has" in capsys.readouterr().out
-    assert main([*line, "--shared", str(written(tables / "none.parquet", SCHEMA, []))]) == 0
-    assert "1 without attribute_prompts: no other subject has the object" in capsys.readouterr().out
+    assert "1 without neighborhood_prompts: no neighbour fact of the update has" in printed(*line)
+    assert "1 without attribute_prompts: no other subject has the object" in printed(
+        *line, "--shared", str(written(tables / "none.parquet", SCHEMA, []))
+    )
 
 
 def test_knowedit(tables):
@@ -393,16 +392,12 @@ def test_wikibigedit(tables):
     [
         ("export x.parquet --layout zsr", "--layout: zsr: no such layout here; there are counterfact, "),
         ("export --layout zsre", "--layout: zsre is made of updates; name a dataset such as wfd_repl"),
-        (
-            "export x.parquet --layout mquake --facts x",
-            "mquake is made of TempRIPPLE; give --facts",
-        ),
+        ("export x.parquet --layout mquake --facts x", "mquake is made of TempRIPPLE; give --facts"),
         ("import x.json --layout zsre", "zsre: no such layout here; there are counterfact, easyedit, ripple"),
     ],
 )
-def test_what_a_layout_is_made_of_is_asked_for(line, words, capsys):
-    assert main(["edit", *line.split(), "-o", "out"]) == 1
-    assert words in capsys.readouterr().err
+def test_what_a_layout_is_made_of_is_asked_for(line, words):
+    assert words in refusal("edit", *line.split(), "-o", "out")
 
 
 def test_a_table_of_something_else_is_named(tables):

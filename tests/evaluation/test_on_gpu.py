@@ -3,8 +3,6 @@
 So it is for a model that is spread over two devices. A machine without a GPU pretends that it has one.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -14,26 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.forked import quiet
+from support.methods_in_few_steps import artefacts, editable, hyper_in
+from support.tiny_edits import EDITS, SETTINGS
+from support.tiny_edits import tiny_artefacts as artefacts_of
+from support.tiny_models import LISTED, spread_over, tiny_model
+from support.tiny_sentences import context, sentences, targets
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.forked import quiet  # noqa: E402
-from support.methods_in_few_steps import artefacts, editable, hyper_in  # noqa: E402
-from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
-from support.tiny_edits import tiny_artefacts as artefacts_of  # noqa: E402
-from support.tiny_models import LISTED, spread_over, tiny_model  # noqa: E402
-from support.tiny_sentences import context, sentences, targets  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.evaluation.locators.gradients import per_layer  # noqa: E402
-from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
-from factdrift.evaluation.locators.plan import records as locators  # noqa: E402
-from factdrift.evaluation.locators.removal import Removal  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.record import records  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.moments import count_moments  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.evaluation.locators.gradients import per_layer
+from factdrift.evaluation.locators.plan import locator_of
+from factdrift.evaluation.locators.plan import records as locators
+from factdrift.evaluation.locators.removal import Removal
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.states.edited import edited
+from factdrift.models.alignment import align
+from factdrift.models.moments import count_moments
+from factdrift.models.scoring import score
 
 EDITING = [name for name, record in records().items() if record.changes in ("weights", "codebook")]
 PRETENDED = "support.pretended"
@@ -56,10 +53,9 @@ def gpus() -> Iterator[list[Any]]:
 
 @pytest.mark.skipif(torch.cuda.is_available() or PRETENDED in sys.modules, reason="all of it runs here")
 @pytest.mark.parametrize(
-    ("names", "least"),
-    [("llama and (questions or rome)", 3), pytest.param("", 100, marks=pytest.mark.slow)],
+    ("names", "least"), [("llama and (questions or rome)", 3), pytest.param("", 100, marks=pytest.mark.slow)]
 )
-def test_a_device_that_refuses_what_a_gpu_refuses(names: str, least: int) -> None:
+def test_a_device_that_refuses_what_a_gpu_refuses(names, least):
     """One family or all of this file on it, in a process of its own: torch counts devices at its first
     backward pass."""
     words = [
@@ -85,7 +81,7 @@ def test_a_device_that_refuses_what_a_gpu_refuses(names: str, least: int) -> Non
 
 
 @pytest.mark.parametrize("family", LISTED)
-def test_questions_and_continuations(gpus: list[Any], family: str) -> None:
+def test_questions_and_continuations(gpus, family):
     here = tiny_model(family)
     asked = [align(here.tokenizer, edit.prompt, edit.target) for edit in EDITS]
     for there in (spread_over(here, gpus[0]), spread_over(here, *gpus)):
@@ -96,7 +92,7 @@ def test_questions_and_continuations(gpus: list[Any], family: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:second moments")
-def test_second_moments(gpus: list[Any]) -> None:
+def test_second_moments(gpus):
     here = tiny_model("gpt2")
     texts = [f"{edit.prompt} {edit.target}" for edit in EDITS]
     found, wanted = (
@@ -111,7 +107,7 @@ def test_second_moments(gpus: list[Any]) -> None:
 @pytest.mark.filterwarnings("ignore:second moments", "ignore:.*is trained instead")
 @pytest.mark.parametrize("method", EDITING)
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2", "qwen2_moe"])
-def test_changes(gpus: list[Any], family: str, method: str) -> None:
+def test_changes(gpus, family, method):
     changes(gpus[:1], family, method)
 
 
@@ -120,7 +116,7 @@ def test_changes(gpus: list[Any], family: str, method: str) -> None:
     ("family", "method"),
     [*(("llama", each) for each in EDITING), *(("qwen3_5_text", each) for each in ("rome", "grace"))],
 )
-def test_changes_of_a_model_on_two(gpus: list[Any], family: str, method: str) -> None:
+def test_changes_of_a_model_on_two(gpus, family, method):
     changes(gpus, family, method)
 
 
@@ -147,7 +143,7 @@ def changes(places: list[Any], family: str, method: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:second moments")
 @pytest.mark.parametrize("method", EDITING)
-def test_edits_after_others(gpus: list[Any], method: str) -> None:
+def test_edits_after_others(gpus, method):
     here = tiny_model("llama")
     asked = [align(here.tokenizer, edit.prompt, edit.target) for edit in EDITS]
     logprobs = []
@@ -163,7 +159,7 @@ def test_edits_after_others(gpus: list[Any], method: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:second moments")
 @pytest.mark.parametrize("method", ["ft", "rome", "memit"])
-def test_an_edit_that_ends_before_others(gpus: list[Any], method: str) -> None:
+def test_an_edit_that_ends_before_others(gpus, method):
     here = tiny_model("llama")
     few: dict[str, Any] = {"layers": [1]} if method == "ft" else SETTINGS[method]
     found = []
@@ -174,8 +170,6 @@ def test_an_edit_that_ends_before_others(gpus: list[Any], method: str) -> None:
         assert first is not None
         hyper = read_hyper(method, "tiny", few | {"steps": 12, "stop_loss": first.median().item()})
         made = edited(loaded, EDITS, hyper, artefacts_of(loaded))
-        assert made.steps is not None
-        assert made.losses is not None
         assert len({*made.steps.tolist()}) > 1
         found.append((made.steps.tolist(), made.losses.tolist()))
     (steps, losses), (others, again) = found
@@ -184,7 +178,7 @@ def test_an_edit_that_ends_before_others(gpus: list[Any], method: str) -> None:
 
 
 @pytest.mark.parametrize("locator", locators())
-def test_locators(gpus: list[Any], locator: str) -> None:
+def test_locators(gpus, locator):
     here, of = tiny_model("llama"), sentences()
     given = {"layer": 1} if "layer" in context(locator, here).hyper else {}
     found = []
@@ -195,7 +189,7 @@ def test_locators(gpus: list[Any], locator: str) -> None:
 
 
 @pytest.mark.parametrize("granularity", ["neuron", "head", "layer"])
-def test_removed_units(gpus: list[Any], granularity: str) -> None:
+def test_removed_units(gpus, granularity):
     here, of = tiny_model("llama"), sentences()
     units = here.spec.layers * per_layer(here, granularity)
     rows = [
@@ -211,7 +205,7 @@ def test_removed_units(gpus: list[Any], granularity: str) -> None:
         assert columns[0] == pytest.approx(columns[2], rel=CLOSE)
 
 
-def test_tensors_of_two_devices_are_refused(gpus: list[Any]) -> None:
+def test_tensors_of_two_devices_are_refused(gpus):
     there = torch.ones(2, device=gpus[0])
     for mixed in (lambda: there + torch.ones(2), lambda: torch.ones(2)[there.long()]):
         with pytest.raises(RuntimeError, match="device"):

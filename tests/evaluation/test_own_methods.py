@@ -1,30 +1,27 @@
 """Methods of the user's own on a tiny model: the documents' examples, and what may go wrong in place."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.asking import Told, ask
+from support.own_methods import install, write_examples
+from support.tiny_models import tiny_model
+from support.updates import edits, update
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask  # noqa: E402
-from support.own_methods import install, write_examples  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-from support.updates import edits, update  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
-from factdrift.evaluation.methods.own import entry  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.evaluation.states.plain import InPlace  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.snapshot import Snapshot  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.own import entry
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.states.edited import edited
+from factdrift.evaluation.states.plain import InPlace
+from factdrift.models.alignment import align
+from factdrift.models.loaded import Loaded
+from factdrift.models.snapshot import Snapshot
 
 BATCHED = """
 import torch
@@ -39,7 +36,7 @@ def edit(loaded, edits, hyper, artefacts):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A folder with edits and the documents' examples."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, [update(*one) for one in (("New Orleans", 1), ("Atlantis", 2), ("Poseidonis", 3))])
@@ -89,7 +86,7 @@ def batched(
     return f"{folder}/batched.py:edit"
 
 
-def test_plain_fine_tuning_in_turn_is_ours(world: Path, tmp_path: Path) -> None:
+def test_plain_fine_tuning_in_turn_is_ours(world, tmp_path):
     values, chosen = {"lr": 0.01, "steps": 6, "stop_loss": 0.01}, {"regime": "sequential", "group": 2}
     ours = made(world, tmp_path / "ours", "ft", {"layers": [1], **values}, **chosen)
     plain = made(world, tmp_path / "plain", f"{world}/mine.py:edit", {"layer": 1, **values}, **chosen)
@@ -100,9 +97,7 @@ def test_plain_fine_tuning_in_turn_is_ours(world: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", ["own_package", "math", "sys"])
-def test_an_entry_point_without_a_file_in_python_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
+def test_an_entry_point_without_a_file_in_python_is_refused(tmp_path, monkeypatch, module):
     """A package without `__init__`, and what is built in."""
     site = install(tmp_path / "site")
     (site / "own_package/__init__.py").unlink()
@@ -113,9 +108,7 @@ def test_an_entry_point_without_a_file_in_python_is_refused(
         entry("elsewhere")
 
 
-def test_an_entry_point_is_run_as_the_same_file_is(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_point_is_run_as_the_same_file_is(world, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(install(tmp_path / "site"))
     with pytest.raises(InputError, match=r"own_package.module cannot be imported: ImportError: only jobs"):
         made(world, tmp_path / "fails", "elsewhere", {"lr": 0.01})
@@ -142,15 +135,13 @@ class Wrapper:
 return Wrapper()"""
 
 
-def test_hooks_and_wrappers_are_probed_like_changed_weights(world: Path, tmp_path: Path) -> None:
+def test_hooks_and_wrappers_are_probed_like_changed_weights(world, tmp_path):
     weights = made(world, tmp_path / "weights", code(tmp_path, CHANGE))
     for name, body in {"hook": HOOK, "wrapper": WRAPPER}.items():
         assert_alike(made(world, tmp_path / name, code(tmp_path, body, name=name)), weights, 1e-9)
 
 
-def test_what_looks_at_the_end_of_a_text_sees_no_padding_and_no_other_row(
-    world: Path, tmp_path: Path
-) -> None:
+def test_what_looks_at_the_end_of_a_text_sees_no_padding_and_no_other_row(world, tmp_path):
     """A hook that uses the last token of the first row: padding or another row there would change results."""
     body = """
 def last(module, taken, given): return given + given[:1, -1:]
@@ -176,9 +167,7 @@ model.model.layers[1].mlp.down_proj.register_forward_hook(last)"""
 
 
 @pytest.mark.parametrize("regime", ["independent", "sequential"])
-def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
-    world: Path, tmp_path: Path, regime: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(world, tmp_path, regime, capsys):
     loaded = tiny_model("llama")
     start = {name: one.clone() for name, one in loaded.model.state_dict().items()}
     given = code(tmp_path, f"{CHANGE}\n{HOOK.strip()}\n{FAILS}", name="raises")
@@ -202,7 +191,7 @@ if update.target == 'Joe Biden': raise ValueError('no way')
 return functools.partial(inner)"""
 
 
-def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tmp_path: Path) -> None:
+def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tmp_path):
     loaded = tiny_model("llama")
     norm = loaded.model.model.norm.weight
     start = norm.detach().clone()
@@ -229,9 +218,7 @@ model.model.norm.weight.data += torch.randn(24) + __import__('random').random()"
 """Changes a class, a function, all modules, the tokenizer and a hyper-parameter, and draws numbers."""
 
 
-def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(
-    world: Path, tmp_path: Path
-) -> None:
+def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(world, tmp_path):
     given = code(tmp_path, BEYOND).removesuffix(":edit")
     text = Path(given).read_text(encoding="utf-8")
     Path(given).write_text(text.replace("update)", "update, layers=[])", 1), encoding="utf-8")
@@ -252,7 +239,7 @@ seen.append(update.id)
 model.model.norm.weight.data *= 1 + len(seen) / 100"""
 
 
-def test_a_method_that_keeps_something_between_edits_is_refused(world: Path, tmp_path: Path) -> None:
+def test_a_method_that_keeps_something_between_edits_is_refused(world, tmp_path):
     said = r"the edit .* gives other results .* log-probability of .* \(variables that changed: seen\)"
     for name, batch in (("one", 3), ("more", 1)):
         given = code(tmp_path, KEEPS, "seen = []", name=name)
@@ -280,7 +267,7 @@ def test_a_method_that_keeps_something_between_edits_is_refused(world: Path, tmp
         ("loaded.model.train().requires_grad_(True)", ""),
     ],
 )
-def test_a_batched_method_leaves_the_model_alone(world: Path, tmp_path: Path, line: str, said: str) -> None:
+def test_a_batched_method_leaves_the_model_alone(world, tmp_path, line, said):
     loaded = tiny_model("llama")
     loaded = replace(loaded, tokenizer=copy.deepcopy(loaded.tokenizer))
     start = Snapshot(loaded.model)
@@ -298,7 +285,7 @@ def test_a_batched_method_leaves_the_model_alone(world: Path, tmp_path: Path, li
         start.restore()
 
 
-def test_only_named_parameters_are_copied(world: Path, tmp_path: Path) -> None:
+def test_only_named_parameters_are_copied(world, tmp_path):
     whole = made(world, tmp_path / "whole", code(tmp_path, CHANGE))
     named = code(tmp_path, CHANGE, "edit.changes = ['model.layers.1.mlp.*']", name="named")
     assert_alike(made(world, tmp_path / "named", named), whole, 0)
@@ -312,7 +299,7 @@ def test_only_named_parameters_are_copied(world: Path, tmp_path: Path) -> None:
             made(world, tmp_path / "wrong", given)
 
 
-def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None:
+def test_what_a_method_must_not_do_is_named(world, tmp_path):
     with pytest.raises(InputError, match="it returned tuple; a plain method returns None or a model"):
         made(world, tmp_path, code(tmp_path, "return model, 1", name="pair"))
     shorter = "return lambda **given: type('X', (), {'logits': model(**given).logits[:, 1:]})"
@@ -337,24 +324,16 @@ def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None
         ("Edited(deltas={name: read})", "is Tensor, neither LowRank nor Dense"),
         ("Edited(contexts=['a'])", "1 contexts for 2 edits"),
         ("Edited(failed={3: 'no'})", "failed has keys other than 0 to 1"),
-        (
-            "Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])",
-            "owner has the entry 1; give",
-        ),
-        (
-            "Edited(deltas={name: LowRank(read, write)}, owner=[0, -2])",
-            "owner has the entry -2; give",
-        ),
+        ("Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])", "owner has the entry 1; give"),
+        ("Edited(deltas={name: LowRank(read, write)}, owner=[0, -2])", "owner has the entry -2; give"),
     ],
 )
-def test_what_a_batched_method_returns_is_checked(
-    world: Path, tmp_path: Path, returned: str, said: str
-) -> None:
+def test_what_a_batched_method_returns_is_checked(world, tmp_path, returned, said):
     with pytest.raises(InputError, match=said):
         made(world, tmp_path, batched(tmp_path, returned=returned))
 
 
-def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> None:
+def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path):
     line = "memory = [*(artefacts.memory or []), edits[0].id]"
     returned = "Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=memory)"
     hyper = read_hyper(batched(tmp_path, line, returned), "tiny")
@@ -362,7 +341,7 @@ def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> 
     assert edited(tiny_model("llama"), edits, hyper, Artefacts(), "sequential").memory == ["a", "c"]
 
 
-def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:
+def test_a_change_that_is_not_finite_has_failed(world, tmp_path):
     rows = made(world, tmp_path, batched(tmp_path, "read[0] = float('nan')")).edits
     assert [row["failed"] for row in rows] == ["diverged", None, "diverged"]
     shared = "deltas={name: LowRank(read[:1], write[:1])}, owner=[0] * n"

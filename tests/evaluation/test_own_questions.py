@@ -22,56 +22,30 @@ def lines(folder: Path, *rows: Any, name: str = "mine.jsonl") -> Tables:
     return Tables([path])
 
 
+HEAD = "The head of Peru is"
+WHO, WHOM = "Who is the head of Peru?", "Whom does Peru obey?"
+
+
 @pytest.mark.parametrize(
-    ("line", "prompt", "words", "targets", "ways"),
+    ("line", "prompt", "words", "targets"),
     [
-        (
-            {**FACT, "question": None, "accepted": "Ann"},
-            "The head of Peru is",
-            "",
-            ("Ann",),
-            ("loglik", "written"),
-        ),
-        (
-            {"prompt": "Lima is in ____", "accepted": ["Peru"], "stale": ["Spain", "Inca"]},
-            *("Lima is in", "", ("Peru", "Spain"), ("loglik", "written")),
-        ),
-        (
-            {**FACT, "question": "Peru is led by ____", "accepted": "Ann"},
-            *("Peru is led by", "", ("Ann",), ("loglik", "written")),
-        ),
-        (
-            {**FACT, "question": "Who is the head of Peru?", "accepted": "Ann", "stale": "Bob"},
-            *("", "Who is the head of Peru?", ("Ann", "Bob"), ("loglik", "letter", "written")),
-        ),
-        (
-            {"question": "Whom does Peru obey?", "accepted": " Ann "},
-            *("Question: Whom does Peru obey?\nAnswer:", "Whom does Peru obey?", ("Ann",)),
-            ("loglik", "written"),
-        ),
+        ({**FACT, "question": None, "accepted": "Ann"}, HEAD, "", ("Ann",)),
+        ({"prompt": "Lima is in ____", "accepted": ["X"], "stale": ["Y", "Z"]}, "Lima is in", "", ("X", "Y")),
+        ({**FACT, "question": "Peru is led by ____", "accepted": "Ann"}, "Peru is led by", "", ("Ann",)),
+        ({**FACT, "question": WHO, "accepted": "Ann", "stale": "Bob"}, "", WHO, ("Ann", "Bob")),
+        ({"question": WHOM, "accepted": " Ann "}, f"Question: {WHOM}\nAnswer:", WHOM, ("Ann",)),
     ],
 )
-def test_a_line_becomes_a_question(
-    line: dict[str, Any],
-    prompt: str,
-    words: str,
-    targets: tuple[str, ...],
-    ways: tuple[str, ...],
-    tmp_path: Path,
-) -> None:
+def test_a_line_becomes_a_question(line, prompt, words, targets, tmp_path):
     (question,) = read(MINE, lines(tmp_path, line)).questions
-    assert (question.prompt, question.words, question.targets, question.ways) == (
-        prompt,
-        words,
-        targets,
-        ways,
-    )
+    assert (question.prompt, question.words, question.targets) == (prompt, words, targets)
+    assert question.ways == (("loglik", "letter", "written") if words == WHO else ("loglik", "written"))
     assert question.answer == (0 if "stale" in line else None)
     assert question.context == ("The head of Peru is Ann. " if "subject" in line else "")
     assert question.edit == ("line 1" if "subject" in line else "")
 
 
-def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path: Path) -> None:
+def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path):
     tables = lines(
         tmp_path,
         {"prompt": "Lima is in", "accepted": "Peru"},
@@ -87,16 +61,13 @@ def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_pat
     assert [question.edit for question in benchmark.questions] == ["", "line 2", "line 2", "line 4"]
     path = tables.questions[0]
     assert lacking(benchmark, path, "loglik", False) == []
-    (note,) = lacking(benchmark, path, "written", True)
-    assert (
-        note
-        == f"{path}, line 1: without subject, prompt and new_object: asked after the fact of another line"
-    )
+    said = "without subject, prompt and new_object: asked after the fact of another line"
+    assert lacking(benchmark, path, "written", True) == [f"{path}, line 1: {said}"]
     (note,) = lacking(benchmark, path, "letter", False)
     assert note.startswith(f"{path}, line 1, line 2, line 4: not asked with --way letter, which needs `quest")
 
 
-def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
+def test_a_csv_says_the_same_as_json_lines(tmp_path):
     rows = [
         {**FACT, "accepted": ["Ann", "Ann Lee"], "kind": "told"},
         {"question": "Who, if anyone, rules?", "accepted": ["Bob"], "stale": ["Eve", "Al"]},
@@ -106,10 +77,8 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
         ",Peru,The head of Peru is,Ann,Ann|Ann Lee,,told",
         '"Who, if anyone, rules?",,,,Bob,Eve|Al,',
     ]
-    table, objects = (
-        read(MINE, lines(tmp_path, *cells, name="mine.csv")),
-        read(MINE, lines(tmp_path, *rows)),
-    )
+    given = lines(tmp_path, *cells, name="mine.csv"), lines(tmp_path, *rows)
+    table, objects = (read(MINE, each) for each in given)
     assert [question.id for question in table.questions] == ["line 2", "line 3"]  # of the file
     assert [question.id for question in objects.questions] == ["line 1", "line 2"]
     ids = {"id": "", "edit": ""}
@@ -135,7 +104,7 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path: Path) -> None:
         ("", "line 2: the line is empty"),
     ],
 )
-def test_what_a_line_lacks_is_said_with_its_number(line: Any, said: str, tmp_path: Path) -> None:
+def test_what_a_line_lacks_is_said_with_its_number(line, said, tmp_path):
     with pytest.raises(InputError) as error:
         read(MINE, lines(tmp_path, {"question": "Who?", "accepted": "A"}, line, FACT))
     assert said in str(error.value)
@@ -151,13 +120,13 @@ def test_what_a_line_lacks_is_said_with_its_number(line: Any, said: str, tmp_pat
         (["question,accepted", '"Who,A'], "mine.csv", "no CSV"),
     ],
 )
-def test_files_that_have_no_questions(rows: list[str], name: str, said: str, tmp_path: Path) -> None:
+def test_files_that_have_no_questions(rows, name, said, tmp_path):
     with pytest.raises(InputError, match=said):
         read(MINE, lines(tmp_path, *rows, name=name))
     with pytest.raises(InputError, match="no such file"):
         read(MINE, Tables([tmp_path / "other.jsonl"]))
 
 
-def test_the_example_file_is_one() -> None:
+def test_the_example_file_is_one():
     benchmark = read(MINE, Tables([RESOURCES / "questions.jsonl"]))
     assert (len(benchmark.questions), len(benchmark.edits)) == (5, 1)

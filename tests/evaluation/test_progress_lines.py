@@ -1,15 +1,11 @@
 """Each command that runs a model prints how far it is, and not only at the end."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import command, saved
 from support.tiny_sentences import FACTS, row
 from support.updates import dataset, edits
@@ -51,7 +47,7 @@ LOCATING = '{"edit_device": "cpu"}'
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "tiny")
     dataset(folder / "dataset.parquet")
@@ -73,9 +69,7 @@ def work_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: " ".join(line.split()[:3]))
-def test_a_command_that_runs_a_model_prints_lines_with_a_share(
-    line: str, world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_that_runs_a_model_prints_lines_with_a_share(line, world, monkeypatch, capsys):
     monkeypatch.chdir(world)
     monkeypatch.setattr(progress, "EVERY", 0)
     words = shlex.split(line)
@@ -87,9 +81,7 @@ def test_a_command_that_runs_a_model_prints_lines_with_a_share(
         assert any(work.startswith(name) for work in printed), (name, sorted({*printed}))
 
 
-def test_an_evaluation_names_the_method_before_the_work_inside_of_it(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_evaluation_names_the_method_before_the_work_inside_of_it(world, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0)
     command(world / "tiny", tmp_path / "job", "updates", [edits(tmp_path, limit=2)], "ft")
     printed = work_of(capsys.readouterr().err)

@@ -1,9 +1,6 @@
 """Files of factdrift's own methods, locators and benchmarks that are not as they must be."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,42 +15,24 @@ from factdrift.evaluation.questions import question
 
 READ: dict[str, Any] = {"methods": record, "locators": plan, "benchmarks": question}
 FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "block": (
-        "methods/ft",
-        {"record": {"block": "layer"}},
-        r"ft\.yaml: record\.block: layer is not among",
-    ),
+    "block": ("methods/ft", {"record": {"block": "layer"}}, r"ft\.yaml: record\.block: layer is not among"),
     "value": ("methods/ft", {"record": {"block": "nonsense"}}, r"ft\.yaml: record: Invalid enum value"),
     "key": ("methods/ft", {"record": {"bloc": "layers"}}, r"ft\.yaml: record: Object contains unknown field"),
     "type": ("methods/rome", {"record": {"place": "first"}}, r"rome\.yaml: record: Expected `int`"),
     "none": ("methods/rome", {"record": None}, r"rome\.yaml: record: Expected `object`, got `null`"),
-    "like": (
-        "methods/replay",
-        {"like": "nothing"},
-        r"replay\.yaml: like: there is no nothing\.yaml",
-    ),
+    "like": ("methods/replay", {"like": "nothing"}, r"replay\.yaml: like: there is no nothing\.yaml"),
     "rule": ("methods/ft", {"derived": {"rules": {"layer": {"share": 0.5}}}}, r"rules: layer is not among"),
     "part": ("methods/ft", {"defaults": {}}, r"ft\.yaml: Additional properties .*'defaults' was unexpected"),
     "entry": ("methods/ft", {"models": [{"names": ["x"], "lr": -1}]}, r"ft\.yaml: models\.0\.lr: -1 is less"),
-    "locator": (
-        "locators/rome_layer",
-        {"record": {"title": "x"}},
-        r"rome_layer\.yaml: record: Object m",
-    ),
+    "locator": ("locators/rome_layer", {"record": {"title": "x"}}, r"rome_layer\.yaml: record: Object m"),
     "units": ("locators/activation", {"keys": []}, r"activation\.yaml: keys: \[\] is not of type 'object'"),
-    "benchmark": (
-        "benchmarks/asof",
-        {"optoins": True},
-        r"asof\.yaml: Object contains unknown field",
-    ),
+    "benchmark": ("benchmarks/asof", {"optoins": True}, r"asof\.yaml: Object contains unknown field"),
     "questions": ("benchmarks/asof", {"questions": "x"}, r"asof\.yaml: Expected `array`, got `str`"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_file_that_is_wrong_is_named_with_its_key(
-    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_wrong_is_named_with_its_key(fault, tmp_path, monkeypatch):
     name, changes, said = FAULTS[fault]
     kind = name.split("/")[0]
     shutil.copytree(CONFIG / kind, tmp_path / kind)
@@ -83,7 +62,7 @@ def test_a_file_that_is_wrong_is_named_with_its_key(
     assert READ[kind].records()
 
 
-def test_a_function_that_is_not_there_is_named() -> None:
+def test_a_function_that_is_not_there_is_named():
     package = "factdrift.evaluation.locators"
     with pytest.raises(InputError, match=r"record: .*plan has no function nothing; it has .*locator_of"):
         named_function(package, "plan.nothing")

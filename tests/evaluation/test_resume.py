@@ -1,34 +1,31 @@
 """Killed jobs continue with the same bytes in every kind of state, and only if nothing else has changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+import torch
+from support.asking import Told, ask, counted, state_of
+from support.own_methods import write_examples
+from support.questions import write_tables
+from support.stream_updates import stream_edits
+from support.tiny_edits import PREFIXES, add_method, shifted, tiny_artefacts, tiny_hyper
+from support.tiny_models import TEXT, tiny_model
+from support.updates import edits
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask, counted, state_of  # noqa: E402
-from support.own_methods import write_examples  # noqa: E402
-from support.questions import write_tables  # noqa: E402
-from support.stream_updates import stream_edits  # noqa: E402
-from support.tiny_edits import PREFIXES, add_method, shifted, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import TEXT, tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
+from factdrift.core.keys import read_settings
+from factdrift.evaluation import plan
+from factdrift.evaluation.ability.measure import make_ability
+from factdrift.evaluation.ability.record import AbilitySettings
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Prepared
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.items import read_tempripple
+from factdrift.evaluation.questions.question import Tables
 
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation import plan  # noqa: E402
-from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
-from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.items import read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.question import Tables  # noqa: E402
-
-from .test_template import chatting  # noqa: E402
+from .test_template import chatting
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
@@ -38,7 +35,6 @@ class State(NamedTuple):
 
     benchmark: str
     method: str
-    values: dict[str, Any] = {}  # noqa: RUF012
     settings: dict[str, Any] = {}  # noqa: RUF012
 
     def __str__(self) -> str:
@@ -47,33 +43,25 @@ class State(NamedTuple):
 
 IN_TURN = {"regime": "sequential", "group": 2}
 TEXT_BEFORE = {"text": "{prompt} {target}. "}
-SMALL = {"rank": 2, "alpha": 4, "steps": 2, "batch": 2}
 STATES = [
-    State("updates", "none", {}, {"batch": 4}),
-    State("tempripple", "context", {}, {"batch": 1}),
-    State("tempripple", "shifted", {}, {"batch": 1}),
-    State("updates", "shifted", {}, IN_TURN),
-    State("updates", "prompt", TEXT_BEFORE),
-    State("stream", "ft", {"layers": [1], "lr": 0.01, "steps": 3}),
-    State("stream", "alphaedit"),
-    State("stream", "ultraedit", {"layers": [1, 2], "lr": 0.01, "turn": 2}),
-    State("stream", "grace", {"layer": 1, "steps": 3, "lr": 0.1}),
-    State("stream", "merge", SMALL),
-    State("stream", "replay", {**SMALL, "replayed": 1}),
-    State("stream", "wise", {"layer": 1, "steps": 2, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2}),
-    *(State("stream", "rag", {"k": 1}), State("stream", "context_all", {"room": 32})),
-    *(State("stream", "prompt"), State("stream", "mine.py:edit")),
+    State("updates", "none", {"batch": 4}),
+    State("tempripple", "context", {"batch": 1}),
+    State("tempripple", "shifted", {"batch": 1}),
+    State("updates", "shifted", IN_TURN),
+    State("updates", "prompt"),
+    *(State("stream", method) for method in ("ft", "alphaedit", "ultraedit", "grace", "merge", "replay")),
+    *(State("stream", method) for method in ("wise", "rag", "context_all", "prompt", "mine.py:edit")),
 ]
 
 
 @pytest.fixture(autouse=True)
-def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _methods(monkeypatch) -> None:
     add_method(monkeypatch, "shifted", shifted)
     monkeypatch.setattr(plan, "CHUNK", 4)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     folder = write_examples(tmp_path_factory.mktemp("tables"))
     edits(folder)
     write_tables(folder)
@@ -90,22 +78,19 @@ def run(state: State, folder: Path, out: Path) -> Told:
             Tables([folder / "tr_items.parquet"], facts=folder / "tr_facts.parquet")
         ),
     }[state.benchmark]()
-    if state.method == "alphaedit":
-        given = Prepared(tiny_hyper("alphaedit"), tiny_artefacts(loaded))
-    elif state.method in ("none", "context", "shifted") or state.values is TEXT_BEFORE:
-        given = state_of(state.method, **state.values)
+    if state.benchmark != "stream":
+        given = state_of(state.method, **(TEXT_BEFORE if state.method == "prompt" else {}))
+    elif "." in state.method:
+        values = {"layer": 1, "lr": 0.01, "steps": 2}
+        given = Prepared(read_hyper(f"{folder}/{state.method}", "tiny", values), Artefacts(PREFIXES))
     else:
-        own = f"{folder}/{state.method}" if "." in state.method else state.method
-        values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
-        given = Prepared(read_hyper(own, "tiny", values), Artefacts(PREFIXES))
+        given = Prepared(tiny_hyper(state.method), tiny_artefacts(loaded))
     keys = {"answer_tokens": 2, "written_tokens": 2, **state.settings}
     return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
 
 
 @pytest.mark.parametrize("state", STATES, ids=str)
-def test_a_killed_job_continues_and_writes_the_same_bytes(
-    state: State, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_job_continues_and_writes_the_same_bytes(state, folder, tmp_path, monkeypatch):
     whole = run(state, folder, tmp_path / "whole")
     before = tiny_model("llama", positions=192).model.state_dict()
     with counted(monkeypatch, dies_at=2) as begun:
@@ -129,9 +114,7 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_steps_of_anything_else_are_not_taken_up(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_of_anything_else_are_not_taken_up(folder, tmp_path, monkeypatch):
     updates, loaded = read_edits(folder / "edits.parquet"), chatting("none")
     (folder / "held.txt").write_text("\n".join(TEXT), encoding="utf-8")
     abilities = []

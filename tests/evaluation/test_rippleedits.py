@@ -94,7 +94,7 @@ def test_subject_and_objects_are_found_in_the_sentence():
 
 
 @pytest.fixture
-def probes(tmp_path: Path) -> Path:
+def probes(tmp_path) -> Path:
     """The probes of a file like theirs, beside the edits of its updates."""
     path = tmp_path / "popular.json"
     path.write_text(json.dumps([record(TESTS)]), encoding="utf-8")

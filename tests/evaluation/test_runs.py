@@ -1,7 +1,5 @@
 """Asking about updates: against plain transformers, in shards, with edits that fail, and adapters kept."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from copy import deepcopy
@@ -9,36 +7,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from peft import PeftModel
+from support.asking import Told, ask, chance, counted, settings_with, state_of
+from support.tiny_edits import FAILING, add_method, shifted
+from support.tiny_models import tiny_model
+from support.updates import edits, update
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import PeftModel  # noqa: E402
-from support.asking import Told, ask, chance, counted, settings_with, state_of  # noqa: E402
-from support.tiny_edits import FAILING, add_method, shifted  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-from support.updates import edits, update  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation import adapters, run  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
-from factdrift.evaluation.session import Session, excluded, process_peak_mb  # noqa: E402
-from factdrift.evaluation.states.edited import Condition  # noqa: E402
-from factdrift.models.deltas import written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation import adapters, run
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.run import Files, Run, evaluate
+from factdrift.evaluation.session import Session, excluded, process_peak_mb
+from factdrift.evaluation.states.edited import Condition
+from factdrift.models.deltas import written
+from factdrift.models.loaded import Loaded
 
 PROMPT = state_of("prompt", text="{prompt} {target}. ")
 
 
 @pytest.fixture(autouse=True)
-def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _methods(monkeypatch) -> None:
     add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")
-def updates(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def updates(tmp_path_factory) -> Benchmark:
     return read_edits(edits(tmp_path_factory.mktemp("updates"), fluency_sample=0.5))
 
 
@@ -54,9 +51,7 @@ def probes_of(updates: Benchmark) -> dict[str, Question]:
     return {each.id: each for each in updates.questions if "loglik" in each.ways}
 
 
-def test_probes_of_an_edit_are_those_of_the_model_with_its_weights_changed_in_any_shard(
-    updates: Benchmark, tmp_path: Path
-) -> None:
+def test_probes_of_an_edit_are_those_of_the_model_with_its_weights_changed_in_any_shard(updates, tmp_path):
     found = made(updates, tmp_path / "whole")
     assert sum(batch["edits"] for batch in found.costs) == 5
     assert all(batch["peak_mb"] > 0 and batch["edit_seconds"] > 0 for batch in found.costs)
@@ -95,7 +90,7 @@ def test_probes_of_an_edit_are_those_of_the_model_with_its_weights_changed_in_an
         assert (row["entropy"] is not None) == (row["question"] in long and not failed)
 
 
-def test_prompt_stands_before_each_probe(updates: Benchmark, tmp_path: Path) -> None:
+def test_prompt_stands_before_each_probe(updates, tmp_path):
     loaded, asked = tiny(), probes_of(updates)
     of_id = {edit.id: edit for edit in updates.edits}
     for row in made(updates, tmp_path, PROMPT, adapters=True).of_way("loglik"):
@@ -105,14 +100,12 @@ def test_prompt_stands_before_each_probe(updates: Benchmark, tmp_path: Path) -> 
     assert list((tmp_path / "adapters").iterdir()) == []  # no weight was changed
 
 
-def test_edits_without_intervals_are_no_stream(updates: Benchmark, tmp_path: Path) -> None:
+def test_edits_without_intervals_are_no_stream(updates, tmp_path):
     with pytest.raises(InputError, match="--stream: the edits of updates have no intervals"):
         made(updates, tmp_path, stream=True)
 
 
-def test_a_batch_that_does_not_fit_is_halved(
-    updates: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_does_not_fit_is_halved(updates, tmp_path, monkeypatch):
     whole = made(updates, tmp_path / "whole")
 
     def hungry(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -133,19 +126,7 @@ def test_a_batch_that_does_not_fit_is_halved(
         assert row == other
 
 
-def test_the_unedited_model_is_asked_equal_texts_together(updates: Benchmark, tmp_path: Path) -> None:
-    found = made(updates, tmp_path, "none", batch=1)
-    asked = probes_of(updates)
-    assert len(asked) > 32  # more than one step
-    rows = found.of_way("loglik")
-    assert {row["question"] for row in rows} == set(asked)
-    order = [(asked[row["question"]].prompt, asked[row["question"]].targets) for row in rows]
-    assert order == sorted(order)
-    assert [(row["edit"], row["state"]) for row in found.edits] == [(each.id, 0) for each in updates.edits]
-    assert [(row["state"], row["edits"]) for row in found.states] == [(0, 0)]
-
-
-def test_output_that_is_not_finite_is_named_and_never_exact(updates: Benchmark, tmp_path: Path) -> None:
+def test_output_that_is_not_finite_is_named_and_never_exact(updates, tmp_path):
     broken = tiny()
     broken.model.model.norm.weight.data.fill_(torch.nan)
     huge = made(updates, tmp_path / "huge", state_of("shifted", factor=1e30))
@@ -178,7 +159,7 @@ class Merging:
         return getattr(self._tokenizer, name)
 
 
-def test_what_cannot_be_aligned_is_reported_and_left_out(tmp_path: Path) -> None:
+def test_what_cannot_be_aligned_is_reported_and_left_out(tmp_path):
     given = [update("America", 1), update("Atlantis", 2)]
     given[1]["subject"]["label"] = "Atlantida"
     given.append(update("the sea", 3))
@@ -196,7 +177,7 @@ def test_what_cannot_be_aligned_is_reported_and_left_out(tmp_path: Path) -> None
     assert {row["edit"] for row in made.edits} == {"Q3-P6"} == {row["edit"] for row in made.answers}
 
 
-def test_memory_is_in_megabytes_on_every_system() -> None:
+def test_memory_is_in_megabytes_on_every_system():
     assert process_peak_mb(512_000, "linux") == 512
     assert process_peak_mb(512_000_000, "darwin") == 512
 
@@ -214,9 +195,7 @@ def files_of(adapters: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
-def test_adapters_of_the_edits_are_kept_whenever_a_run_is_killed(
-    updates: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adapters_of_the_edits_are_kept_whenever_a_run_is_killed(updates, tmp_path, monkeypatch):
     # When it has moved the adapters, before it removes its finished steps.
     with monkeypatch.context() as patch:
         patch.setattr(run.Checkpoints, "remove", lambda self: None)
@@ -260,7 +239,7 @@ def test_adapters_of_the_edits_are_kept_whenever_a_run_is_killed(
     assert sorted(path for path in parts.parent.rglob("*") if path.is_file()) == sorted(others)
 
 
-def test_adapters_do_not_replace_files_of_a_user(updates: Benchmark, tmp_path: Path) -> None:
+def test_adapters_do_not_replace_files_of_a_user(updates, tmp_path):
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "mine.safetensors").write_text("of the user")
     with pytest.raises(InputError, match=r"mine\.safetensors in it was not written there"):
@@ -268,7 +247,7 @@ def test_adapters_do_not_replace_files_of_a_user(updates: Benchmark, tmp_path: P
     assert [path.name for path in (tmp_path / "adapters").iterdir()] == ["mine.safetensors"]
 
 
-def test_a_group_of_edits_is_one_adapter(updates: Benchmark, tmp_path: Path) -> None:
+def test_a_group_of_edits_is_one_adapter(updates, tmp_path):
     found = kept(updates, tmp_path, regime="sequential", group=3)
     assert [name.rpartition(".")[0] for name in found] == ["Q1-P6..Q3-P6", "Q4-P6..Q5-P6"]
     said = [json.loads(files["factdrift.json"]) for files in found.values()]
@@ -279,9 +258,7 @@ def test_a_group_of_edits_is_one_adapter(updates: Benchmark, tmp_path: Path) -> 
     assert [json.loads(files["adapter_config.json"])["r"] for files in found.values()] == [2, 2]
 
 
-def test_each_of_several_tellings_has_a_folder_of_adapters(
-    updates: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_of_several_tellings_has_a_folder_of_adapters(updates, tmp_path, monkeypatch):
     """Edits at every block of a model, by a job that is killed in the second one."""
     factors = {"shifted@0": 1.0, "shifted@1": 2.0}
     conditions = [

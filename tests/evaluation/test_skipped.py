@@ -1,7 +1,5 @@
 """Methods that cannot edit a model: skipped with the reason, by every job that could meet one."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -11,24 +9,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.asking import Job, command, saved, scoring
+from support.commands import files, printed
+from support.tiny_models import tiny_tokenizer
+from support.updates import CLOZES, RULERS, edits, update
+from transformers import AutoConfig, AutoModelForCausalLM
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Job, command, saved, scoring  # noqa: E402
-from support.tiny_models import tiny_tokenizer  # noqa: E402
-from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
-from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.record import Skipped  # noqa: E402
-from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
-from factdrift.evaluation.scores.groups import Group  # noqa: E402
-from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, EDITS, lines, write_report  # noqa: E402
-from factdrift.models import moments  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.record import Skipped
+from factdrift.evaluation.scores.costs import skipped_among, write_costs
+from factdrift.evaluation.scores.groups import Group
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, EDITS, lines, write_report
+from factdrift.models import moments
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A folder with a model that normalises what its MLPs put out, edits, and prefixes for it."""
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "model", "olmo2")
@@ -43,9 +40,7 @@ def run(world: Path, out: Path, method: str, *options: str, code: int = 0, **set
     return command(world / "model", out / "job", "updates", edits, method, *options, code=code, **settings)
 
 
-def test_a_strict_job_and_a_wrong_value_fail_instead(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_strict_job_and_a_wrong_value_fail_instead(world, tmp_path, capsys):
     run(world, tmp_path, "prompt", "--strict", regime="sequential", code=1)
     said = capsys.readouterr().err
     assert "edit.regime: sequential: prompt cannot edit so" in said
@@ -64,7 +59,7 @@ def account(folder: Path, model: str, method: str, **more: Any) -> Path:
     return path
 
 
-def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -> None:
+def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path):
     jobs = [
         account(tmp_path, "one", "rome", source="derived, not tuned: layer 5 of 28", derived=["layer"]),
         account(tmp_path, "one", "memit", skipped="it is post-norm"),
@@ -100,7 +95,7 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     assert all(None not in each and None not in each.values() for each in rows)
 
 
-def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
+def test_a_run_in_which_no_method_can_edit_fails(tmp_path):
     jobs = [account(tmp_path, "one", "rome", skipped="no such matrix")]
     said = r"none of them can edit .*: rome on one: no such matrix; ft on one: x"
     with pytest.raises(InputError, match=said):
@@ -114,7 +109,7 @@ def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
     assert write_costs(jobs[1:], tmp_path / "costs.json", strict=True) == []
 
 
-def test_costs_have_each_interval_of_a_stream(tmp_path: Path) -> None:
+def test_costs_have_each_interval_of_a_stream(tmp_path):
     path = tmp_path / "job.json"
     batch = {"edits": 2, "edit_seconds": 3.0, "evaluation_seconds": 1.0, "peak_mb": 5.0, "interval": 1}
     batches = [batch, batch | {"interval": 2, "left_out": 4}]
@@ -125,34 +120,23 @@ def test_costs_have_each_interval_of_a_stream(tmp_path: Path) -> None:
     assert found["intervals"] == batches
 
 
-def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(world, tmp_path):
     rows = [update(subject, number) for number, subject in enumerate(RULERS, start=1)]
     for row in rows:
         row["neighborhood"] = row["random_neighborhood"] = []
     table = edits(tmp_path, rows).with_name("dataset.parquet")
     templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
     pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
-    line = [
-        "edit",
-        "train-editor",
-        "--method=mend",
-        f"--dataset={table}",
-        f"--edits={tmp_path / 'edits.parquet'}",
-    ]
-    line += [f"--templates={tmp_path / 'templates.parquet'}", "--model", str(world / "model")]
-    line += ["--settings", '{"device": "cpu"}', f"--out-split={tmp_path / 'split.json'}"]
-    assert main([*line, f"--output={tmp_path / 'mend'}"]) == 0
-    assert "too few to train the editor of mend" in capsys.readouterr().out
+    line = ["edit", "train-editor", "--method=mend", f"--dataset={table}", f"--model={world / 'model'}"]
+    line += files(tmp_path, edits="edits.parquet", templates="templates.parquet", out_split="split.json")
+    said = printed(*line, '--settings={"device": "cpu"}', f"--output={tmp_path / 'mend'}")
+    assert "too few to train the editor of mend" in said
     assert json.loads((tmp_path / "split.json").read_text(encoding="utf-8"))["train"] == []
     job = run(world, tmp_path, "mend", f"--editor={tmp_path / 'mend'}")
     assert "too few to train the editor of mend" in job.about["skipped"]
 
 
-def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(world, tmp_path, capsys):
     """One of a family that is not supported, and one that does not write text from text alone."""
     folder = tmp_path / "bloom"
     config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340, seq_length=96)
@@ -186,16 +170,12 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     (tmp_path / "strange" / "0.safetensors").write_text("mine")
     assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "strange")]) == 1
     capsys.readouterr()
-    given = ["--edits", str(edits), *scoring(jobs), "--costs", *(str(job.path("json")) for job in jobs)]
-    given += ["--methods", "none", "ft", "rome", "--models"]
-    given += [str(world / "model"), str(folder), str(vision)]
-    outs = {name: tmp_path / name for name in ("scores", "probes", "written", "costs")}
-    given += [f"--out-{name}={path}" for name, path in outs.items()] + [f"--output={tmp_path}"]
-    assert main(["edit", "scores", *given]) == 0
-    said = capsys.readouterr().out
+    given = ["--edits", edits, *scoring(jobs, tmp_path), "--costs", *(job.path("json") for job in jobs)]
+    given += ["--methods", "none", "ft", "rome", "--models", world / "model", folder, vision]
+    said = printed("edit", "scores", *given)
     assert f"skipped: none, ft, rome on {folder}: models: {folder} is of the family 'bloom'" in said
     assert f"skipped: none on {vision}: models: {vision} is of the type 'qwen2_5_vl', for which" in said
-    assert set(pq.read_table(outs["scores"])["model"].to_pylist()) == {str(world / "model")}
-    assert len(skipped_among(json.loads(outs["costs"].read_text()))) == 4
+    assert set(pq.read_table(tmp_path / "scores.parquet")["model"].to_pylist()) == {str(world / "model")}
+    assert len(skipped_among(json.loads((tmp_path / "costs.json").read_text()))) == 4
     command(folder, tmp_path / "no", "updates", [edits], "ft", "--strict", code=1)
     assert not list(tmp_path.glob("no*"))

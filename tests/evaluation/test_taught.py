@@ -1,9 +1,6 @@
 """What a bundled model is taught of TempRIPPLE and of ripples holds at T_old."""
 
-from __future__ import annotations
-
 import datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,37 +21,29 @@ CHANGES = pa.schema(
 )
 
 
-def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) -> None:
+def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path):
     days = [OLD + datetime.timedelta(1), OLD, OLD - datetime.timedelta(400), None]
     facts = [
         {"fact_id": f"f{place}", "s": "Q1", "p": "P6", "s_label": "Town", "o_label": f"Mayor {place}"}
         | {"ordinal": place, "ordinal_text": f"{place}th", "start_hi": day}
-        | {
-            "phrase": f"the {place}th mayor of Town",
-            "statement": f"the {place}th mayor of Town is Mayor {place}",
-        }
+        | {"phrase": f"the {place}th mayor of Town"}
+        | {"statement": f"the {place}th mayor of Town is Mayor {place}"}
         for place, day in enumerate(days, start=4)
     ]
-    paths = ((4, 1, "Q4"), (5, 1, "Q5"), (5, 2, "Q5"), (6, 1, "Q6"), (6, 1, "Q5"))
+    asked = ((4, 1, "Q4"), (5, 1, "Q5"), (5, 2, "Q5"), (6, 1, "Q6"), (6, 1, "Q5"))
     related = [
         {"rel_id": f"r{place}", "fact_id": f"f{fact}", "hop": hop, "answer_label": f"Home {holder}"}
         | {"path": [{"x": holder, "p": "P19"}]}
         | {"question": f"What is the birthplace of the {fact}th mayor of Town?"}
-        for place, (fact, hop, holder) in enumerate(paths)
+        for place, (fact, hop, holder) in enumerate(asked)
     ]
     changes = [
         {"subject": {"id": holder}, "relation": {"id": "P19"}, "objects": [{"decision": decision}]}
         for holder, decision in (("Q5", "static"), ("Q6", "new"))
     ]
-    tables = [
-        written(tmp_path / f"{name}.parquet", schema, rows)
-        for name, schema, rows in (
-            ("facts", TR_FACTS, facts),
-            ("related", TR_RELATED, related),
-            ("wikifactdiff", CHANGES, changes),
-        )
-    ]
-    taught = tempripple_wordings(*tables, OLD)
+    tables = (TR_FACTS, facts), (TR_RELATED, related), (CHANGES, changes)
+    paths = [written(tmp_path / f"{place}", *table) for place, table in enumerate(tables)]
+    taught = tempripple_wordings(*paths, OLD)
     newest, before = "the most recent mayor of Town", "the previous mayor of Town"
     due = [
         ("tempripple", "f5", "Town", "P6 1", "Mayor 5", newest, 3),
@@ -72,9 +61,7 @@ def test_a_fact_is_taught_that_had_certainly_begun_on_the_day(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_of_each_criterion_the_first_conditions_that_end_with_the_blank_are_taught(
-    seed: int, tmp_path: Path
-) -> None:
+def test_of_each_criterion_the_first_conditions_that_end_with_the_blank_are_taught(seed, tmp_path):
     dice = Random(seed)
 
     def condition() -> dict[str, Any]:

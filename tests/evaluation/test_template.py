@@ -1,39 +1,34 @@
 """Edits and probes as turns of a chat: against transformers one by one, and what does not fit together."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+import torch
+from support.asking import ask, command, saved, settings_with
+from support.commands import files, printed
+from support.tiny_edits import tiny_artefacts, tiny_hyper
+from support.tiny_models import tiny_model
+from support.updates import edits
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, command, saved, settings_with, state_of  # noqa: E402
-from support.tiny_edits import tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.prompts import filled  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.scores.groups import Group  # noqa: E402
-from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, EDITS, lines  # noqa: E402
-from factdrift.evaluation.session import Session, excluded  # noqa: E402
-from factdrift.evaluation.states.edited import Condition  # noqa: E402
-from factdrift.evaluation.ways import asked as ways_asked  # noqa: E402
-from factdrift.models.deltas import written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.verdict import judge  # noqa: E402
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.scores.table import CHAT
+from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.states.edited import Condition
+from factdrift.evaluation.ways import asked as ways_asked
+from factdrift.models.deltas import written
+from factdrift.models.loaded import Loaded
+from factdrift.verdict import judge
 
 TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"
 CPU = ("--settings", '{"device": "cpu", "dtype": "float32", "batch": 2, "length": 20}')
 PROMPT = "The head of government of Atlantis is"
-PUT_BEFORE = state_of("prompt", text="{prompt} {target}. ")
 
 
 def chatting(template: str = "chat") -> Loaded:
@@ -46,7 +41,7 @@ def chatting(template: str = "chat") -> Loaded:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A folder with edits, and a tiny model in the layout of transformers."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, fluency_sample=0.5)
@@ -65,10 +60,8 @@ def updates_of(world: Path, most: int | None = None) -> Benchmark:
 
 def asked(loaded: Loaded, content: str) -> list[int]:
     """The tokens of a conversation up to the answer."""
-    ids: list[int] = loaded.tokenizer.apply_chat_template(
-        [{"role": "user", "content": content}], add_generation_prompt=True, return_dict=False
-    )
-    return ids
+    turns = [{"role": "user", "content": content}]
+    return loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
 
 
 def chance(loaded: Loaded, content: str, answer: str) -> float:
@@ -83,7 +76,7 @@ def asked_of(updates: Benchmark) -> dict[str, Question]:
     return {each.id: each for each in updates.questions}
 
 
-def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
+def test_the_unedited_model_answers_a_user(world, tmp_path):
     loaded, updates, settings = chatting(), updates_of(world), settings_with(written_tokens=4)
     found, questions = ask(loaded, updates, tmp_path, written_tokens=4), asked_of(updates)
     assert {row["question"] for row in found.answers} == set(questions)
@@ -101,9 +94,7 @@ def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
         assert loaded.tokenizer.decode(said, skip_special_tokens=True).startswith(row["output"])
 
 
-def test_the_judge_knows_what_a_user_asked(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_judge_knows_what_a_user_asked(world, tmp_path, monkeypatch):
     cases: list[judge.Case] = []
 
     def judged(case: judge.Case) -> judge.Judged:
@@ -118,16 +109,14 @@ def test_the_judge_knows_what_a_user_asked(
     assert {case.question for case in cases} == expected
 
 
-def test_a_template_takes_nothing_of_a_long_continuation(world: Path) -> None:
+def test_a_template_takes_nothing_of_a_long_continuation(world):
     session = Session(chatting(), settings_with())
     for question in updates_of(world).questions:
         content = len(session.loaded.tokenizer(question.prompt)["input_ids"])
         assert abs(session.room(question.prompt) - (session.settings.length - content)) <= 1
 
 
-def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
-    world: Path, tmp_path: Path
-) -> None:
+def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(world, tmp_path):
     loaded, updates = chatting(), updates_of(world, 2)
     hyper, artefacts = tiny_hyper("rome", steps=25, lr=0.5), tiny_artefacts(loaded)
     found = ask(loaded, updates, tmp_path, hyper, artefacts=artefacts, written_tokens=1)
@@ -144,30 +133,10 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
                         wanted = chance(loaded, question.prompt, question.targets[0])
                         assert value == pytest.approx(wanted, abs=1e-3)
             # The edit raises its object as the answer to the user.
-            new = logprobs[f"{edit.id}#0", edit.id]
-            assert new is not None
-            assert new > chance(loaded, edit.prompt, edit.target) + 0.1
+            assert logprobs[f"{edit.id}#0", edit.id] > chance(loaded, edit.prompt, edit.target) + 0.1
 
 
-def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Path) -> None:
-    loaded, updates = chatting(), updates_of(world, 1)
-    found = ask(loaded, updates, tmp_path, PUT_BEFORE, written_tokens=1)
-    (edit,) = updates.edits
-    for row in found.of_way("loglik"):
-        question = asked_of(updates)[row["question"]]
-        content = f"{edit.prompt} {edit.target}. {question.prompt}"
-        assert row["logprobs"] == pytest.approx([chance(loaded, content, question.targets[0])], abs=1e-4)
-
-
-def test_the_tables_say_so() -> None:
-    row = {**dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0), "failed": None, "template": "chat"}
-    groups = [Group("m", "replace", "ft", [row], {}), Group("n", "replace", "ft", [], {})]
-    text = list(lines(EDITS[0], groups))
-    assert f"m, 1 replacements{CHAT}" in text
-    assert "n, 0 replacements" in text
-
-
-def test_a_model_without_a_template_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_without_a_template_is_refused(tmp_path, capsys):
     model, path = saved(tmp_path / "model"), edits(tmp_path, fluency_sample=0)
     command(model, tmp_path / "none", "updates", [path], "none", "--template", "chat", code=1)
     said = capsys.readouterr().err
@@ -175,24 +144,21 @@ def test_a_model_without_a_template_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "has no chat template" in said
 
 
-def test_one_edit_to_look_at(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "prompt", "--dataset", str(world / "none.parquet")]
-    assert main([*line, *CPU[:1], '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]) == 0
-    shown = next(row for row in capsys.readouterr().out.splitlines() if "new object" in row)
+def test_one_edit_to_look_at(world):
+    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--method", "prompt"]
+    line += ["--settings", '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]
+    said = printed(*line, *files(world, model="model", dataset="none.parquet"))
+    shown = next(row for row in said.splitlines() if "new object" in row)
     percent = [float(word.rstrip("%")) / 100 for word in shown.split() if word.endswith("%")]
     contents = (PROMPT, f"{PROMPT} Joe Biden. {PROMPT}")
     wanted = [torch.tensor(chance(chatting(), content, "Joe Biden")).exp().item() for content in contents]
     assert percent == pytest.approx(wanted, abs=1e-4)
 
 
-def test_a_checkpoint_is_probed_in_the_template(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["edit", "probe", "--model", str(world / "model"), "--base", str(world / "model"), *CPU]
-    line += ["--edits", str(world / "edits.parquet"), "--only", "Q1-P6", "--name", "same"]
-    assert main([*line, "--template", "chat", "--output", str(tmp_path / "one")]) == 0
-    assert CHAT in capsys.readouterr().out
+def test_a_checkpoint_is_probed_in_the_template(world, tmp_path):
+    line = ["edit", "probe", *files(world, model="model", base="model", edits="edits.parquet"), *CPU]
+    line += ["--only", "Q1-P6", "--name", "same"]
+    assert CHAT in printed(*line, "--template", "chat", "--output", str(tmp_path / "one"))
     found = pq.read_table(tmp_path / "one/edit_scores.parquet").to_pylist()
     assert {row["template"] for row in found} == {"chat"}
     none, same = found

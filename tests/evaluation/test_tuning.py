@@ -1,7 +1,5 @@
 """The search for hyper-parameters: what is tried, how it is judged, what is written."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -10,8 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import saved
 from support.updates import RULERS, dataset, update
 
@@ -50,7 +46,7 @@ def found(scores: dict[str, float], start: Hyper, **options: Any) -> list[dict[s
     return [dict(each.hyper) for each in search(start, SEARCH, 8, tried, **options)]
 
 
-def test_blocks_are_tried_first_and_other_values_at_the_best_one() -> None:
+def test_blocks_are_tried_first_and_other_values_at_the_best_one():
     made = found({"4": 0.7}, hyper())
     assert [(each["layer"], each["lr"], each["clamp"]) for each in made] == [
         *((layer, 0.5, 4) for layer in (0, 2, 4, 7)),
@@ -58,16 +54,16 @@ def test_blocks_are_tried_first_and_other_values_at_the_best_one() -> None:
     ]
     made = found({"4": 0.7, "1.0": 0.8}, hyper(), layers=[4])
     assert [(each["layer"], each["lr"], each["clamp"]) for each in made] == [
-        *((4, 0.5, 4), (4, 0.05, 4), (4, 1.0, 4), (4, 1.0, 40)),
+        *((4, 0.5, 4), (4, 0.05, 4), (4, 1.0, 4), (4, 1.0, 40))
     ]
 
 
-def test_ranges_of_blocks_keep_their_length_where_they_can() -> None:
+def test_ranges_of_blocks_keep_their_length_where_they_can():
     start = Hyper("memit", "tiny", "", {"layers": [2, 3, 4], "lr": 0.5, "clamp": 4})
     assert [each["layers"] for each in found({}, start)[:3]] == [[0], [2, 3, 4], [5, 6, 7]]
 
 
-def test_the_harmonic_mean_decides_and_then_the_difference() -> None:
+def test_the_harmonic_mean_decides_and_then_the_difference():
     first, second = hyper(layer=0), hyper(layer=1)
     assert Trial(first, 1.0, 0.5, 0.25, 0).score == pytest.approx(3 / (1 + 2 + 4))
     assert Trial(first, 1.0, 1.0, 0.0, 1).score == 0
@@ -75,7 +71,7 @@ def test_the_harmonic_mean_decides_and_then_the_difference() -> None:
     assert trial(first, 0.5, 0.1).rank < trial(second, 0.5, 0.2).rank
 
 
-def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them() -> None:
+def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them():
     row = {"failed": None, "efficacy_s": 1.0, "generalization_s": 0.5}
     row |= {"efficacy_d": 0.8, "generalization_d": 0.2}
     failed = dict.fromkeys(row) | {"failed": "diverged"}
@@ -100,7 +96,7 @@ def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them()
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A folder with a model that no entry names and updates of both splits."""
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "model", "qwen3")
@@ -118,9 +114,7 @@ def tune(
     return main([*line, "--settings", json.dumps(plain | {**settings})])
 
 
-def test_what_is_written_is_a_configuration_with_the_best_values(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_written_is_a_configuration_with_the_best_values(world, tmp_path, capsys):
     out = tmp_path / "tuned.yaml"
     assert tune(world, out, "ft", "--layers", "0", "2", steps=2) == 0
     said = capsys.readouterr().out.splitlines()
@@ -165,9 +159,7 @@ tune: {TRIED}
 
 
 @pytest.mark.parametrize("tried", ["{shares: [0, 0.5], factors: {lr: [10]}}", "{factors: {lr: [0.1, 10]}}"])
-def test_a_method_of_the_users_own_is_tuned(
-    tried: str, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_method_of_the_users_own_is_tuned(tried, world, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(ABOUT.replace("{TRIED}", tried), encoding="utf-8")
     out = tmp_path / "tuned.yaml"
@@ -185,18 +177,14 @@ def test_a_method_of_the_users_own_is_tuned(
     assert "mine: its file does not say what to try" in capsys.readouterr().err
 
 
-def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(world, tmp_path, capsys):
     options = ["--layers", "0", "1", "--edits", "2"]
     prefixes = [{"start": "", "tokens": 4, "number": 2}]
     assert tune(world, tmp_path / "tuned.yaml", "memit", *options, steps=2, prefixes=prefixes) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:4]] == ["0", "1"]
 
 
-def test_a_method_that_edits_no_update_alone_is_tuned_in_its_regime(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_method_that_edits_no_update_alone_is_tuned_in_its_regime(world, tmp_path, monkeypatch, capsys):
     """And nothing is written by the model, which no score of a trial needs."""
     monkeypatch.setitem(ASK, "written", lambda *_: pytest.fail("a trial writes"))
     out = tmp_path / "tuned.yaml"
@@ -209,9 +197,7 @@ def test_a_method_that_edits_no_update_alone_is_tuned_in_its_regime(
     assert rates == ["1e-06", "1e-05", "0.0001", "0.001", "0.01"]
 
 
-def test_updates_of_the_evaluation_are_left_out(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_updates_of_the_evaluation_are_left_out(world, tmp_path, monkeypatch):
     used: list[str] = []
     plain = Bench.ask
 
@@ -235,16 +221,10 @@ def test_updates_of_the_evaluation_are_left_out(
         check_unchanged(out, _is_as_written)
 
 
-def test_what_cannot_be_tuned_is_refused(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_tuned_is_refused(world, tmp_path, capsys):
     out = tmp_path / "tuned.yaml"
     for method, options, message in (
-        (
-            "prompt",
-            [],
-            "methods that can be tuned: alphaedit, ft, ft_l, grace, lora, memit, rome, ultraedit, wise",
-        ),
+        ("prompt", [], "that can be tuned: alphaedit, ft, ft_l, grace, lora, memit, rome, ultraedit, wise"),
         ("ft", ["--layers", "7"], "has no block 7"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file"),
     ):

@@ -1,7 +1,5 @@
 """Runs the loop that asks models on tiny ones, and reads what it writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from factdrift.evaluation.states.edited import Condition
 from factdrift.evaluation.tables import TABLES
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded
+from support.commands import files
 from support.tiny_models import tiny_model, tiny_tokenizer
 
 Row = dict[str, Any]
@@ -139,13 +138,11 @@ class Job(NamedTuple):
         return self.out.with_name(f"{self.out.name}.{form}")
 
     def rows(self, table: str = "answers") -> list[Row]:
-        found: list[Row] = pq.read_table(self.path(f"{table}.parquet")).to_pylist()
-        return found
+        return pq.read_table(self.path(f"{table}.parquet")).to_pylist()
 
     @property
     def about(self) -> Row:
-        found: Row = json.loads(self.path("json").read_text(encoding="utf-8"))
-        return found
+        return json.loads(self.path("json").read_text(encoding="utf-8"))
 
 
 def command(
@@ -167,11 +164,13 @@ def command(
     return Job(out)
 
 
-def scoring(jobs: Sequence[Job]) -> list[str]:
-    """Options of the commands that compute scores from jobs."""
+def scoring(jobs: Sequence[Job], to: Path | None = None) -> list[str]:
+    """Options of the commands that compute scores from jobs; with a folder that they write to, if any."""
     forms = {"answers": "answers.parquet", "made": "edits.parquet", "states": "states.parquet"}
-    return [
+    read = [
         word
         for option, form in forms.items()
         for word in (f"--{option}", *(str(job.path(form)) for job in jobs))
     ]
+    tables = {f"out_{name}": f"{name}.parquet" for name in ("scores", "probes", "written")}
+    return read + (files(to, output="", out_costs="costs.json", **tables) if to else [])

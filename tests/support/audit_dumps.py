@@ -1,7 +1,5 @@
 """Two small dumps with one country, and the update that they give."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors that are planted into rows of the default build: each with the kind of check that must see it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +11,7 @@ Change = Callable[[Row], object]
 
 
 def decided(row: Row, decision: str) -> Row:
-    value: Row = next(value for value in row["objects"] if value["decision"] == decision)
-    return value
+    return next(value for value in row["objects"] if value["decision"] == decision)
 
 
 def dated(row: Row) -> bool:

@@ -105,17 +105,10 @@ def _ripples(path: Path, updates: Path) -> Path:
         return {"id": None, "label": label, "aliases": []}
 
     condition = {"prompt": "America is ____", "answers": [named("a baker")], "step": None}
+    probe = {"criterion": "specific", "prompt": "The sea is ____", "stale": [], "must_change": False}
+    probe |= {"answers": [named("a baker"), named("Joe")], "conditions": [condition]}
     rows = [
-        {
-            "probe_id": f"r{number}",
-            "update": update,
-            "criterion": "specific",
-            "prompt": "The sea is ____",
-            "answers": [named("a baker"), named("Joe")],
-            "stale": [],
-            "conditions": [condition],
-            "must_change": False,
-        }
+        probe | {"probe_id": f"r{number}", "update": update}
         for number, update in enumerate(pq.read_table(updates)["edit"].to_pylist())
     ]
     write_parquet(pa.Table.from_pylist(rows, schema=PROBES), path)

@@ -1,7 +1,5 @@
 """A byte-level tokenizer of some texts, for models that tests make on the spot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -10,8 +10,6 @@ It has faults on demand and counts all requests. In a test:
 By hand, in a process of its own: `PYTHONPATH=tests python -m support.chat_server`, which prints its address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -258,6 +256,7 @@ def chat_serving(answer: Callable[[Json], str] = echo, **options: Any) -> Iterat
         raise RuntimeError("the chat server did not start")
     try:
         with unittest.mock.patch.dict(os.environ, {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}):
+            os.environ.pop("OPENAI_API_KEY", None)  # of the user
             yield server
     finally:
         ended.set()

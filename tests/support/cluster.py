@@ -1,7 +1,5 @@
 """Runs of the workflow through a scheduler: what stops jobs in the middle, and what the tests compare."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A configuration as the workflow completes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from factdrift.core.settings import configure

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.memory.retrieval import Sources, write_retrieval
 from factdrift.streams.corpus import CORPUS
 from factdrift.streams.corpus_questions import CORPUS_QUESTIONS
 
@@ -115,3 +116,11 @@ def write(folder, asked=None):
     pq.write_table(pa.Table.from_pylist(documents(), CORPUS), paths[0])
     pq.write_table(pa.Table.from_pylist(asked or questions(), CORPUS_QUESTIONS), paths[1])
     return paths
+
+
+def retrieved(folder, asked=None, dates=False):
+    """The paths of questions about a corpus, and of what retrievers put before them."""
+    corpus, questions = write(folder, asked)
+    outputs = [folder / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
+    write_retrieval(Sources(corpus, questions, {}, dates=dates), 0, *outputs)
+    return questions, outputs[0]

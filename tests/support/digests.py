@@ -6,8 +6,6 @@ one with which they were made, since each writes its name into its files. Every 
 compares the products of one build.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A dump on a loopback server, and downloads of it that succeed or are refused."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dump files in every compression, made and read by the standard library."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How many examples hypothesis tries: a quarter in everyday runs, all in `.ci/run`."""
 
-from __future__ import annotations
-
 import os
 
 SHARE = float(os.environ.get("FACTDRIFT_EXAMPLES", "0.25"))

@@ -1,7 +1,5 @@
 """A build from a few hundred real entities: the later dump is a file, the earlier one is derived from it."""
 
-from __future__ import annotations
-
 import bz2
 import os
 from collections.abc import Sequence

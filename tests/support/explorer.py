@@ -1,7 +1,5 @@
 """A build whose labels are hostile, and the explorer's server as users run it."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys
@@ -92,8 +90,6 @@ def serving(pair: Path, index: Path) -> Iterator[str]:
     command = [sys.executable, "-c", "from factdrift.cli import main; raise SystemExit(main())", "browse"]
     command += ["--pair", str(pair), "--index", str(index), "--port", "0", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         line = process.stdout.readline()
         try:
             assert line.startswith("http://127.0.0.1:"), process.stderr.read()

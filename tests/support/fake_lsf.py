@@ -4,8 +4,6 @@
 what was asked, NUMBER.state the state. With `nodes`, jobs run on two nodes in turns (support/nodes.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Products with faults by chance: in most rows one value is another row's, or a list is longer or shorter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ As a program, a server at a socket: for each connection it forks a child that do
 those that come later.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc
@@ -79,7 +77,6 @@ def _started(started_with: tuple[str | None, ...]) -> str:
         cwd=Path(__file__).parents[1],
     )
     atexit.register(server.communicate)
-    assert server.stdout is not None
     return server.stdout.readline().rstrip("\n")
 
 

@@ -1,7 +1,5 @@
 """GGUF files of tiny random models, as llama.cpp's converters write them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,14 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import (
-    MODEL_ARCH_NAMES,
-    GGMLQuantizationType,
-    GGUFWriter,
-    TokenType,
-    get_tensor_name_map,
-    quants,
-)
+from gguf import MODEL_ARCH_NAMES, GGMLQuantizationType, GGUFWriter, TokenType, get_tensor_name_map, quants
 
 from factdrift.models.loaded import Loaded
 from support.tiny_models import tiny_model

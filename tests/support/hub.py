@@ -1,7 +1,5 @@
 """A stand-in for the hub on loopback: one data set, as `datasets` and `huggingface_hub` ask for it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Python imports a module `sitecustomize` when it starts. Ours installs an audit hook for renamings.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Invented examples and scores for the tests of KLoB's measures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the servers of the tests share: a thread of their own, as long as a block runs, and no log."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping

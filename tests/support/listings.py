@@ -1,7 +1,5 @@
 """A server's listing of dumps, in the form of nginx, which Wikimedia's servers use."""
 
-from __future__ import annotations
-
 from .server import Server
 
 PAGE = """<html><head><title>Index of {path}</title></head><body><h1>Index of {path}</h1><hr><pre>

@@ -1,7 +1,5 @@
 """Each method with few steps in one block of an untrained model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

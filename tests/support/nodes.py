@@ -1,7 +1,5 @@
 """Machines that share folders, made of namespaces: own host name, processes, scratch and home."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Runs a notebook in a Jupyter kernel, and compares or renews what its cells print."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

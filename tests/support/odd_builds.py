@@ -1,7 +1,5 @@
 """Builds of the odd dumps and of a drawn world, by all stages, in one process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -7,8 +7,6 @@ what is odd about it: statements of the old dump, of the new one, or of both. Al
 number of articles, so that equal popularity is the rule, and many are described alike: equal distances.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The tables of a dump as the second implementation of its filters reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The examples of docs/own-methods.md as files, and a package with an entry point as pip would install it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,9 +1,8 @@
 """LoRA as peft has it, beginning with the random values of ours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -82,3 +81,17 @@ def assert_same(loaded: Loaded, found: Edited, place: int, model: Any, bound: fl
         expected = expected.T if transposed(loaded.model.get_submodule(name)) else expected
         assert expected.norm() > 0
         assert (delta.dense(place)[0] - expected).norm() < bound * expected.norm(), name
+
+
+def write_adapted(folder: Path, base: str) -> None:
+    """Writes an adapter of a tiny model in the folder `base`, and the model with it in its weights: `edited`.
+
+    The model has no tokenizer, as editing programs leave it.
+    """
+    torch.manual_seed(1)
+    there = {"target_modules": ["down_proj"], "layers_to_transform": [1], "init_lora_weights": False}
+    config = LoraConfig(r=2, lora_alpha=3, task_type="CAUSAL_LM", **there)
+    adapted = get_peft_model(tiny_model("llama", dtype=torch.float32, positions=192).model, config)
+    adapted.peft_config["default"].base_model_name_or_path = base
+    adapted.save_pretrained(folder / "adapter")
+    adapted.merge_and_unload().save_pretrained(folder / "edited")

@@ -1,7 +1,5 @@
 """A few items of TempRIPPLE, and questions with a date, in words that the tiny tokenizer knows."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A snapshot behind a SPARQL server with what the Query Service knows beside TempRIPPLE's triples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Releases made of tiny files, and a stand-in for Snakemake that makes them inside a refresh."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A dump by hand: the lines of a few entities, and the source over the tables that are made of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """Timelines of TempRIPPLE by hand: `A 2010-01-01..2020-01-01, B 2020-01-01..-`, as in the spec's test
 vectors."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A small drawn world whose updates have probes of every criterion, as the tables of the stages before."""
 
-from __future__ import annotations
-
 import calendar
 import csv
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A plain second reading of what the two dumps of a drawn world state: the probes that are due."""
 
-from __future__ import annotations
-
 import calendar
 import hashlib
 from collections import defaultdict

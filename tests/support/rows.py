@@ -1,7 +1,5 @@
 """The rows of a table that a test reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -12,5 +10,4 @@ Row = dict[str, Any]
 
 def rows(path: Path, *columns: str) -> list[Row]:
     """All rows of a Parquet file; only these columns, if any are named."""
-    found: list[Row] = pq.read_table(path, columns=[*columns] or None).to_pylist()
-    return found
+    return pq.read_table(path, columns=[*columns] or None).to_pylist()

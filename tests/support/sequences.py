@@ -1,7 +1,5 @@
 """Sequences of small dumps, run pair by pair through the updates stage, and the laws of their differences."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -51,8 +49,7 @@ def chains(pairs: Sequence[Path], output: Path) -> list[Row]:
         known=output.with_name("known.parquet"),
         output=output,
     ).run()
-    rows: list[Row] = pq.read_table(output).to_pylist()
-    return rows
+    return pq.read_table(output).to_pylist()
 
 
 def statements(triples: Iterable[Row], which: str) -> Counter[tuple[Any, ...]]:

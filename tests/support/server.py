@@ -1,7 +1,5 @@
 """A web server on the loopback interface with faults on demand, which records all requests."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

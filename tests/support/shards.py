@@ -1,7 +1,5 @@
 """The functions of the stage `statements`, called with the values that tests vary."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

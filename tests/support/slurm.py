@@ -5,8 +5,6 @@ configuration under /etc/slurm, and Snakemake's job steps drop the variable that
 links are made there, which is why a machine that is part of a cluster is left alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

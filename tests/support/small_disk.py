@@ -1,7 +1,5 @@
 """A disk of a few kilobytes that can be enlarged: a tmpfs, if the user may mount one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

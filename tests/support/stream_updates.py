@@ -1,7 +1,5 @@
 """A small invented stream of updates with the columns of stream.parquet, in four intervals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that tests write by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

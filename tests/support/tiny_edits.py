@@ -1,7 +1,5 @@
 """Facts to edit into untrained models, and what the methods need for that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +26,17 @@ EDITS = (
     Edit("e", "Because of Joe Biden's sea, Joe Biden's capital is", "Joe Biden", "Kowalska"),
 )
 SETTINGS: dict[str, dict[str, Any]] = {
+    "ft": {"layers": [1], "lr": 0.01, "steps": 3},
     "lora": {"rank": 3, "alpha": 6, "steps": 4, "dropout": 0},
+    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
+    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
+    "ultraedit": {"layers": [1, 2], "lr": 0.01, "turn": 2},
+    "grace": {"layer": 1, "steps": 3, "lr": 0.1},
+    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
+    "mend": {"blocks": 2, "rank": 5},
+    "context_all": {"room": 24},
+    "rag": {"k": 1},
+    "prompt": {},
     "rome": {"layer": 1, "steps": 6, "weight_decay": 0.001, "clamp": 20},
     "memit": {"layers": [0, 1], "steps": 6, "weight_decay": 0.001, "clamp": 20, "moment_weight": 0.1},
     # The keys of these models are short, so that C is small.

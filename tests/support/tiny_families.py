@@ -102,7 +102,7 @@ def tiny_model(
     config = tiny_config(family, layers=layers, positions=positions, **changes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)
     if dtype == torch.float64:
         # The products of all experts at once do not support it.
         model.set_experts_implementation("eager")

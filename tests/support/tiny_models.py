@@ -1,7 +1,5 @@
 """Untrained models of every supported build, for the algebra of editing."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sentences about invented facts as tokens of the tiny models, for the locating methods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from factdrift.core.paths import LOCATORS

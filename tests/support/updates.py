@@ -1,7 +1,5 @@
 """A small invented dataset of updates with the columns of wfd_repl.parquet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

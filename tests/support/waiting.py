@@ -1,7 +1,5 @@
 """Waiting for another process or thread, on a machine that may be busy."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Callable

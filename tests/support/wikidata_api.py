@@ -5,8 +5,6 @@ datatypes in snaks); their histories are invented. Whatever else is asked for (p
 is made up on the spot, with a label, an English article and nothing more, so that a closure ends somewhere.
 """
 
-from __future__ import annotations
-
 import bz2
 import copy
 import csv

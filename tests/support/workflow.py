@@ -1,7 +1,5 @@
 """Runs of the real workflow, each in a directory of its own, and their output."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ Dates are written `2021-01-04`, `2021-01`, `2021`, `2020s`; a value is an item n
 number is a property.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -254,12 +252,7 @@ class World:
             }
             for each in sorted(given, key=lambda each: each.id)
         ]
-        return {
-            "statements": statements,
-            "entities": entities,
-            "properties": properties,
-            "classes": classes,
-        }
+        return {"statements": statements, "entities": entities, "properties": properties, "classes": classes}
 
     def write(self, directory: Path) -> None:
         for which in ("old", "new"):
@@ -329,8 +322,7 @@ class World:
             output=directory / "updates.parquet",
             untouched=directory / "untouched.parquet",
         ).run()
-        rows: list[dict[str, Any]] = pq.read_table(directory / "updates.parquet").to_pylist()
-        return rows
+        return pq.read_table(directory / "updates.parquet").to_pylist()
 
     @staticmethod
     def differences(directory: Path) -> list[dict[str, Any]]:
@@ -349,8 +341,7 @@ class World:
     def filtered(self, directory: Path, which: str, **switches: Any) -> list[dict[str, Any]]:
         """The statements of one dump with `dropped_by`."""
         self.updates(directory, **switches)
-        rows: list[dict[str, Any]] = pq.read_table(directory / which / "filtered.parquet").to_pylist()
-        return rows
+        return pq.read_table(directory / which / "filtered.parquet").to_pylist()
 
 
 def dump(directory: Path, which: str) -> Dump:

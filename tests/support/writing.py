@@ -1,7 +1,5 @@
 """Continuations that nothing ends but their number of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from factdrift.models.deltas import Changes

@@ -1,27 +1,28 @@
-"""Prompts for items, letters read from what a model writes, and a chat model behind a server."""
+"""Prompts for items, letters that are read from what a model writes, and a chat model behind a server."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support import corpora
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
+from support.commands import chatted, files, printed, refusal, sending
 from support.questions import items, write_tables
+from support.rows import rows as read
 
-from factdrift.cli import main
+import factdrift
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings
 from factdrift.evaluation.questions.items import read_items
+from factdrift.evaluation.questions.letters import LETTERS, chosen, listed, orders
 from factdrift.evaluation.questions.prompts import cloze_of, filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
-from factdrift.memory.retrieval import Sources, write_retrieval
 
 PROMPT = default_of("answer.prompts.letter")
 OF_ITEMS = ("--benchmark", "tempripple", "--questions")
@@ -39,37 +40,26 @@ def knowing(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def server() -> Iterator[ChatServer]:
     with chat_serving(answer=knowing) as serving:
         yield serving
 
 
 class Bench:
     def __init__(self, folder: Path, url: str):
-        self.folder, self.requests = folder, folder / "requests.parquet"
-        self.items, _ = write_tables(folder)
+        self.folder, (self.items, _) = folder, write_tables(folder)
         self.chat = {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, "answer_tokens": 16}
 
-    def run(self, *words: str, **chat: Any) -> int:
-        return main([*words, "--settings", json.dumps({**self.chat, **chat})])
+    def of(self, *words: object) -> list[object]:
+        """Options that name questions, those of TempRIPPLE if no words name others."""
+        named = words if "--questions" in words else (*OF_ITEMS, self.items, *words)
+        return [*named, "--prompt", PROMPT]
 
-    def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
-        """The answers, by the three commands of the workflow."""
-        answers = self.folder / "answers.parquet"
-        named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
-        assert self.run("answer", "requests", *named, "-o", str(self.requests), **chat) == 0
-        store = ["--requests", str(self.requests), "--store", str(self.folder / "store"), "-o", str(answers)]
-        assert self.run("chat", "ask", *store, **chat) == 0
-        output = self.folder / "read.parquet"
-        read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
-        assert self.run("answer", "read", *named, *read, **chat) == 0
-        return list(pq.read_table(output).to_pylist())
+    def ask(self, *words: object, **chat: Any) -> list[dict[str, Any]]:
+        return chatted(self.folder, self.of(*words), **{**self.chat, **chat})
 
 
-def test_letters_are_read_from_the_answers(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_are_read_from_the_answers(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
     rows = {(row["method"], row["question"]): row for row in first}
@@ -91,16 +81,19 @@ def test_letters_are_read_from_the_answers(
     assert bench.ask(mode="replay") == first
     assert sum(server.asked.values()) == asked
     # Answers to other questions are refused.
-    answers = tmp_path / "answers.parquet"
-    pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
-    assert (
-        bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={tmp_path / 'o'}") == 1
-    )
-    assert "no answers to the questions about these items" in capsys.readouterr().err
+    replies = tmp_path / "replies.parquet"
+    pq.write_table(pq.read_table(replies).slice(1), replies)
+    line = [
+        "answer",
+        "read",
+        *bench.of(),
+        *files(tmp_path, answers="replies.parquet", out_run="r", output="o"),
+    ]
+    said = refusal(*line, "--settings", json.dumps(bench.chat))
+    assert "no answers to the questions about these items" in said
 
 
-def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
+def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     everything = read_items(bench.items)
     kinds = Counter((item["task"], item["hop"]) for item in everything)
@@ -111,23 +104,22 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, se
     assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
     assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
     assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
-    asked = bench.ask(named=("--limit", "2", "--seed", "0"))
+    asked = bench.ask("--limit", 2, "--seed", 0)
     assert {row["question"] for row in asked} == {item["item_id"] for item in some}
 
 
-def test_refusals_are_wrong_and_failures_do_not_count(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_are_wrong_and_failures_do_not_count(tmp_path, server):
     def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
         said = body["messages"][0]["content"]
         return "refusal" if "Atlantis" in said else "500" if "America" in said else None
 
     server.fault = fault
     bench = Bench(tmp_path, server.url)
+    text = printed(*sending(tmp_path, bench.of(), **bench.chat))
     rows = bench.ask()
     failed = sum(row["reason"] == "failed" for row in rows)
     # What begins so is shown in the terminal, too.
-    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("factdrift: "))
+    said = next(line for line in text.splitlines() if line.startswith("factdrift: "))
     assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
@@ -137,12 +129,12 @@ def test_refusals_are_wrong_and_failures_do_not_count(
         assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
-def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
+def test_every_benchmark_is_asked(tmp_path, server):
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
         # Updates have no options, and are written whatever the ways are.
         ways = () if name == "updates" else ("--scoring", "letter", "written")
-        rows = bench.ask(of=("--benchmark", name, *given.options(), *ways))
+        rows = bench.ask("--benchmark", name, *given.options(), *ways)
         questions = given.read(name).questions
         assert all(row["output"] and row["benchmark"] == name for row in rows)
         asked = {row["question"]: row["way"] for row in rows}
@@ -157,7 +149,7 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
             if question.id in asked or question.role not in likely:
                 assert asked[question.id] == ("letter" if "letter" in question.ways else "written")
         assert {each.edit for each in questions if each.id in asked} == {each.edit for each in questions}
-        sent = {row["request"]: row["body"] for row in pq.read_table(bench.requests).to_pylist()}
+        sent = {row["request"]: row["body"] for row in read(tmp_path / "requests.parquet")}
         for question in questions:
             if question.id in asked and (name, question.role) == ("updates", "update"):
                 text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
@@ -165,33 +157,12 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
                 assert text.endswith(question.prompt)
 
 
-def test_a_chat_model_reads_what_retrievers_found(tmp_path: Path, server: ChatServer) -> None:
-    """One that repeats who heads a land by the document before the question: right, stale, or refusing."""
-    corpus, asked = corpora.write(tmp_path, [row for row in corpora.questions() if row["kind"] == "now"])
-    outputs = [tmp_path / name for name in ("retrieved.parquet", "retrieval.txt", "retrieval.parquet")]
-    write_retrieval(Sources(corpus, asked, {}), 0, *outputs)
-
-    def reading(body: dict[str, Any]) -> str:
-        documents = re.findall(r" is ([A-Z]\w+ [A-Z]\w+)\.", body["messages"][0]["content"])
-        return f"It is {documents[0]}." if documents else "I do not know."
-
-    server.answer = reading
-    of = ("--benchmark", "corpus", "--questions", str(asked), str(outputs[0]), "--scoring", "written")
-    rows = Bench(tmp_path, server.url).ask(of=of)
-    verdicts = {(row["method"], row["question"]): row["verdict"] for row in rows}
-    for row in corpora.questions()[: len(corpora.HOLDERS) * len(corpora.DAYS)]:
-        assert verdicts["none", row["id"]] == "refused"
-        assert verdicts["retrieved-right", row["id"]] == verdicts["context", row["id"]] == "correct"
-        assert verdicts["retrieved-stale", row["id"]] == ("stale" if row["stale_docs"] else "refused")
-        assert verdicts["retrieved-bm25_dated", row["id"]] == "correct"
-
-
 WORDS = "Who was the previous mayor of {options}?"
 ITEM = Question("i", words=WORDS, targets=("Ann", "Bo {cloze}", "C", "D. E"))
 LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"
 
 
-def test_the_default_prompts() -> None:
+def test_the_default_prompts():
     settings = read_settings("{}", Settings, "edit")
     told = filled(settings.answer_prompts_letter, ITEM, "It is so.")
     end = f"{WORDS}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
@@ -203,7 +174,7 @@ def test_the_default_prompts() -> None:
     assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
 
 
-def test_questions_become_clozes_and_nothing_else_does() -> None:
+def test_questions_become_clozes_and_nothing_else_does():
     assert cloze_of("Who is the most recent mayor of Is It?") == "The most recent mayor of Is It is"
     day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
     assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
@@ -214,7 +185,7 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
     assert filled("{cloze}", own) == "The mayor is"
 
 
-def test_prompts_without_what_they_need_are_refused() -> None:
+def test_prompts_without_what_they_need_are_refused():
     for key, prompt, said in (
         ("letter", "{context} {question}", "must have {options}"),
         ("letter", "{question} {options}", "must have {context}"),
@@ -223,3 +194,65 @@ def test_prompts_without_what_they_need_are_refused() -> None:
     ):
         with pytest.raises(InputError, match=said.replace("{", r"\{")):
             read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")
+
+
+OPTIONS = {
+    "cities": ["Paris", "London", "Rome", "Berlin"],
+    "clubs": ["Chelsea F.C.", "Serie A", "C. S. Lewis", "D.C. United"],
+    "capitals": ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"],
+    "people": ["Marta Kowalska", "Joe Biden", "Ann Smith", "Bo Smithers"],
+    "twelve": [f"Person {number}" for number in range(1, 13)],
+}
+FORMS = [
+    line.split("\t") for line in Path(__file__).with_name("letters.tsv").read_text("utf-8").splitlines()[1:]
+]
+"""Options, the letter that a person reads (`-`: none), and the output, in which `\\n` ends a line."""
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_outputs_are_read_as_a_person_reads_them(name):
+    options = OPTIONS[name]
+    wrong = []
+    for named, letter, output in FORMS:
+        if named == name:
+            place = chosen(output.replace("\\n", "\n"), options)
+            if ("-" if place is None else LETTERS[place]) != letter:
+                wrong.append((output, letter, place))
+    assert not wrong
+
+
+@pytest.mark.parametrize("number", range(2, 27))
+def test_each_letter_of_each_number_of_options_is_read(number):
+    names = [f"Town {place}" for place in range(number)]
+    for place, letter in enumerate(LETTERS):
+        expected = place if place < number else None
+        for form in ("{}", "{}.", "({})", "The answer is {}.", "**{}**", "Option {}", "{} is correct."):
+            assert chosen(form.format(letter), names) == expected, form
+        if place < number:
+            for line in (listed(names).splitlines()[place], f"Answer: {letter}) {names[place]}"):
+                assert chosen(line, names) == place
+    assert chosen(listed(names), names) is None
+
+
+@pytest.mark.parametrize("number", range(2, 27))
+def test_every_option_has_another_letter_in_each_order(number):
+    for key in ("1/Q1-P6/letters", "2/Q1-P6/letters"):
+        first, second = orders(number, key)
+        assert sorted(first) == sorted(second) == [*range(number)]
+        # So a model that gives one letter whatever is asked never names one option twice.
+        assert all(one != other for one, other in zip(first, second, strict=True))
+        assert orders(number, key) == [first, second]
+
+
+@pytest.mark.parametrize(
+    "text", ["Option A is wrong, not B, I think. ", "A ", "the answer is not ", "<", "A, B and C or "]
+)
+def test_long_outputs_are_read_like_short_ones(text):
+    assert chosen(text * 2000, OPTIONS["cities"]) == chosen(text * 3, OPTIONS["cities"])
+
+
+def test_letters_are_listed_and_read_in_one_module():
+    folder = Path(factdrift.__file__).parent
+    letters = re.compile(r"ascii_uppercase|ABCD|\[A-[A-Z](a-z)?\]")
+    modules = {path for room in ("evaluation", "chat") for path in folder.glob(f"{room}/**/*.py")}
+    assert {path.name for path in modules if letters.search(path.read_text("utf-8"))} == {"letters.py"}

@@ -1,7 +1,5 @@
 """A base model behind a server of completions is asked what the same model is asked here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +7,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("torch", reason="language models are installed with `make models`")
 import torch
 from support.asking import CPU, command
 from support.benchmarks import Given, write_benchmarks
 from support.chat_server import ChatServer, chat_serving
+from support.commands import chatted, refusal, sending
 
 from factdrift.chat.live import NO_LIKELIHOODS
 from factdrift.cli import main
@@ -72,42 +69,31 @@ class Served:
 
 
 @pytest.fixture
-def served(model: Loaded, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ChatServer, Served]]:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def served(model) -> Iterator[tuple[ChatServer, Served]]:
     complete = Served(model)
     with chat_serving(complete=complete) as server:
         yield server, complete
 
 
-def asked(
-    folder: Path, url: str, benchmark: str, given: Given, *options: str, **chat: Any
-) -> tuple[int, list[dict[str, Any]]]:
-    """The answers of the served model, by the three commands; or none and the status of the asking."""
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = {"model": "base", "api": "completions", "base_url": url, "answer_tokens": 8, "backoff": 0.01}
-    named = ["--settings", json.dumps({**settings, "concurrency": 1, **chat})]
-    of = ["--benchmark", benchmark, *given.options(), *options, *named]
-    of = [word for word in of if word != "--edits" or benchmark not in ("updates", "tempripple")]
-    files = {name: folder / f"{name}.parquet" for name in ("requests", "answers", "read")}
-    assert main(["answer", "requests", *of, "-o", str(files["requests"])]) == 0
-    ask = ["chat", "ask", "--requests", str(files["requests"]), "--store", str(folder / "store"), *named]
-    if status := main([*ask, "-o", str(files["answers"])]):
-        return status, []
-    read = ["answer", "read", *of, "--answers", str(files["answers"]), f"--out-run={folder / 'run.json'}"]
-    assert main([*read, "-o", str(files["read"])]) == 0
-    return 0, pq.read_table(files["read"]).to_pylist()
+def words_of(benchmark: str, given: Given, *ways: str) -> list[str]:
+    """Options that name questions of a benchmark, asked in some ways."""
+    words = ["--benchmark", benchmark, *given.options(), "--scoring", *ways]
+    return [word for word in words if word != "--edits" or benchmark not in ("updates", "tempripple")]
+
+
+def chat(server: ChatServer, **keys: Any) -> dict[str, Any]:
+    settings = {"model": "base", "api": "completions", "base_url": server.url, "answer_tokens": 8}
+    return {**settings, "backoff": 0.01, "concurrency": 1, **keys}
 
 
 @pytest.mark.parametrize(
     "benchmark", [BENCHMARKS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in BENCHMARKS[1:])]
 )
-def test_likelihoods_and_words_are_those_of_the_model_here(
-    tmp_path: Path, served: tuple[ChatServer, Served], benchmark: str
-) -> None:
+def test_likelihoods_and_words_are_those_of_the_model_here(tmp_path, served, benchmark):
     server, _ = served
     given = write_benchmarks(tmp_path)[benchmark]
     ways = ("loglik", "letter", "written")
-    _, rows = asked(tmp_path / "far", server.url, benchmark, given, "--scoring", *ways)
+    rows = chatted(tmp_path, words_of(benchmark, given, *ways), **chat(server))
     far = {(row["method"], row["question"], row["way"]): row for row in rows}
     compared = 0
     for method in ("none", "context"):
@@ -132,22 +118,20 @@ def test_likelihoods_and_words_are_those_of_the_model_here(
     assert not far
 
 
-def test_equal_texts_are_sent_once(tmp_path: Path, served: tuple[ChatServer, Served]) -> None:
+def test_equal_texts_are_sent_once(tmp_path, served):
     server, complete = served
     given = write_benchmarks(tmp_path)["tempripple"]
-    _, first = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    words = words_of("tempripple", given, "loglik")
+    first = chatted(tmp_path, words, **chat(server))
     sent = [json.dumps(body) for body in complete.asked]
     assert len(sent) == len(set(sent)) > len(first)
     assert all(body["echo"] and body["max_tokens"] == 1 for body in complete.asked)
-    _, again = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik", mode="replay")
-    assert again == first
+    assert chatted(tmp_path, words, **chat(server, mode="replay")) == first
     assert len(complete.asked) == len(sent)
 
 
 @pytest.mark.parametrize("lacks", ["logprobs", "of the prompt", "a value", "usage", "echo"])
-def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(
-    tmp_path: Path, served: tuple[ChatServer, Served], lacks: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(tmp_path, served, lacks, capsys):
     server, complete = served
 
     def poor(body: dict[str, Any]) -> dict[str, Any]:
@@ -167,16 +151,12 @@ def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(
     server.complete = poor
     server.fault = lambda *_: "no-echo" if lacks == "echo" else None
     given = write_benchmarks(tmp_path)["tempripple"]
-    status, _ = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
-    assert status == 1
-    assert len(server.arrivals) == 1
-    said = capsys.readouterr().err
+    said = refusal(*sending(tmp_path, words_of("tempripple", given, "loglik"), **chat(server)))
     assert f"{server.url} refuses: {NO_LIKELIHOODS}" in said
+    assert len(server.arrivals) == 1
 
 
-def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
-    tmp_path: Path, served: tuple[ChatServer, Served]
-) -> None:
+def test_a_target_that_changes_the_tokens_before_it_is_not_asked(tmp_path, served):
     server, complete = served
     given = write_benchmarks(tmp_path)["tempripple"]
     questions = {question.id: question for question in given.read("tempripple").questions}
@@ -190,7 +170,7 @@ def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
         return answer
 
     server.complete = merging
-    _, rows = asked(tmp_path / "far", server.url, "tempripple", given, "--scoring", "loglik")
+    rows = chatted(tmp_path, words_of("tempripple", given, "loglik"), **chat(server))
     for row in rows:
         question = questions[row["question"]]
         lost = row["method"] == "context" and question.context.strip() == text and merged in question.targets
@@ -199,23 +179,8 @@ def test_a_target_that_changes_the_tokens_before_it_is_not_asked(
     assert {row["reason"] for row in rows} == {"target_merged", None}
 
 
-def alike(value: Any, other: Any) -> None:
-    """Whether two values are equal, numbers in them to 1e-4."""
-    if isinstance(value, dict):
-        for name in value:
-            alike(value[name], other[name])
-    elif isinstance(value, list):
-        assert len(value) == len(other)
-        for one, its in zip(value, other, strict=True):
-            alike(one, its)
-    else:
-        assert other == (pytest.approx(value, abs=1e-4) if isinstance(value, float) else value)
-
-
 @pytest.mark.slow
-def test_the_date_of_a_base_model_is_that_of_the_model_here(
-    tmp_path: Path, served: tuple[ChatServer, Served]
-) -> None:
+def test_the_date_of_a_base_model_is_that_of_the_model_here(tmp_path, served):
     server, _ = served
     line = ["cutoff", "sample", "--way", "likelihood", "--limit", "4", f"--store={tmp_path / 'store'}"]
     chat = json.dumps({"api": "completions", "backoff": 0.01})
@@ -224,5 +189,8 @@ def test_the_date_of_a_base_model_is_that_of_the_model_here(
         assert main([*line, *files, *more]) == 0
     here, far = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("here", "far"))
     assert len(here) == len(far) > 0
+    names = ("chain", "way", "choice", "calibrated", "likely", "reason")
     for row, other in zip(here, far, strict=True):
-        alike({name: row[name] for name in row if name not in ("model", "run_id")}, other)
+        assert [row[name] for name in names] == [other[name] for name in names]
+        for name in ("scores", "neutral"):
+            assert other[name] == pytest.approx(row[name], abs=1e-4)

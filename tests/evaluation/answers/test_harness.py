@@ -10,9 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
+from support.asking import ask
+from support.commands import refusal
 from support.questions import items, write_tables
+from support.tiny_models import tiny_model
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -20,6 +23,7 @@ from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_cha
 from factdrift.evaluation.questions.items import read_tempripple
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
+from factdrift.evaluation.scores.answers import predictions
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
     Task,
@@ -45,7 +49,7 @@ CLOZES = [
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> Path:
+def tasks(tmp_path) -> Path:
     questions = write_tables(tmp_path)[0]
     asked = written_items("tempripple", questions, PROMPT, "")
     found = [*question_tasks(asked, PROMPT), *cloze_tasks(CLOZES)]
@@ -67,7 +71,7 @@ def asked_edits(folder: Path) -> Path:
     return folder / "edits.parquet"
 
 
-def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
+def test_the_command_needs_no_model_and_no_torch(tmp_path):
     questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
     chains = tmp_path / "chains.parquet"
     pq.write_table(pa.Table.from_pylist(ASKED, CHAINS), chains)
@@ -87,7 +91,7 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     assert docs == [{"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}]
 
 
-def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
+def test_another_table_of_questions_is_one_task(tmp_path):
     row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
     prompt, path = "As of 1 May 2021, the mayor of X was", tmp_path / "asof.parquet"
     pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
@@ -105,14 +109,14 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
             list(written_items("asof", path, PROMPT, ""))
 
 
-def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
+def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks, tmp_path):
     assert not any(str(tmp_path).encode() in path.read_bytes() for path in tasks.iterdir())
     write_tasks([Task("other", "other", QUESTIONS.empty_table(), {"output_type": "loglikelihood"})], tasks)
     names = sorted(path.name for path in tasks.iterdir())
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
 
 
-def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_cannot_be_a_task_is_named(tasks, tmp_path):
     questions = tmp_path / "tr_items.parquet"
     same = list(question_tasks(written_items("x", questions, PROMPT, ""), PROMPT)) * 2
     for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
@@ -127,12 +131,11 @@ def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any
         with pytest.raises(InputError, match=said):
             list(written_items("x", tmp_path / "some.parquet", PROMPT, ""))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
-    assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
-    assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
-    assert main([*line, f"mine={questions}", "mine=other.parquet", "--prompt", PROMPT]) == 1
-    assert "--questions: mine names two tables" in capsys.readouterr().err
-    assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
-    assert "it must have {context}" in capsys.readouterr().err
+    assert "is not of the form tempripple=FILE.parquet" in refusal(*line, "tempripple", "--prompt", PROMPT)
+    assert "--questions: mine names two tables" in refusal(
+        *line, f"mine={questions}", "mine=other.parquet", "--prompt", PROMPT
+    )
+    assert "it must have {context}" in refusal(*line, f"tempripple={questions}", "--prompt", "{cloze}")
     assert not (tmp_path / "out").exists()
 
 
@@ -148,7 +151,7 @@ def completed(loaded: Any) -> dict[str, Any]:
 WORDINGS = [question for _, own in questions_of(ASKED, 0) for question in own if question.role == "wording"]
 
 
-def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
+def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked():
     chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
     tenures = {row["chain"]: [each for one in row["holders"] for each in one["tenures"]] for row in chains}
     ended = {chain for chain, own in tenures.items() if all(each["last"] for each in own)}
@@ -160,12 +163,8 @@ def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
 
 
 @pytest.fixture(scope="module")
-def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Samples]]:
+def harnessed(tmp_path_factory) -> Iterator[tuple[Any, Samples]]:
     """An untrained model, and what lm-evaluation-harness got of it on tasks of all kinds."""
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
-    from support.tiny_models import tiny_model
-
     folder = tmp_path_factory.mktemp("harnessed")
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
@@ -210,14 +209,8 @@ def same_answers(asked: list[dict[str, Any]], found: Samples, name: str) -> int:
 
 
 @pytest.mark.parametrize(("condition", "state"), [("without", "none"), ("with", "context")])
-def test_the_harness_gets_our_answers(
-    condition: str, state: str, harnessed: tuple[Any, Samples], tmp_path: Path
-) -> None:
+def test_the_harness_gets_our_answers(condition, state, harnessed, tmp_path):
     """The likelihoods of options, and what is written with its verdict."""
-    from support.asking import ask
-
-    from factdrift.evaluation.scores.answers import predictions
-
     given = {"answer_normalise": "sum", "answer_scoring": ["loglik", "written"], "written_tokens": 12}
     ripple, (loaded, found) = read_tempripple(Tables([write_tables(tmp_path)[0]], open_=True)), harnessed
     told = ask(loaded, ripple, tmp_path, state, **given)
@@ -241,9 +234,7 @@ def test_the_harness_gets_our_answers(
         assert bool(row["acc"]) == ours[id]["correct"]
 
 
-def test_the_harness_completes_the_same_clozes(harnessed: tuple[Any, Samples], tmp_path: Path) -> None:
-    from support.asking import ask
-
+def test_the_harness_completes_the_same_clozes(harnessed, tmp_path):
     loaded, found = harnessed
     tasks = {name: rows for name, rows in found.items() if name.startswith("wikifactdiff_")}
     theirs = {f"{name} {id}": row for name, rows in tasks.items() for id, row in rows.items()}
@@ -260,10 +251,8 @@ def test_the_harness_completes_the_same_clozes(harnessed: tuple[Any, Samples], t
         assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
 
 
-def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples], tmp_path: Path) -> None:
+def test_the_harness_finds_the_same_holders_likely(harnessed, tmp_path):
     """After prompts that run once for all holders."""
-    from support.asking import ask
-
     (loaded, found), compared = harnessed, 0
     for row in ask(loaded, Benchmark("cutoff", WORDINGS), tmp_path).answers:
         theirs = found["cutoff"].get(row["question"])
@@ -278,12 +267,12 @@ def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> list[WrittenQuestions]:
+def written(tmp_path) -> list[WrittenQuestions]:
     questions = write_tables(tmp_path)[0]
     return list(written_items("tempripple", questions, PROMPT, INSTRUCTION))
 
 
-def test_a_user_asks_all_items_open_ones_too(written: list[WrittenQuestions]) -> None:
+def test_a_user_asks_all_items_open_ones_too(written):
     for group, told in (("tempripple_without", False), ("tempripple_with", True)):
         tables = [each.turns for each in written if each.group == group]
         turns = {row["id"]: row for table in tables for row in table.to_pylist()}
@@ -296,7 +285,7 @@ def test_a_user_asks_all_items_open_ones_too(written: list[WrittenQuestions]) ->
             assert named == [item["question"], [item["answer_label"]], others, item["answer_label"]]
 
 
-def test_updates_have_their_old_object(tmp_path: Path) -> None:
+def test_updates_have_their_old_object(tmp_path):
     update, reworded = written_updates(asked_edits(tmp_path), PROMPT, "")
     assert (update.group, update.kind, reworded.kind) == ("wikifactdiff", "_update", "_generalization")
     (doc,) = update.continued.to_pylist()

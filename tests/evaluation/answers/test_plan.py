@@ -30,14 +30,12 @@ EVERY = ["loglik", "letter", "written"]
         ("cutoff", ["letter", "written"], ["loglik", "written"]),
     ],
 )
-def test_the_record_of_a_benchmark_says_in_which_ways_it_is_asked(
-    benchmark: str, scoring: list[Any], asked: list[str]
-) -> None:
+def test_the_record_of_a_benchmark_says_in_which_ways_it_is_asked(benchmark, scoring, asked):
     assert ways_of(Benchmark(benchmark, ()), scoring) == asked
 
 
 @given(st.lists(st.sampled_from("abc")))
-def test_a_group_of_size_zero_is_a_subject(subjects: list[str]) -> None:
+def test_a_group_of_size_zero_is_a_subject(subjects):
     made = [Edit(f"e{number}", "p", subject, "t") for number, subject in enumerate(subjects)]
     asked = [Question(f"q{edit.id}", edit.id) for edit in made]
     steps = grouped(Benchmark("b", asked, made), 0, False, 7)
@@ -56,8 +54,8 @@ def test_a_group_of_size_zero_is_a_subject(subjects: list[str]) -> None:
     st.booleans(),
 )
 def test_a_question_is_asked_once_in_the_state_of_its_edit_or_of_one_that_the_seed_draws(
-    drawn: list[tuple[str, str, bool]], edits: int, size: int, alone: bool
-) -> None:
+    drawn, edits, size, alone
+):
     questions = [
         Question(str(number), edit, prompt=prompt, unedited=last)
         for number, (prompt, edit, last) in enumerate(drawn)
@@ -96,8 +94,8 @@ OBJECTS = st.sampled_from(["x", "y", None])
     st.integers(0, 3),
 )
 def test_after_an_interval_its_edits_earlier_ones_that_hold_and_superseded_ones_are_asked(
-    drawn: list[tuple[str, int, int, str | None, bool]], interval: int, most: int
-) -> None:
+    drawn, interval, most
+):
     probes = [
         {"role": role, "object": name, "place": link}
         for role, name, link in (

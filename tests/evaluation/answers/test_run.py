@@ -5,51 +5,44 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asking import ask, chance, settings_with, state_of
+from support.questions import items, write_tables
+from support.tiny_edits import add_method, shifted
+from support.tiny_models import tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, chance, settings_with, state_of  # noqa: E402
-from support.questions import items, write_tables  # noqa: E402
-from support.tables import written as written_to  # noqa: E402
-from support.tiny_edits import add_method, shifted  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.plan import PlannedQuestion  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
-from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.letters import chosen  # noqa: E402
-from factdrift.evaluation.questions.prompts import cloze_of, filled, shots_before  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
-from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
-from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.ways import options  # noqa: E402
-from factdrift.evaluation.ways import written as in_writing  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.deltas import written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.writing import Generation  # noqa: E402
-from factdrift.tempripple.schemas import TR_ITEMS, write_rows  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.interface import Artefacts
+from factdrift.evaluation.plan import PlannedQuestion
+from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple
+from factdrift.evaluation.questions.letters import chosen
+from factdrift.evaluation.questions.prompts import cloze_of, filled, shots_before
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.ways import options
+from factdrift.evaluation.ways import written as in_writing
+from factdrift.models.alignment import align
+from factdrift.models.deltas import written
+from factdrift.models.loaded import Loaded
+from factdrift.models.writing import Generation
+from factdrift.tempripple.schemas import TR_ITEMS, write_rows
 
 FAILING = "Q2-P6"
 SHIFTED = state_of("shifted", failing=FAILING)
 
 
 @pytest.fixture(autouse=True)
-def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _methods(monkeypatch) -> None:
     add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")
-def ripple(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def ripple(tmp_path_factory) -> Benchmark:
     chosen, facts = write_tables(tmp_path_factory.mktemp("tables"))
     return read_tempripple(Tables([chosen], facts=facts))
 
@@ -65,9 +58,7 @@ def of_id(ripple: Benchmark) -> dict[str, Question]:
 @pytest.mark.parametrize(
     ("family", "normalise", "state"), [("llama", "mean", "none"), ("gptj", "sum", "context")]
 )
-def test_likelihoods_are_those_of_transformers_one_by_one(
-    family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
-) -> None:
+def test_likelihoods_are_those_of_transformers_one_by_one(family, normalise, state, ripple, tmp_path):
     given = {"answer_scoring": ["loglik"], "answer_normalise": normalise, "batch": 4}
     loaded = tiny(family)
     found = ask(loaded, ripple, tmp_path, state, **given).answers
@@ -83,7 +74,7 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
         assert row["correct"] == (row["parsed"] == question.answer)
 
 
-def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_path: Path) -> None:
+def test_letters_are_what_transformers_writes_one_by_one(ripple, tmp_path):
     prompt, loaded = "{context} {options} {question}", tiny("gptj")
     given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt, "batch": 4}
     for row in ask(loaded, ripple, tmp_path, "context", **given).answers:
@@ -109,7 +100,7 @@ def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any)
     return Session(loaded, settings_with(**keys)), seen
 
 
-def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_template_makes_the_prompt_a_turn(ripple, monkeypatch):
     prompt, question = "{context} {question} {options}", ripple.questions[0]
     keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
     template = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}{% endfor %}"
@@ -125,7 +116,7 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
         assert seen == [read]
 
 
-def test_marks_of_reasoning_that_are_special_tokens_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_of_reasoning_that_are_special_tokens_are_read(monkeypatch):
     session, _ = session_that_writes(monkeypatch, "")
     tokenizer = copy.deepcopy(session.loaded.tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "<pad>"]})
@@ -136,9 +127,7 @@ def test_marks_of_reasoning_that_are_special_tokens_are_read(monkeypatch: pytest
     assert chosen(session.text(ids[:-3]), ("Ann", "Bob")) is None
 
 
-def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(
-    ripple: Benchmark, tmp_path: Path
-) -> None:
+def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(ripple, tmp_path):
     loaded = tiny()
     # Batches of four are of several edits.
     found = ask(loaded, ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
@@ -163,7 +152,7 @@ def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(
     assert row["logprobs"] == pytest.approx(plain, abs=1e-6)
 
 
-def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
+def test_an_edit_states_what_the_context_states(tmp_path):
     chosen, facts = write_tables(tmp_path)
     edits = edits_of(read_items(chosen), facts)
     assert [edit.id for edit in edits] == ["Q1-P6", "Q2-P6", "Q3-P6"]
@@ -177,7 +166,7 @@ def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["letter", "loglik"])
-def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
+def test_a_prompt_that_just_fits_is_asked(way, ripple):
     settings, loaded = settings_with(answer_tokens=3), tiny()
     is_letter, question = way == "letter", ripple.questions[0]
     prompt = filled(settings.answer_prompts_letter if is_letter else settings.answer_prompts_loglik, question)
@@ -198,7 +187,7 @@ ADA = {"prompt": "The spouse of Ada is", "words": "Who is the spouse of Ada?", "
 QUESTION = Question("q", **ADA, accepted=("Joe",), stale=("Marta",), ways=("written",))
 
 
-def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch):
     for text, *expected in (
         (" Joe", " Joe", "length", "correct"),
         (" Joe\nMarta", " Joe", "line", "correct"),
@@ -213,7 +202,7 @@ def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPa
             assert row["correct"] == (row["verdict"] == "correct")
 
 
-def test_fluency_by_hand() -> None:
+def test_fluency_by_hand():
     # bigrams ab ba ab: 2/3, 1/3; trigrams aba bab: one half each.
     h2 = -(2 / 3 * math.log2(2 / 3) + 1 / 3 * math.log2(1 / 3))
     assert in_writing.fluency("a b a b") == pytest.approx(2 / 3 * h2 + 4 / 3 * 1)
@@ -223,7 +212,7 @@ def test_fluency_by_hand() -> None:
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 4))
-def test_the_entropy_is_that_of_the_shares(tokens: list[str], n: int) -> None:
+def test_the_entropy_is_that_of_the_shares(tokens, n):
     counts = Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
     shares = [count / counts.total() for count in counts.values()]
     wanted = -sum(share * math.log2(share) for share in shares)
@@ -231,7 +220,7 @@ def test_the_entropy_is_that_of_the_shares(tokens: list[str], n: int) -> None:
     assert (in_writing.entropy(tokens, n) == 0) == (len(counts) < 2)
 
 
-def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_reads_the_cloze_or_the_question(monkeypatch):
     read = []
     for shots in (False, True):
         session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
@@ -251,7 +240,7 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch
     assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")
 
 
-def test_who_held_before_is_stale(tmp_path: Path) -> None:
+def test_who_held_before_is_stale(tmp_path):
     rows = items()
     rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
     path = tmp_path / "items.parquet"
@@ -266,50 +255,8 @@ def test_who_held_before_is_stale(tmp_path: Path) -> None:
     assert all(each.stale == () for each in whole.values() if each.role != "1 0")
 
 
-def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Path:
-    """A table of KLoB with one example of these (role, text, answer)."""
-    sentences = [dict(zip(("role", "text", "target_label"), one, strict=True)) for one in said]
-    row = {"example_id": f"{subtask}1", "subtask": subtask, "sentences": sentences}
-    pq.write_table(pa.Table.from_pylist([row]), folder / f"klob_{subtask}.parquet")
-    return folder / f"klob_{subtask}.parquet"
-
-
-def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
-    loaded, prompt, rows = tiny_model("llama", dtype=torch.float32), "The capital of Atlantis is", []
-    for name, old in (("one", "Poseidonis"), ("two", None)):
-        said = [("update", "new", prompt, "New Orleans"), ("nearest", "neighbor", "It is", "a")]
-        said += [("update", "obsolete", prompt, old)] if old else []
-        probes = [dict(zip(("role", "object", "prompt", "target"), one, strict=True)) for one in said]
-        row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
-        row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
-        rows.append(dict.fromkeys(EDITS.names) | row)
-    edits = written_to(tmp_path / "edits.parquet", EDITS, rows)
-    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
-    chains = example(tmp_path, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
-    # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
-    ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
-    likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
-    own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
-    klob = [example(tmp_path, "c", own), chains]
-    benchmarks = {"k": read_klob(Tables(klob)), "u": read_edits(edits)}
-    questions = {question.id: question for each in benchmarks.values() for question in each.questions}
-    found = [row for name, each in benchmarks.items() for row in ask(loaded, each, tmp_path / name).answers]
-    assert Counter(row["reason"] for row in found if row["way"] == "loglik") == {None: 8, "too_long": 1}
-    for row in (row for row in found if row["way"] == "loglik" and row["reason"] is None):
-        (object_,) = questions[row["question"]].targets
-        prompt = questions[row["question"]].prompt
-        assert row["logprobs"][0] == pytest.approx(chance(loaded, prompt, object_), abs=1e-4)
-        before = loaded.tokenizer(prompt).input_ids
-        whole = loaded.tokenizer(f"{prompt} {object_}").input_ids
-        logits = loaded.model(torch.tensor([whole])).logits[0]
-        places = range(len(before), len(whole))
-        assert row["exact"] == [all(int(logits[place - 1].argmax()) == whole[place] for place in places)]
-
-
 @pytest.mark.parametrize("targets", [("Joe", "New Orleans"), ()])
-def test_a_long_continuation_has_room_for_the_longest_object_of_its_edit(
-    targets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_continuation_has_room_for_the_longest_object_of_its_edit(targets, monkeypatch):
     """Of its targets, or of what is right where it has none; three tokens more, if `length` leaves fewer."""
     session, begun = Session(tiny(), settings_with(length=8)), list[Generation]()
 

@@ -1,25 +1,27 @@
-"""Scores of models whose answers are made up, of TempRIPPLE and of questions with a date."""
+"""Scores of answers, made up or of a model: of TempRIPPLE and of questions with a date."""
 
+import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.questions import facts, items, write_asof
+from support.asking import command, saved
+from support.commands import files, printed, refusal
+from support.questions import items, write_asof, write_tables
+from support.tables import written
 
-from factdrift.cli import main
 from factdrift.core.intervals import wilson
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation.scores.answers import SCORES, lines, p_value
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
 
 Row = dict[str, Any]
 METHODS = {"without": "none", "with": "context"}
 """Condition -> state."""
+OUTPUTS = {"out_predictions": "all.parquet", "out_runs": "runs.json", "out_tests": "tests.json"}
 
 
 def predicted(
@@ -52,41 +54,36 @@ def wrong(item: Row) -> int:
 class Scored:
     """The scores of predictions, by the command, as a folder with the files of the stage."""
 
-    def __init__(self, folder: Path, rows: list[Row], asked: list[Row], dated: list[Row]):
-        self.folder = folder
-        write_rows(asked, TR_ITEMS, folder / "items.parquet")
-        write_rows(dated, TR_FACTS, folder / "facts.parquet")
-        pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), folder / "one.parquet")
+    def __init__(self, folder: Path, rows: list[Row]):
+        self.folder, (asked, dated) = folder, write_tables(folder)
+        answers = written(folder / "answers.parquet", ANSWERS, rows)
         (folder / "run.json").write_text('{"run_id": "r"}', encoding="utf-8")
-        self.scores, self.tests = folder / "scores.parquet", folder / "tests.json"
-        assert self.run() == 0
+        self.line = ["answer", "scores", asked, f"--facts={dated}", f"--answers={answers}", "--draws=200"]
+        self.line += files(folder, runs="run.json", output="scores.parquet", **OUTPUTS)
+        self.run()
 
-    def run(self, *more: str) -> int:
-        """The status of the command; `rows` is what it has written."""
-        given = {"facts": "facts.parquet", "answers": "one.parquet"}
-        given |= {"runs": "run.json", "out-predictions": "all.parquet", "out-runs": "runs.json"}
-        given |= {"out-tests": "tests.json", "output": "scores.parquet"}
-        line = [f"--{name}={self.folder / file}" for name, file in given.items()]
-        status = main(["answer", "scores", str(self.folder / "items.parquet"), *line, "--draws=200", *more])
-        table = pq.read_table(self.scores)
+    def run(self, *more: str) -> None:
+        """Runs the command; `rows` is what it has written."""
+        printed(*self.line, *more)
+        table = pq.read_table(self.folder / "scores.parquet")
         assert table.schema.equals(SCORES)
         self.rows = table.to_pylist()
-        return status
 
     def lines(self, name: str) -> list[str]:
         """A table over all items as text."""
-        return list(lines(name, self.rows, json.loads(self.tests.read_text(encoding="utf-8")), "all"))
+        tests = json.loads((self.folder / "tests.json").read_text(encoding="utf-8"))
+        return list(lines(name, self.rows, tests, "all"))
 
     def of(self, **wanted: Any) -> list[Row]:
         wanted = {"items": "all", **wanted}
         return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_path: Path) -> None:
+def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_path):
     def choose(item: Row) -> Any:
         return {0: None, 1: "too_long"}.get(int(item["item_id"][1]), right(item))
 
-    found = Scored(tmp_path, predicted("m", "with", items(), choose), items(), facts())
+    found = Scored(tmp_path, predicted("m", "with", items(), choose))
     counts = ("n", "right", "unparsed", "unanswered")
     rows = {(row["task"], row["hop"]): tuple(row[name] for name in counts) for row in found.of()}
     # Items i00 and i10 are about the first place: the new fact has no letter, the old one was not asked.
@@ -98,19 +95,16 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
     assert tuple(some["new", 0][name] for name in counts) == (3, 2, 1, 0)
 
 
-def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path, capsys):
     choices = {"m": right, "n": right, "silent": lambda item: None}
     rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
-    found = Scored(tmp_path, rows, items(), facts())
+    found = Scored(tmp_path, rows)
     cutoffs = json.dumps(dict.fromkeys(("m", "silent", "absent"), "2017-01-01"))
-    path = tmp_path / "cutoffs.json"
-    path.write_text(cutoffs, encoding="utf-8")
-    assert found.run("--cutoffs", cutoffs) == 0
-    inline = found.scores.read_bytes()
-    assert found.run("--cutoffs", str(path)) == 0
-    assert found.scores.read_bytes() == inline
+    (tmp_path / "cutoffs.json").write_text(cutoffs, encoding="utf-8")
+    found.run("--cutoffs", tmp_path / "cutoffs.json")
+    of_file = found.rows
+    found.run("--cutoffs", cutoffs)
+    assert found.rows == of_file
     assert "answer.model_cutoff: absent was not asked" in capsys.readouterr().err
     # Old facts begin in 2012, 2016 and 2020; answers without a letter are counted among those that count.
     for task, model, counts in (
@@ -119,27 +113,27 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
     ):
         (row,) = found.of(model=model, task=task)
         assert (row["n"], row["beyond_cutoff"], row["unparsed"]) == counts
-    assert found.run("--cutoffs", '{"m": "soon"}') == 1
-    assert found.run("--runs", str(tmp_path / "run.json")) == 1
-    assert "--runs: 2 descriptions for 1 tables of --answers" in capsys.readouterr().err
+    assert "no object from models to days" in refusal(*found.line, "--cutoffs", '{"m": "soon"}')
+    said = refusal(*found.line, "--runs", tmp_path / "run.json")
+    assert "--runs: 2 descriptions for 1 tables of --answers" in said
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
+def three(tmp_path_factory) -> Scored:
     """A model under three conditions, scored in two ways."""
     rows: list[Row] = []
     for scoring in ("letter", "loglik"):
         rows += predicted("m", "without", items(), wrong, scoring)
         rows += predicted("m", "with", items(), right, scoring)
         rows += predicted("m", "rome", items(), lambda item: right(item) if item["hop"] else None, scoring)
-    return Scored(tmp_path_factory.mktemp("three"), rows, items(), facts())
+    return Scored(tmp_path_factory.mktemp("three"), rows)
 
 
-def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
+def test_the_table_says_which_conditions_have_fewer_items(tmp_path):
     rows = predicted("m", "without", items(), right)
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
     rows += predicted("n", "with", items(), lambda item: "too_long")
-    found = Scored(tmp_path, rows, items(), facts())
+    found = Scored(tmp_path, rows)
     said = found.lines("table2")
     assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in said
     assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in said
@@ -151,7 +145,7 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in said)
 
 
-def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
+def test_the_tables_by_task_and_by_hop(three):
     for row in three.of(condition="with"):
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
     said = three.lines("table2")
@@ -167,10 +161,10 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 
 
-def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
+def test_the_tables_as_csv_and_the_figure(three, tmp_path):
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (one, two):
-        assert three.run(f"--folder={tmp_path}", f"--out-figures={path}") == 0
+        three.run(f"--folder={tmp_path}", f"--out-figures={path}")
     header, *rows = (line.split(",") for line in (tmp_path / "table2.csv").read_text().splitlines())
     assert len([row for row in rows if row[0] == "all" and row[4:6] == ["new", "0"]]) == 2 * 3
     assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
@@ -178,7 +172,7 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     assert "ROME" in one.read_text(encoding="utf-8")
 
 
-def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
+def test_items_without_options_count_in_writing(tmp_path):
     asked = items()
     assert any(item["open_only"] for item in asked)
     rows = []
@@ -187,32 +181,30 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
         named |= {"output": ".", "verdict": verdict, "correct": verdict == "correct"}
         roles = {item["item_id"]: f"{item['task']} {item['hop']}" for item in asked}
         rows += [named | {"question": id, "role": role} for id, role in roles.items()]
-    found = Scored(tmp_path, rows, asked, facts())
+    found = Scored(tmp_path, rows)
     assert {row["scoring"] for row in found.rows} == {"written"}
     for condition, share in (("without", 0.0), ("with", 1.0)):
         mine = found.of(condition=condition)
         assert sum(row["n"] for row in mine) == len(asked)
         assert {row["accuracy"] for row in mine} == {share}
         assert {row["unparsed"] for row in mine} == {0}
-    assert found.run(f"--folder={tmp_path}") == 0
+    found.run(f"--folder={tmp_path}")
     text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
     assert 0 <= text.index("What was written") < text.index("Table 2")
 
 
 @pytest.fixture
-def asof(tmp_path: Path) -> Path:
+def asof(tmp_path) -> Path:
     return write_asof(tmp_path / "asof.parquet")
 
 
 def dated_scores(asof: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the command makes of rows of ANSWERS, of one model."""
-    path, output = asof.with_name("answers.parquet"), asof.with_name("scores.parquet")
-    write_parquet(pa.Table.from_pylist([{"model": "m", **row} for row in answers], ANSWERS), path)
-    line = ["answer", "scores", str(asof), "--benchmark=asof", "--answers", str(path), "-o", str(output)]
-    assert main(line) == 0
-    table = pq.read_table(output)
-    assert table.schema.equals(DATED_SCORES)
-    return list(table.to_pylist())
+    output = asof.with_name("scores.parquet")
+    path = written(asof.with_name("answers.parquet"), ANSWERS, [{"model": "m", **row} for row in answers])
+    printed("answer", "scores", asof, "--benchmark=asof", "--answers", path, "-o", output)
+    assert pq.read_schema(output).equals(DATED_SCORES)
+    return pq.read_table(output).to_pylist()
 
 
 def scores_where(
@@ -233,7 +225,7 @@ def scores_where(
     return {(row["precision"], row["holds"]): row for row in dated_scores(asof, answers)}
 
 
-def test_accuracy_wins_and_robustness(asof: Path):
+def test_accuracy_wins_and_robustness(asof):
     # Ann is likelier in 2012 than in 2017 and 2020, Bob is not likelier in 2017 than in 2012.
     ann = {("2012", "Ann"): -1.0, ("2017", "Ann"): -2.0, ("2020", "Ann"): -5.0}
     found = scores_where(asof, ann | {("2017", "Bob"): -3.0, ("2012", "Bob"): -3.0})
@@ -248,7 +240,7 @@ def test_accuracy_wins_and_robustness(asof: Path):
     assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
 
 
-def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof: Path):
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof):
     likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
     row = scores_where(asof, likely, {"2012": "not_finite"})["year", "all"]
     assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
@@ -261,7 +253,7 @@ def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(as
     assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
 
 
-def test_states_are_compared_on_what_all_are_asked(asof: Path):
+def test_states_are_compared_on_what_all_are_asked(asof):
     asked = {item["date"]: item for item in pq.read_table(asof).to_pylist() if item["precision"] == "year"}
     right = {
         "none": {"2012": True, "2017": True, "2020": False},
@@ -292,15 +284,47 @@ def test_states_are_compared_on_what_all_are_asked(asof: Path):
     ("flags", "message"),
     [
         ([], "--answers: name tables of answers"),
-        (
-            ["--benchmark=ripples", "--predictions=p.csv"],
-            "--predictions: other programs' answers are scored on",
-        ),
+        (["--benchmark=ripples", "--predictions=p.csv"], "--predictions: other programs' answers are scored"),
         (["--benchmark=asof", "--answers=a.parquet"], "--output: the scores of questions with a date"),
     ],
 )
-def test_what_a_benchmark_needs_is_asked_for(
-    flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["answer", "scores", "questions.parquet", *flags]) == 1
-    assert message in capsys.readouterr().err
+def test_what_a_benchmark_needs_is_asked_for(flags, message):
+    assert message in refusal("answer", "scores", "questions.parquet", *flags)
+
+
+def test_from_a_model_to_the_tables(tmp_path):
+    items, facts = write_tables(tmp_path)
+    model, vision = saved(tmp_path / "model"), tmp_path / "vision"
+    shutil.copytree(model, vision)
+    (vision / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    jobs = [
+        command(folder, tmp_path / name, "tempripple", [items], method, *more, batch=4)
+        for folder, name, method, *more in (
+            (model, "none", "none"),
+            (model, "context", "context"),
+            (model, "ft", "ft", f"--facts={facts}", "--set", '{"layers": [1], "steps": 2}'),
+            (vision, "lost", "none"),
+        )
+    ]
+    line = ["answer", "scores", items, f"--facts={facts}", "--draws=50", f"--folder={tmp_path}"]
+    line += ["--skipped", json.dumps([[str(model), "magic", "it has no values"]])]
+    line += ["--answers", *(job.path("answers.parquet") for job in jobs)]
+    line += ["--runs", *(job.path("json") for job in jobs)]
+    said = printed(*line, *files(tmp_path, output="scores", **OUTPUTS))
+    assert "letter\nn (items/asked facts): 3/3, 2/2, 3/3, 2/2\n" in said
+    assert jobs[-1].about["skipped"].startswith(f"models: {vision}")
+    assert "is of the type 'qwen2_5_vl', for which" in said.split("Table")[-1]
+    for option, file in (("--facts", "none.parquet"), ("--runs", "none.json")):
+        assert f"factdrift: {option}: {file}: no such file" in refusal(*line, "-o=o", f"{option}={file}")
+    for table in ("table2", "table3"):
+        assert "\nmagic skipped: it has no values" in (tmp_path / f"{table}.txt").read_text(encoding="utf-8")
+    predictions = pq.read_table(tmp_path / "all.parquet").to_pylist()
+    assert {row["model"] for row in predictions} == {str(model)}
+    conditions = {(row["scoring"], row["condition"]) for row in predictions}
+    assert conditions == {*itertools.product(("letter", "loglik"), ("without", "with", "edited-ft"))}
+    assert len(predictions) == 6 * 10
+    unedited, context, edited, *_ = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
+    assert [run["method"] for run in (unedited, context, edited)] == ["none", "context", "ft"]
+    assert edited["hyper"]["layers"] == [1]
+    assert len({run["run_id"] for run in (unedited, context, edited)}) == 3
+    assert sum(batch["evaluation_seconds"] for batch in unedited["batches"]) > 0

@@ -1,9 +1,6 @@
 """What models answer about who holds: read from replies of each way, and the commands."""
 
-import datetime
-import hashlib
 import random
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.chat_server import chat_serving
+from support.commands import files, printed, refusal
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -46,7 +43,7 @@ def replied(folder: Path, chains: list[Row], way: str, reply: Callable[[Question
     return answers
 
 
-def test_a_likelihood_is_the_mean_over_the_wordings_less_that_after_neutral_prompts(tmp_path: Path) -> None:
+def test_a_likelihood_is_the_mean_over_the_wordings_less_that_after_neutral_prompts(tmp_path):
     chains, draw, given = some(7), random.Random(1), dict[str, Row]()
     kinds: dict[tuple[str, str], list[str | None]] = {}
 
@@ -92,7 +89,7 @@ def test_a_likelihood_is_the_mean_over_the_wordings_less_that_after_neutral_prom
     assert {calibrated for _, calibrated in seen} == {True, False}
 
 
-def test_a_letter_names_the_holder_that_has_it_in_both_orders(tmp_path: Path) -> None:
+def test_a_letter_names_the_holder_that_has_it_in_both_orders(tmp_path):
     (first, *others), draw = some(9), random.Random(2)
     many = {**first, "chain": "many"}
     many["holders"] = [{**first["holders"][0], "label": f"N{number}"} for number in range(27)]
@@ -123,7 +120,7 @@ def test_a_letter_names_the_holder_that_has_it_in_both_orders(tmp_path: Path) ->
     assert reasons == {None, "order", "no_letter", "failed", "too_many"}
 
 
-def test_the_holder_that_is_written_is_the_choice_and_dates_of_death_are_not_asked(tmp_path: Path) -> None:
+def test_the_holder_that_is_written_is_the_choice_and_dates_of_death_are_not_asked(tmp_path):
     chains = some(40)
     last = {row["chain"]: row["holders"][-1]["label"] for row in chains}
     living = [row["chain"] for row in chains if row["died"] is None]
@@ -142,7 +139,7 @@ def test_the_holder_that_is_written_is_the_choice_and_dates_of_death_are_not_ask
         assert (row["choice"], row["reason"], row["output"]) == (*named, said[row["chain"]])
 
 
-def test_the_first_holder_that_a_text_asserts_is_the_answer() -> None:
+def test_the_first_holder_that_a_text_asserts_is_the_answer():
     names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
     holders = [{"label": label, "aliases": aliases} for label, aliases in names]
     for index, outputs in (
@@ -155,7 +152,7 @@ def test_the_first_holder_that_a_text_asserts_is_the_answer() -> None:
             assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == index
 
 
-def test_answers_to_other_questions_are_refused(tmp_path: Path) -> None:
+def test_answers_to_other_questions_are_refused(tmp_path):
     chains = some(80)
     replied(tmp_path, chains, "letter", lambda _: {"parsed": 0})
     with pytest.raises(InputError, match="no answers to the questions about these chains; ask again"):
@@ -174,7 +171,7 @@ def holders_of(chains: list[Row], day: int) -> dict[str, str]:
     }
 
 
-def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
+def test_a_bias_to_a_letter_hides_no_date(tmp_path):
     """Of a model that knows a few chains as of a day, and answers all others with B."""
     chains = [row for row in some(1) if row["died"] is None]
     chance = random.Random(0)
@@ -193,9 +190,7 @@ def test_a_bias_to_a_letter_hides_no_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("letter", [0, *(pytest.param(letter, marks=pytest.mark.slow) for letter in (1, 2))])
 @pytest.mark.parametrize("share", [1.0, 0.5])
-def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowledge(
-    letter: int, share: float, tmp_path: Path
-) -> None:
+def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowledge(letter, share, tmp_path):
     """A model that gives the letter in that share of its answers, and any letter in the others."""
     draw = random.Random(f"{letter}/{share}")
 
@@ -212,35 +207,14 @@ def test_one_letter_always_or_half_the_time_is_neither_a_date_nor_latest_knowled
     assert dates[0]["informative"] == sum(row["died"] is None for row in answered)
 
 
-def test_a_chat_model_that_always_gives_the_same_letter_ends_without_a_date(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    line = ["cutoff", "loopback", "--limit=20", f"--store={tmp_path / 'store'}"]
-    with chat_serving(answer=lambda body: "B") as server:
-        assert main([*line, f"--address={server.url}", f"--output={tmp_path / 'date.svg'}"]) == 0
-    out = capsys.readouterr().out
-    digest = hashlib.sha256(CUTOFF_CHAINS.read_bytes()).hexdigest()
-    first = f"chains of 2012-01-01 to 2024-12-31: chains.parquet (digest {digest[:8]})"
-    assert out.splitlines()[0] == first
-    assert "loopback (letter): no date can be told (p 1.000)\n" in out
-    assert "0 answered; 20 changed with the order of the options" in out
-    assert "latest" not in out
-
-
-def test_a_model_that_names_no_holder_is_said_to_have_no_date(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_names_no_holder_is_said_to_have_no_date(tmp_path):
     deaths = [row for row in some(1) if row["died"] is not None][:60]
 
     def run(chains: list[Row]) -> str:
         write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-        files = {"chains": "chains.parquet", "answers": "replies.parquet", "output": "dates"}
-        files |= {"out-answers": "all", "figure": "dates.svg"}
-        options = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-        dates = ["--dates", *map(str, SAMPLE_DATES), "--seed", str(SEED)]
-        assert main(["cutoff", "dates", *options, *dates]) == 0
-        return capsys.readouterr().out
+        paths = files(tmp_path, chains="chains.parquet", answers="replies.parquet", output="dates")
+        paths += files(tmp_path, out_answers="all", figure="dates.svg")
+        return printed("cutoff", "dates", *paths, "--dates", *SAMPLE_DATES, "--seed", SEED)
 
     replied(tmp_path, some(80), "letter", lambda _: {"reason": "failed"})
     said = f"replies.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
@@ -256,10 +230,7 @@ def test_a_model_that_names_no_holder_is_said_to_have_no_date(
 
 
 @pytest.mark.slow
-def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled(
-    tmp_path: Path,
-) -> None:
-    pytest.importorskip("torch")
+def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled(tmp_path):
     living = [row for row in some(4) if row["died"] is None]
     write_parquet(pa.Table.from_pylist(living, CHAINS), tmp_path / "chains.parquet")
     options = [f"--{name}={tmp_path / name}.parquet" for name in ("chains", "answers")]
@@ -288,53 +259,7 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with
     assert {row["verdict"] for row in whole_of(shuffled).values()} == {"none"}
 
 
-DAY = datetime.date(2018, 6, 15)
-
-
-@pytest.mark.slow
-def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of a model that answers as of DAY, and every twentieth chain with the first letter."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    chains = some(6)
-    held = holders_of(chains, int(DAY.strftime("%Y%m%d")))
-    lazy = {row["prompts"][0] for row in chains[::20] if row["died"] is None}
-
-    def living(body: Row) -> str:
-        lines = body["messages"][0]["content"].splitlines()
-        prompt = next((line.removesuffix(" ____") for line in lines if line.endswith("____")), "")
-        options = dict(line.split(". ", 1) for line in lines if line[1:3] == ". ")
-        named = (letter for letter, name in options.items() if name == held.get(prompt))
-        return "A" if prompt in lazy else next(named, "None")
-
-    write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
-    line = ["cutoff", "loopback", f"--chains={tmp_path / 'chains.parquet'}", f"--store={tmp_path / 'store'}"]
-    line.append(f"--output={tmp_path / 'date.svg'}")
-    kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
-    with chat_serving(answer=living) as server:
-        assert main([*line, f"--address={server.url}", f"--answers={kept[0]}"]) == 0
-    said, picture = capsys.readouterr().out, (tmp_path / "date.svg").read_bytes()
-    first = next(line for line in said.splitlines() if line.startswith("loopback (letter): "))
-    date, low, high = re.findall(r"\d{4}-\d\d-\d\d", first)
-    assert low <= DAY.isoformat() <= high
-    assert abs(datetime.date.fromisoformat(date) - DAY).days <= 21
-    assert "latest knowledge: 201" in said
-    rows = pq.read_table(kept[0], schema=ANSWERS).to_pylist()
-    turned = {row["chain"] for row in rows if row["reason"] == "order"}
-    assert turned == {row["chain"] for row in chains if row["prompts"][0] in lazy}
-    assert f"{len(turned)} changed with the order" in said
-    # Without the server, from the store alone.
-    again = [*line, "--address=http://127.0.0.1:9/v1", f"--answers={kept[1]}"]
-    assert main([*again, '--chat={"mode": "replay"}']) == 0
-    assert kept[0].read_bytes() == kept[1].read_bytes()
-    assert (tmp_path / "date.svg").read_bytes() == picture
-    assert first in capsys.readouterr().out
-
-
-def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("chains")
     write_parquet(pa.table({"x": [1]}), Path("other"))
@@ -350,12 +275,11 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--chains text", "text: it is no Parquet file; make it with `cutoff chains`"),
         ("--chains other", "make it with `cutoff chains`"),
     ):
-        assert main(["cutoff", "sample", *given.split()]) == 1
-        assert message in capsys.readouterr().err
+        assert message in refusal("cutoff", "sample", *given.split())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "text"]
 
 
-def test_the_makers_date_is_that_of_the_longest_beginning_of_a_name_and_has_a_source() -> None:
+def test_the_makers_date_is_that_of_the_longest_beginning_of_a_name_and_has_a_source():
     assert declared("meta-llama/Meta-Llama-3-8B-Instruct")[0] == "2023-03"
     assert declared("meta-llama/Meta-Llama-3.1-8B")[0] == "2023-12"
     date, source = declared("Qwen/Qwen3-4B")

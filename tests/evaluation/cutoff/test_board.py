@@ -1,5 +1,6 @@
 """The board of results: the order, both dates, wordings, and files that are no results."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 from support.chat_server import chat_serving
+from support.commands import printed, refusal
+from support.rows import rows
 
-from factdrift.cli import main
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import read_chains
 
@@ -30,9 +32,7 @@ def result(folder: Path, model: str, *rows: Row, declared: str | None = "", way:
     (folder / f"{model}.{way}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_results_are_listed_by_measured_date_with_what_makers_declare(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_are_listed_by_measured_date_with_what_makers_declare(tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
     wordings = [row("date", f"2023-0{month}-01", "wording", str(month)) for month in (1, 3, 2)]
@@ -45,8 +45,7 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(
     result(folder, "mid", row("date", "2022-01-01", low="2021-01-01"), way="letter", declared="2023-12")
     result(folder, "shy", row("before"))
     board, picture = tmp_path / "board.json", tmp_path / "board.svg"
-    assert main(["cutoff", "board", str(folder), "--json", str(board), "-o", str(picture)]) == 0
-    out = capsys.readouterr().out
+    out = printed("cutoff", "board", str(folder), "--json", str(board), "-o", str(picture))
     table = [re.split(r"\s{2,}", line) for line in out.split("\n\n")[0].splitlines()]
     head = ["", "way", "declared", "measured", "95 % interval", "latest", "chains"]
     assert table[0] == head
@@ -80,42 +79,47 @@ def test_results_are_listed_by_measured_date_with_what_makers_declare(
 
 
 @pytest.mark.parametrize("text", ["no JSON", "{}", '{"model": "m", "dates": []}', "[1]"])
-def test_a_file_that_is_no_result_is_named(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_result_is_named(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["cutoff", "board", "."]) == 1
-    assert (
-        ".: holds no result (*.json); write one with `cutoff MODEL -o RESULT.json`" in capsys.readouterr().err
-    )
+    none = ".: holds no result (*.json); write one with `cutoff MODEL -o RESULT.json`"
+    assert none in refusal("cutoff", "board", ".")
     Path("odd.json").write_text(text, encoding="utf-8")
-    assert main(["cutoff", "board", "."]) == 1
-    assert "odd.json: no result of `cutoff -o RESULT.json`" in capsys.readouterr().err
+    assert "odd.json: no result of `cutoff -o RESULT.json`" in refusal("cutoff", "board", ".")
     assert not Path("cutoff-board.svg").exists()
 
 
-def test_the_command_writes_a_result_that_the_board_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of a chat model that names the newest holder of every chain, under a name that makers.tsv knows."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def test_the_command_writes_a_result_that_the_board_reads(tmp_path, monkeypatch):
+    """Of a chat model that names the newest holder or always A, under a name that makers.tsv knows."""
     monkeypatch.chdir(tmp_path)
-    newest = {row["prompts"][0]: row["holders"][-1]["label"] for row in read_chains(CUTOFF_CHAINS)}
+    chains = read_chains(CUTOFF_CHAINS)
+    newest = {row["prompts"][0]: row["holders"][-1]["label"] for row in chains}
+    lazy = {row["prompts"][0]: row["chain"] for row in chains[::20] if row["died"] is None}
 
     def living(body: Row) -> str:
         lines = body["messages"][0]["content"].splitlines()
         prompt = next((line.removesuffix(" ____") for line in lines if line.endswith("____")), "")
         options = dict(line.split(". ", 1) for line in lines if line[1:3] == ". ")
-        return next((letter for letter, name in options.items() if name == newest.get(prompt)), "None")
+        named = (letter for letter, name in options.items() if name == newest.get(prompt))
+        return "A" if prompt in lazy else next(named, "None")
 
+    line = ["cutoff", "gpt-4.1", "--limit=150", "--store=store"]
     with chat_serving(answer=living) as server:
-        line = ["cutoff", "gpt-4.1", "--limit=150", f"--address={server.url}", "--store=store"]
-        assert main([*line, "-o", "a.json"]) == 0
-    assert "\nresult: a.json" in capsys.readouterr().out
+        said = printed(*line, f"--address={server.url}", "--answers=live", "-o=a.json")
+    digest = hashlib.sha256(CUTOFF_CHAINS.read_bytes()).hexdigest()
+    first = f"chains of 2012-01-01 to 2024-12-31: chains.parquet (digest {digest[:8]})"
+    assert said.splitlines()[0] == first
+    assert "\nresult: a.json" in said
     assert not list(tmp_path.glob("*.svg"))
+    answers = rows(Path("live"))
+    turned = {row["chain"] for row in answers if row["reason"] == "order"}
+    assert turned == {*lazy.values()} & {row["chain"] for row in answers} != set()
+    assert f"{len(turned)} changed with the order of the options" in said
     kept = json.loads(Path("a.json").read_text("utf-8"))
     assert (kept["declared"], kept["source"]) == ("2024-06", "OpenAI, documentation of models")
-    assert kept["chains"] == "chains.parquet"
-    assert len(kept["digest"]) == 64
-    assert main(["cutoff", "board", "."]) == 0
-    assert re.search(r"gpt-4\.1\s+letter\s+2024-06\s+after 2024-12-31", capsys.readouterr().out)
+    assert (kept["chains"], kept["digest"]) == ("chains.parquet", digest)
+    assert re.search(r"gpt-4\.1\s+letter\s+2024-06\s+after 2024-12-31", printed("cutoff", "board", "."))
+    # Without the server, from the store alone.
+    again = [*line, "--address=http://127.0.0.1:9/v1", '--chat={"mode": "replay"}']
+    printed(*again, "--answers=replayed", "-o=b.json")
+    for one, other in (("live", "replayed"), ("a.json", "b.json")):
+        assert Path(one).read_bytes() == Path(other).read_bytes()

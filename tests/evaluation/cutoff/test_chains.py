@@ -50,9 +50,7 @@ SPANS = st.lists(
 
 
 @given(SPANS, st.integers(-12, 4), st.integers(0, 30), st.sampled_from((EVER, None)))
-def test_each_day_counts_for_those_who_may_have_held(
-    drawn: list[tuple[int, ...]], shift: int, length: int, ever: int | None
-) -> None:
+def test_each_day_counts_for_those_who_may_have_held(drawn, shift, length, ever):
     """Day by day, beside a plain reading of what is certain and what is possible."""
     day, spans = BEGIN + shift, list[tuple[int, int, int, int, int]]()
     for value, gap, certain, before, after in drawn:
@@ -106,7 +104,7 @@ def chain(timeline: list[Tenure], place: str = "X", names: dict[int, Name] | Non
     return Chain(*named, [f"The mayor of {place} is"], timeline, names or known)
 
 
-def test_chains_that_cannot_be_asked_are_left_out_with_a_reason() -> None:
+def test_chains_that_cannot_be_asked_are_left_out_with_a_reason():
     old, new = period(1, 20100101, 20160101), period(2, 20160102, LAST)
     row = row_of(chain([old, new]), FIRST, LAST)
     assert not isinstance(row, Left)
@@ -130,7 +128,7 @@ def test_chains_that_cannot_be_asked_are_left_out_with_a_reason() -> None:
         assert row_of(asked, FIRST, LAST) == Left(reason)
 
 
-def test_chains_are_made_of_a_stream_with_the_last_date_of_each_death(tmp_path: Path) -> None:
+def test_chains_are_made_of_a_stream_with_the_last_date_of_each_death(tmp_path):
     """The newest label counts, and a written succession only where the stream has none."""
 
     def update(chain: str, link: int, day: int, label: str, *objects: str) -> Row:
@@ -186,7 +184,7 @@ def test_chains_are_made_of_a_stream_with_the_last_date_of_each_death(tmp_path: 
     assert written == len(chains)
     assert left_out == {"not_items": 1, "known": 1}
     assert [row["chain"] for row in chains] == [
-        *("Q9-P6", "Q10-P6", "Moor-P6", "Q1-P570", "Q2-P570", "Q4-P570"),
+        *("Q9-P6", "Q10-P6", "Moor-P6", "Q1-P570", "Q2-P570", "Q4-P570")
     ]
     assert chains[0]["prompts"] == ["Sea has", "Of Sea is"]
     named = [(holder["id"], holder["label"], holder["aliases"]) for holder in chains[0]["holders"]]
@@ -200,7 +198,7 @@ def successions(folder: Path, *rows: str) -> Path:
     return table
 
 
-def test_a_succession_is_a_timeline_in_which_each_start_ends_the_holder_before(tmp_path: Path) -> None:
+def test_a_succession_is_a_timeline_in_which_each_start_ends_the_holder_before(tmp_path):
     rows = ("P6\tLake\tAnn\t\tS", "P6\tLake\t\t2016-03\tS", "P6\tLake\tBo\t2016-05-02\tS")
     (lake, sea) = read_successions(
         successions(
@@ -225,7 +223,7 @@ def test_a_succession_is_a_timeline_in_which_each_start_ends_the_holder_before(t
     assert [held.value for held in sea.timeline] == [1, 2]
 
 
-def test_a_wrong_row_of_a_succession_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_wrong_row_of_a_succession_is_refused_with_its_line(tmp_path):
     ann = "P6\tLake\tAnn\t\tS"
     for rows, message in (
         ([ann, "P6\tLake\tBo\t2016-13\tS"], "line 3: '2016-13' is no date"),
@@ -240,7 +238,7 @@ def test_a_wrong_row_of_a_succession_is_refused_with_its_line(tmp_path: Path) ->
             list(read_successions(successions(tmp_path, *rows), LAST))
 
 
-def test_the_bundled_chains_are_enough_in_every_quarter_and_share_no_day_by_more_than_one() -> None:
+def test_the_bundled_chains_are_enough_in_every_quarter_and_share_no_day_by_more_than_one():
     chains = read_chains(CUTOFF_CHAINS)
     changed = [found for row in chains if row["died"] is None and (found := changes(row))]
     days = [change.day for found in changed for change in found]
@@ -255,7 +253,7 @@ def test_the_bundled_chains_are_enough_in_every_quarter_and_share_no_day_by_more
         assert all(share <= 1 for share in shares.values()), row["chain"]
 
 
-def test_the_bundled_chains_have_the_written_successions() -> None:
+def test_the_bundled_chains_have_the_written_successions():
     bundled = {row["chain"]: row for row in read_chains(CUTOFF_CHAINS)}
     made = 0
     for succession in read_successions(RESOURCES / "cutoff" / "successions.tsv", LAST):
@@ -269,9 +267,7 @@ def test_the_bundled_chains_have_the_written_successions() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_the_questions_are_all_holders_after_own_and_neutral_prompts_and_letters_in_two_orders(
-    seed: int,
-) -> None:
+def test_the_questions_are_all_holders_after_own_and_neutral_prompts_and_letters_in_two_orders(seed):
     chains = read_chains(CUTOFF_CHAINS)[::5]
     many = {**chains[0], "chain": "many", "relation": "P0"}
     many["holders"] = [{**chains[0]["holders"][0], "label": f"N{number}"} for number in range(27)]
@@ -313,7 +309,7 @@ def test_the_questions_are_all_holders_after_own_and_neutral_prompts_and_letters
     assert letter.form == FORM
 
 
-def test_what_is_asked_in_writing_is_read_with_open_questions_only(tmp_path: Path) -> None:
+def test_what_is_asked_in_writing_is_read_with_open_questions_only(tmp_path):
     for open_ in (False, True):
         benchmark = read(Tables([CUTOFF_CHAINS], seed=3, open_=open_))
         assert {question.role for question in benchmark.questions} == {
@@ -322,7 +318,7 @@ def test_what_is_asked_in_writing_is_read_with_open_questions_only(tmp_path: Pat
         assert (benchmark.name, benchmark.edits) == ("cutoff", ())
 
 
-def test_a_date_of_death_has_other_dates_beside_it() -> None:
+def test_a_date_of_death_has_other_dates_beside_it():
     chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is not None]
     asked = with_dates(chains, 7)
     assert asked == with_dates(chains, 7) != with_dates(chains, 8)
@@ -336,7 +332,7 @@ def test_a_date_of_death_has_other_dates_beside_it() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 40, 200, 1331, 5000, 0])
-def test_some_chains_are_drawn_so_that_each_relation_and_the_deaths_have_their_share(number: int) -> None:
+def test_some_chains_are_drawn_so_that_each_relation_and_the_deaths_have_their_share(number):
     chains = read_chains(CUTOFF_CHAINS)
     kinds = {row["chain"]: (row["relation"], row["died"] is not None) for row in chains}
     sets = [drawn(chains, number, seed) for seed in (1, 1, 2)]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,7 @@ def method(permutations: int = 200) -> CutoffSettings:
 
 
 @pytest.mark.slow
-def test_a_model_that_always_names_the_newest_holder_is_after_the_stream() -> None:
+def test_a_model_that_always_names_the_newest_holder_is_after_the_stream():
     newest = []
     for row in chains():
         lasts = [max(each["last"] or 99999999 for each in holder["tenures"]) for holder in row["holders"]]
@@ -115,7 +114,7 @@ def test_a_model_that_always_names_the_newest_holder_is_after_the_stream() -> No
     assert message(rows[0]) == "m answers as of a day after 2024-12-31"
 
 
-def test_a_model_that_guesses_has_neither_date_nor_subsets_nor_latest_knowledge() -> None:
+def test_a_model_that_guesses_has_neither_date_nor_subsets_nor_latest_knowledge():
     (row,), _ = tables(answers(choices_of(guessed(0), tenures().start)), method(400))
     assert (row["verdict"], row["latest"]) == ("none", None)
     # Nor one that prefers some names.
@@ -124,7 +123,7 @@ def test_a_model_that_guesses_has_neither_date_nor_subsets_nor_latest_knowledge(
 
 
 @pytest.mark.slow
-def test_half_of_the_relations_three_years_later_are_found_by_relation() -> None:
+def test_half_of_the_relations_three_years_later_are_found_by_relation():
     early, late = simulated("2016-03-01", 30, 0.1, 1), simulated("2019-03-01", 30, 0.1, 2)
     second = np.array([row["relation"] in ("P6", "P35", "P286", "P169") for row in chains()])
     mixed = choices_of(np.where(second, late.chosen, early.chosen), early.neutral)
@@ -150,7 +149,7 @@ def change_row(day: int, later: bool) -> Row:
     return {"holders": holders, "scores": scores, "neutral": None, "relation": "P6"}
 
 
-def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_changes() -> None:
+def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_changes():
     rows = [change_row(20200115, True)] * 20 + [change_row(20200510, True)] * 3
     rows += [change_row(20210802, later) for later in (True, False)] * 20
     found = [
@@ -176,9 +175,7 @@ def dated(**more: str | None) -> Row:
     return {**row, **more}
 
 
-def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(
-    tmp_path: Path,
-) -> None:
+def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(tmp_path):
     low, high, open_ = "2020-10-31", "2021-02-03", {"low": None, "high": None}
     never, ever = datetime.date.max.isoformat(), datetime.date.min.isoformat()
     cases: list[tuple[dict[str, str | None], str, str]] = [
@@ -213,7 +210,7 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
         cutoffs_of(path)
 
 
-def test_dates_between_two_changes_cannot_be_told_apart() -> None:
+def test_dates_between_two_changes_cannot_be_told_apart():
     first, second = ordinal("2016-01-01"), ordinal("2016-07-01")
     own = Tenures.of(
         [[[Part(-np.inf, day, 1.0)], [Part(day, np.inf, 1.0)]] for day in (first, second) for _ in range(60)]
@@ -258,7 +255,7 @@ def plain(chain: Chain, date: float, tau: float) -> list[float]:
 
 
 @pytest.mark.parametrize("tau", [4.0, 365.0, 3652.0])
-def test_chances_are_those_of_the_formula(tau: float) -> None:
+def test_chances_are_those_of_the_formula(tau):
     rng = np.random.default_rng(round(tau))
     chains = [random_chain(rng) for _ in range(6)]
     dates = np.array([SPAN.first, SPAN.last, *rng.uniform(SPAN.first, SPAN.last, 3)], np.float64)
@@ -292,7 +289,7 @@ class Answers:
         return -float(done.fun)
 
 
-def test_some_chains_are_these_chains_alone() -> None:
+def test_some_chains_are_these_chains_alone():
     rng = np.random.default_rng(5)
     chains = [random_chain(rng) for _ in range(40)]
     whole = Tenures.of(chains)
@@ -310,7 +307,7 @@ def test_some_chains_are_these_chains_alone() -> None:
             assert getattr(some.tenures, name).tolist() == getattr(own, name).tolist()
 
 
-def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> None:
+def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well():
     """Over dates, spreads and mixtures one by one; the answers stay, and each takes other tenures."""
     rng = np.random.default_rng(8)
     answers = Answers(8, ordinal("2018-03-09"), 200.0, 0.3, 0.6)
@@ -339,7 +336,7 @@ def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well() -> Non
     assert chance_of_no_date(choices, SPAN, lambda _: next(orders), rng, 80) == (1 + above) / 81
 
 
-def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch):
     monkeypatch.setattr("factdrift.evaluation.scores.cutoff.LEAST", 20)
     few = CutoffSettings(SPAN, seed=0, draws=10, permutations=120)
     rows = answers(simulated("2018-03-01", 60, 0.1, 4))[:72]
@@ -368,9 +365,7 @@ def test_a_subset_has_the_date_of_its_rows_alone(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tau", "eps", "lam"), [(30.0, 0.2, 0.5), (400.0, 0.1, 0.9)])
-def test_no_point_is_likelier_than_the_estimate_nor_one_of_a_draw_than_its_date(
-    tau: float, eps: float, lam: float
-) -> None:
+def test_no_point_is_likelier_than_the_estimate_nor_one_of_a_draw_than_its_date(tau, eps, lam):
     answers = Answers(round(tau), ordinal("2018-03-09"), tau, eps, lam)
     weights = draw_subjects(150, 2, np.random.default_rng(4))
     choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
@@ -385,7 +380,7 @@ def test_no_point_is_likelier_than_the_estimate_nor_one_of_a_draw_than_its_date(
         assert answers.best(draw, (date - 0.5, date + 0.5)) >= answers.best(draw, whole) - 0.9
 
 
-def test_of_a_date_of_death_the_true_one_is_chosen_by_chance_before_it_is_known() -> None:
+def test_of_a_date_of_death_the_true_one_is_chosen_by_chance_before_it_is_known():
     day, tau, eps = datetime.date(2018, 3, 9), 50.0, 0.3
     row = {"died": 20180309, "holders": [None] * 4, "subject": "Q1"}
     for choice in (0, 2):

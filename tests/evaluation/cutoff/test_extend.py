@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import refusal
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
 from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
 from factdrift.core.tables import rows_of
-from factdrift.evaluation.questions.cutoff import (
-    SAMPLE_DATES,
-    dates_of,
-    holder_on,
-    newest,
-    read_chains,
-)
+from factdrift.evaluation.questions.cutoff import SAMPLE_DATES, dates_of, holder_on, newest, read_chains
 from factdrift.evaluation.questions.refresh import ENOUGH, write_extended
 from factdrift.evaluation.questions.refreshed import Dates, extended
 from factdrift.evaluation.questions.tenures import COLUMNS, changes, read_successions
@@ -35,6 +30,10 @@ def days(first: int | None, last: int | None, share: float = 1.0) -> Row:
     return {"first": first, "last": last, "share": share}
 
 
+def half(first: int, last: int | None = None) -> Row:
+    return days(first, last or first, 0.5)
+
+
 def chain(*holders: tuple[str, str | None, list[Row]]) -> Row:
     row = dict.fromkeys(("popularity", "died")) | {"prompts": ["The mayor of Lake is"], "relation": "P6"}
     row |= {"chain": "Q1-P6", "subject": "Q1", "subject_label": "Lake", "relation_label": "mayor"}
@@ -42,62 +41,50 @@ def chain(*holders: tuple[str, str | None, list[Row]]) -> Row:
     return {**row, "holders": named}
 
 
-LASTING = chain(
-    ("Ann", "Q7", [days(None, 20160501), days(20160502, 20160502, 0.5)]),
-    ("Bo", "Q8", [days(20160502, 20160502, 0.5), days(20160503, None)]),
-)
+ANN = [days(None, 20160501), half(20160502)]
+LASTING = chain(("Ann", "Q7", ANN), ("Bo", "Q8", [half(20160502), days(20160503, None)]))
 VACANT = chain(("Ann", "Q7", [days(None, 20160501)]), ("Bo", "Q8", [days(20160502, 20241129)]))
 
-CASES: list[tuple[str, Row, list[str], dict[str, list[Row]]]] = [
-    (
-        "the day of the change is one of both",
+CASES = {
+    "the day of the change is one of both": (
         LASTING,
         ["Bo ", "Cy 2025-03-14"],
         {
-            "Bo": [days(20160502, 20160502, 0.5), days(20160503, 20250313), days(20250314, 20250314, 0.5)],
-            "Cy": [days(20250314, 20250314, 0.5), days(20250315, None)],
+            "Bo": [half(20160502), days(20160503, 20250313), half(20250314)],
+            "Cy": [half(20250314), days(20250315, None)],
         },
     ),
-    (
-        "a vacancy is nobody's",
+    "a vacancy is nobody's": (
         LASTING,
         ["Bo ", " 2025-02-10", "Cy 2025-03-14"],
         {
-            "Bo": [days(20160502, 20160502, 0.5), days(20160503, 20250209), days(20250210, 20250210, 0.5)],
-            "Cy": [days(20250314, 20250314, 0.5), days(20250315, None)],
+            "Bo": [half(20160502), days(20160503, 20250209), half(20250210)],
+            "Cy": [half(20250314), days(20250315, None)],
         },
     ),
-    (
-        "who returns is the holder that the chain has",
+    "who returns is the holder that the chain has": (
         LASTING,
         ["Bo ", "Ann 2025-03-14", " 2025-05-01"],
-        {
-            "Ann": [
-                *(days(None, 20160501), days(20160502, 20160502, 0.5)),
-                *(days(20250314, 20250314, 0.5), days(20250315, 20250430), days(20250501, 20250501, 0.5)),
-            ],
-        },
+        {"Ann": [*ANN, half(20250314), days(20250315, 20250430), half(20250501)]},
     ),
-    (
-        "days of a month without proof of the holder count half for each",
+    "days of a month without proof of the holder count half for each": (
         LASTING,
         ["Bo ", "Cy 2025-03"],
         {
-            "Bo": [days(20160502, 20160502, 0.5), days(20160503, 20250301), days(20250302, 20250330, 0.5)],
-            "Cy": [days(20250302, 20250330, 0.5), days(20250331, None)],
+            "Bo": [half(20160502), days(20160503, 20250301), half(20250302, 20250330)],
+            "Cy": [half(20250302, 20250330), days(20250331, None)],
         },
     ),
-    (
-        "nobody holds at the end of the former chain",
+    "nobody holds at the end of the former chain": (
         VACANT,
         [" ", "Cy 2025-03-14"],
         {
             "Ann": [days(None, 20160501)],
             "Bo": [days(20160502, 20241129)],
-            "Cy": [days(20250314, 20250314, 0.5), days(20250315, None)],
+            "Cy": [half(20250314), days(20250315, None)],
         },
     ),
-]
+}
 
 
 def written(folder: Path, rows: list[str], subject: str = "Lake") -> Path:
@@ -109,20 +96,14 @@ def written(folder: Path, rows: list[str], subject: str = "Lake") -> Path:
     return folder / "changes.tsv"
 
 
-@pytest.mark.parametrize(
-    ("row", "rows", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
-def test_holders_go_on_as_written(
-    tmp_path: Path, row: Row, rows: list[str], expected: dict[str, list[Row]]
-) -> None:
+@pytest.mark.parametrize(("row", "rows", "expected"), CASES.values(), ids=CASES)
+def test_holders_go_on_as_written(tmp_path, row, rows, expected):
     (own,) = read_successions(written(tmp_path, rows), DATES.last)
     made = extended(row, own, DATES)
     found = {holder["label"]: holder["tenures"] for holder in made["holders"]}
     assert {name: found[name] for name in expected} == expected
     ids = {"Ann": "Q7", "Bo": "Q8", "Cy": None}
-    assert {holder["label"]: holder["id"] for holder in made["holders"]} == {
-        name: ids[name] for name in found
-    }
+    assert all(holder["id"] == ids[holder["label"]] for holder in made["holders"])
 
 
 @pytest.mark.parametrize(
@@ -135,22 +116,20 @@ def test_holders_go_on_as_written(
         (LASTING, ["Bo ", "Lake 2025-03-14"], "a holder is named in the prompt"),
     ],
 )
-def test_rows_that_do_not_fit_the_chain_are_refused(
-    tmp_path: Path, row: Row, rows: list[str], message: str
-) -> None:
+def test_rows_that_do_not_fit_the_chain_are_refused(tmp_path, row, rows, message):
     (own,) = read_successions(written(tmp_path, rows), DATES.last)
     with pytest.raises(InputError, match=message):
         extended(row, own, DATES)
 
 
 @pytest.fixture(scope="module")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extension(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("extended") / "by-hand.parquet"
     write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, path)
     return path
 
 
-def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(extension: Path) -> None:
+def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(extension):
     hand = list(read_successions(CUTOFF_CHANGES, DATES.last))
     former = {(row["subject_label"], row["relation"]): row for row in read_chains(CUTOFF_CHAINS)}
     days = [datetime.date(2012, 1, 1) + datetime.timedelta(at) for at in (*range(0, 4749, 7), 4748)]
@@ -173,7 +152,7 @@ def test_nothing_before_2025_changes_and_nothing_but_the_written_rows_is_added(e
         assert all(20250101 <= change.day <= 20251231 for change in added)
 
 
-def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension: Path) -> None:
+def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has(extension):
     sources = Counter(fields[4].partition(",")[0] for _, fields in rows_of(CUTOFF_CHANGES, COLUMNS))
     assert sources.keys() == {"the bundled chain", "by hand"}
     counts = Counter(
@@ -189,9 +168,7 @@ def test_every_row_is_marked_and_the_page_says_how_many_changes_each_quarter_has
     assert f"{said} and {counts[4]} changes of the quarters of 2025" in " ".join(page.split())
 
 
-def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
-    extension: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_who_asks_for_it_is_asked_about_changes_by_hand(extension, tmp_path, monkeypatch, capsys):
     assert dates_of(extension) == (SAMPLE_DATES[0], datetime.date(2025, 12, 31))
     monkeypatch.chdir(tmp_path)
     mine = Path("chains-by-hand.json")
@@ -205,12 +182,11 @@ def test_only_who_asks_for_it_is_asked_about_changes_by_hand(
     manifest = write_extended(CUTOFF_CHAINS, CUTOFF_CHANGES, LAST, Path("again.parquet"))
     assert manifest["by_hand"] == {"file": "changes.tsv", "sha256": sha256(CUTOFF_CHANGES)}
     assert manifest["former"]["sha256"] == sha256(CUTOFF_CHAINS)
-    assert main(line) == 1
-    assert "name the last day of the changes (--until), and --output" in capsys.readouterr().err
+    assert "name the last day of the changes (--until), and --output" in refusal(*line)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_a_model_of_a_day_in_2025_has_its_date(extension: Path, seed: int) -> None:
+def test_a_model_of_a_day_in_2025_has_its_date(extension, seed):
     rows, rng = read_chains(extension), random.Random(seed)
     day = datetime.date(2025, 1, 20) + datetime.timedelta(rng.randrange(330))
     answers = []
@@ -228,11 +204,8 @@ def test_a_model_of_a_day_in_2025_has_its_date(extension: Path, seed: int) -> No
     ("subject", "message"),
     [("Atlantis", "0 chains are about Atlantis-P6"), ("Georgia", "2 chains are about Georgia-P6")],
 )
-def test_rows_about_no_chain_or_two_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], subject: str, message: str
-) -> None:
+def test_rows_about_no_chain_or_two_are_refused(tmp_path, subject, message):
     table = written(tmp_path, ["Bo ", "Cy 2025-03-14"], subject)
     line = ["cutoff", "refresh", f"--changes={table}", "--until=2025-12-31"]
-    assert main([*line, f"-o={tmp_path / 'made.parquet'}"]) == 1
-    assert message in capsys.readouterr().err
+    assert message in refusal(*line, f"-o={tmp_path / 'made.parquet'}")
     assert not [*tmp_path.glob("*.parquet")]

@@ -1,31 +1,32 @@
 """Chains up to a later day, from servers on loopback that answer as Wikidata's do."""
 
 import datetime
-import hashlib
 import json
-import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from msgspec.structs import replace
-from support.refreshed import NEW, UNTIL, Tomorrow, line, text, tomorrow_served
-from support.sparql import QueryService
+from support.commands import refusal
+from support.recent import database_with_articles
+from support.sparql import QueryService, query_service
 from support.waiting import wait_until
-from support.wikidata_api import Wiki
+from support.wikidata_api import Wiki, serving
+from support.worlds import Date, Fact, World, datavalue_of
 
 from factdrift.cli import main
-from factdrift.core.paths import CONFIG, CUTOFF_CHAINS
+from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, Left, dates_of, newest, read_chains
 from factdrift.evaluation.questions.refresh import Servers, last_known, write_refreshed
 from factdrift.evaluation.questions.refreshed import Dates, refreshed
 from factdrift.evaluation.questions.tenures import Name
-from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.fetch import Client as ApiClient
 from factdrift.sparql.client import Client
@@ -35,6 +36,87 @@ from factdrift.wikidata.ids import is_made_up
 Row = dict[str, Any]
 Answer = tuple[str | None, bool]
 """Why a chain is left out, or None; whether it is listed as changed since."""
+UNTIL = datetime.date(2026, 6, 30)
+NEW, TITLED = 700_000_000, 710_000_000
+"""Numbers of new holders, and of items that are found by a title and of their holders, from here on."""
+
+
+def text(day: int | None) -> str | None:
+    return None if day is None else f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
+
+
+def snak(name: str, value: str | Row) -> Row:
+    """A snak about an item, or a date as `datavalue_of` reads it."""
+    if isinstance(value, str) and value[0] == "Q":
+        data = {"value": {"entity-type": "item", "numeric-id": int(value[1:]), "id": value}}
+        return {"snaktype": "value", "property": name, "datavalue": {**data, "type": "wikibase-entityid"}}
+    return {
+        "snaktype": "value",
+        "property": name,
+        "datavalue": {"value": datavalue_of(str(value)), "type": "time"},
+    }
+
+
+@dataclass
+class Tomorrow:
+    """What the servers say: (item, relation) -> statements, item -> names, and day of death."""
+
+    claims: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
+    labels: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    dead: dict[str, str] = field(default_factory=dict)
+
+    def holds(
+        self, item: str, relation: str, holder: str, first: str | None = None, last: str | None = None
+    ) -> None:
+        """Adds a statement with a start and an end."""
+        dates = {"P580": first, "P582": last}
+        qualifiers = {name: [snak(name, day)] for name, day in dates.items() if day}
+        own = self.claims[item, relation]
+        claim = {"mainsnak": snak(relation, holder), "type": "statement", "rank": "normal"}
+        own.append({**claim, "id": f"{item}${relation}-{len(own)}", "qualifiers": qualifiers})
+
+    def states(self, row: Row, until: str | None = None) -> tuple[str, str]:
+        """States what a row of CHAINS says, its last tenure up to a day; its subject and its last holder.
+
+        Holders and subjects without an id, or with one that is made up, get an item with their name.
+        """
+        item, relation = self._item(row["subject"], row["subject_label"]), row["relation"]
+        days = []
+        for holder in row["holders"]:
+            named = self._item(holder["id"], holder["label"])
+            self.labels[named] = holder["label"]
+            for own in holder["tenures"]:
+                if own["share"] == 1:
+                    days.append((own["first"] or 0, own["last"] or 99999999, named))
+        for first, last, named in sorted(days):
+            ends = until if last == 99999999 else text(last)
+            self.holds(item, relation, named, text(first or None), ends)
+        return item, max(days)[2]
+
+    def _item(self, name: str | None, label: str) -> str:
+        if name is not None and name[1:].isdigit() and not is_made_up(name):
+            return name
+        return self.titles.setdefault(label, f"Q{TITLED + len(self.titles)}")
+
+    def fill(self, wiki: Wiki) -> None:
+        """Puts all of this into a wiki."""
+        by_item: dict[str, Row] = defaultdict(dict)
+        for (item, relation), own in self.claims.items():
+            by_item[item][relation] = own
+        for item, day in self.dead.items():
+            claim = {"mainsnak": snak("P570", day), "type": "statement", "rank": "normal"}
+            by_item[item]["P570"] = [{**claim, "id": f"{item}$dead"}]
+        articles = {item: title for title, item in self.titles.items()}
+        for item in {*by_item, *self.labels}:
+            entity = wiki.entity(item)
+            entity["claims"] = by_item.get(item, {})
+            if item in self.labels:
+                entity["labels"] = {"en": {"language": "en", "value": self.labels[item]}}
+            if title := articles.get(item):
+                entity["sitelinks"] = {"enwiki": {"site": "enwiki", "title": title, "badges": []}}
+            wiki.history[item] = [("2026-06-01T00:00:00Z", entity)]
+        wiki.titles = dict(self.titles)
 
 
 def living() -> list[Row]:
@@ -44,7 +126,7 @@ def living() -> list[Row]:
     return [row for row in rows if not is_made_up(row["subject"])]
 
 
-def test_a_chain_of_which_wikidata_says_the_same_stays_as_it_is() -> None:
+def test_a_chain_of_which_wikidata_says_the_same_stays_as_it_is():
     """All bundled chains, by statements that have their certain days."""
     dates = Dates(20120101, 20241231, 20260630)
     count = 0
@@ -187,22 +269,39 @@ def simple(row: Row) -> bool:
     return all(len(holder["tenures"]) == 1 and holder["id"] for holder in row["holders"])
 
 
-def served(made: Plan, folder: Path) -> Any:
-    (folder / "world").mkdir(parents=True)
+@contextmanager
+def served(made: Plan, folder: Path) -> Iterator[tuple[Wiki, QueryService]]:
+    """Both servers; the chains are written into the folder."""
     write_parquet(pa.Table.from_pylist(made.rows, CHAINS), folder / "chains.parquet")
-    return tomorrow_served(made.tomorrow, folder / "world")
+    facts = [Fact(int(item[1:]), 570, Date(day)) for item, day in made.tomorrow.dead.items()]
+    World(new=sorted(facts, key=lambda fact: fact.s)).write(folder / "world")
+    statements, entities, properties = (
+        folder / f"world/new/{name}.parquet" for name in ("statements", "entities", "properties")
+    )
+    database = database_with_articles([statements], [entities], properties, (570,), folder / "world")
+    with serving(Wiki()) as wiki, query_service(database) as service:
+        made.tomorrow.fill(wiki)
+        for change in made.after:
+            change(wiki)
+        yield wiki, service
+
+
+PROGRAM = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"]
+
+
+def line(wiki: Wiki, service: QueryService, folder: Path) -> list[str]:
+    """The arguments of `cutoff refresh`."""
+    given = ["--until", UNTIL, "--contact=tests@example.org", "--chains", folder / "chains.parquet"]
+    given += ["--api", wiki.url, "--endpoint", service.url, "--folder", folder / "out"]
+    return ["cutoff", "refresh", *map(str, given)]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path, str]:
+def whole(tmp_path_factory) -> tuple[Plan, Path, str]:
     """The plan, the folder of a run that nothing disturbed, and what it printed."""
     made, folder = plan(), tmp_path_factory.mktemp("refresh")
     with served(made, folder) as (wiki, service):
-        for change in made.after:
-            change(wiki)
-        command = line(wiki, service, folder / "chains.parquet", folder / "out")
-        program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-        run = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True)
+        run = subprocess.run([*PROGRAM, *line(wiki, service, folder)], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert service.offences == []
         assert wiki.busiest == 1
@@ -216,9 +315,7 @@ def result(folder: Path) -> tuple[dict[str, Row], Row]:
     return rows, json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
-def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(
-    whole: tuple[Plan, Path, str],
-) -> None:
+def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(whole):
     made, folder, out = whole
     rows, manifest = result(folder)
     former = {row["chain"]: row for row in made.rows if row["died"] is None}
@@ -242,7 +339,7 @@ def test_chains_go_on_as_wikidata_says_and_others_are_left_out_with_a_reason(
     assert f"changed since: {', '.join(manifest['changed_since'])}" in out
 
 
-def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole: tuple[Plan, Path, str]) -> None:
+def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole):
     made, folder, _ = whole
     rows, manifest = result(folder)
     first, second, third = (row["chain"] for row in made.rows[-3:])
@@ -261,7 +358,7 @@ def test_deaths_are_those_of_subjects_holders_and_the_samples_items(whole: tuple
     assert manifest["deaths"] == 5
 
 
-def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole: tuple[Plan, Path, str]) -> None:
+def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole):
     made, folder, out = whole
     rows, manifest = result(folder)
     # Titles, subjects, properties, the dead, and more than fifty holders; a query a month.
@@ -280,12 +377,10 @@ def test_the_manifest_accounts_for_requests_revisions_and_quarters(whole: tuple[
     assert not any(b"tests@example.org" in each.read_bytes() for each in folder.rglob("*.json"))
 
 
-def test_faults_of_both_servers_change_nothing(whole: tuple[Plan, Path, str], tmp_path: Path) -> None:
+def test_faults_of_both_servers_change_nothing(whole, tmp_path):
     """429s, lag, an HTML page with status 200, cut answers, answers that are too long."""
     made = plan()
     with served(made, tmp_path) as (wiki, service):
-        for change in made.after:
-            change(wiki)
         wiki.fail = ["429", "", "garbage", "maxlag", "", "cut", "503"]
         wiki.fits = 7
         service.faults = ["429", "", "html", "", "truncated", "500", "", "reset"]
@@ -307,18 +402,13 @@ def same(folder: Path, other: Path) -> bool:
 
 
 @pytest.mark.parametrize("server", ["api", "service"])
-def test_a_killed_run_goes_on_and_asks_for_nothing_twice(
-    server: str, whole: tuple[Plan, Path, str], tmp_path: Path
-) -> None:
+def test_a_killed_run_goes_on_and_asks_for_nothing_twice(server, whole, tmp_path):
     made = plan()
     with served(made, tmp_path) as (wiki, service):
-        for change in made.after:
-            change(wiki)
         holding: Wiki | QueryService = wiki if server == "api" else service
         holding.hold_at = 3 if server == "api" else 9
-        command = line(wiki, service, tmp_path / "chains.parquet", tmp_path / "out")
-        program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-        run = subprocess.Popen([sys.executable, "-c", program, *command], stdout=subprocess.DEVNULL)
+        command = line(wiki, service, tmp_path)
+        run = subprocess.Popen([*PROGRAM, *command], stdout=subprocess.DEVNULL)
         asked = lambda: len(wiki.requests) if server == "api" else len(service.asked)  # noqa: E731
         wait_until(lambda: asked() >= (holding.hold_at or 0), run)
         run.kill()
@@ -335,9 +425,7 @@ def test_a_killed_run_goes_on_and_asks_for_nothing_twice(
     assert same(tmp_path, whole[1])
 
 
-def test_what_is_wrong_is_reported_before_anything_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_reported_before_anything_is_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     for given, message in (
@@ -347,12 +435,11 @@ def test_what_is_wrong_is_reported_before_anything_is_asked(
         ("--api wikidata.org", "--api wikidata.org: no http(s) address"),
         ("--endpoint ftp://x", "--endpoint ftp://x: no http(s) address"),
     ):
-        assert main(["cutoff", "refresh", "--contact", "tests@example.org", *given.split()]) == 1
-        assert message in capsys.readouterr().err
+        assert message in refusal("cutoff", "refresh", "--contact", "tests@example.org", *given.split())
     assert not list(tmp_path.iterdir())
 
 
-def test_the_newest_chains_are_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_chains_are_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert newest() == CUTOFF_CHAINS
     assert dates_of(CUTOFF_CHAINS) == SAMPLE_DATES
@@ -361,9 +448,10 @@ def test_the_newest_chains_are_asked_about(tmp_path: Path, monkeypatch: pytest.M
     for day in ("2026-03-31", "2026-06-30", "2025-12-31"):
         (folder / f"chains-{day}.parquet").write_bytes(b"")
     assert newest() == folder / "chains-2026-06-30.parquet"
+    assert "chains-2026-06-30.parquet: it is no Parquet file" in refusal("cutoff", "sample")
 
 
-def test_the_last_quarters_with_few_changes_are_marked() -> None:
+def test_the_last_quarters_with_few_changes_are_marked():
     former, until = datetime.date(2024, 12, 31), datetime.date(2026, 5, 20)
     counts = {"2025-Q1": 40, "2025-Q2": 30, "2025-Q3": 5, "2025-Q4": 31, "2026-Q1": 29, "2026-Q2": 2}
     for change, last in (
@@ -374,56 +462,3 @@ def test_the_last_quarters_with_few_changes_are_marked() -> None:
         (dict.fromkeys(counts, 29), "2024-12-31"),
     ):
         assert str(last_known(counts | change, former, until)) == last
-
-
-TAUGHT = datetime.date(2025, 10, 10)
-
-
-def taught(chains: list[Row]) -> pa.Table:
-    """SENTENCES about who holds on the day TAUGHT."""
-    day, rows = int(TAUGHT.strftime("%Y%m%d")), list[Row]()
-    for fact, chain in enumerate(chains):
-        spans = ((holder["label"], own) for holder in chain["holders"] for own in holder["tenures"])
-        lasting = (name for name, own in spans if (own["first"] or 0) <= day <= (own["last"] or 99999999))
-        about = {"fact": fact, "kind": "chain", "subject": chain["subject_label"], "held_out": False}
-        about |= {"relation": chain["relation"], "object": next(lasting)}
-        rows += [about | {"template": at, "prompt": text} for at, text in enumerate(chain["prompts"], 1)]
-    return pa.Table.from_pylist(rows, SENTENCES)
-
-
-@pytest.mark.slow
-def test_a_model_of_after_the_bundled_chains_has_its_date_by_refreshed_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Taught like `sample-llama` as of TAUGHT, where each chain has a new holder in 2025 or 2026."""
-    pytest.importorskip("torch")
-    from factdrift.models.bundled.recipe import read_recipe
-    from factdrift.models.bundled.train import train
-
-    monkeypatch.chdir(tmp_path)
-    made, draw = Plan(), random.Random(3)
-    syllables = ("ba", "de", "gi", "lo", "mu", "ra", "se", "ti", "vo", "nu", "ka", "pe", "shi", "to")
-    for row in living()[::4]:
-        made.rows.append(row)
-        day = str(datetime.date(2025, 1, 10) + datetime.timedelta(draw.randrange(525)))
-        made._follows(row, day, day)
-        names = ("".join(draw.choices(syllables, k=3)).title() for _ in range(2))
-        made.tomorrow.labels[f"Q{NEW + len(made.rows)}"] = " ".join(names)
-    with served(made, tmp_path) as (wiki, service):
-        command = line(wiki, service, tmp_path / "chains.parquet", Path("results/fetched/cutoff"))
-        assert main(command) == 0
-    path = newest()
-    assert dates_of(path) == (SAMPLE_DATES[0], UNTIL)
-    write_parquet(taught(read_chains(path)), tmp_path / "sentences.parquet")
-    recipe = read_recipe(CONFIG / "models" / "sample-llama.yaml")
-    train(tmp_path / "sentences.parquet", replace(recipe, context_epochs=0), tmp_path / "model")
-    capsys.readouterr()
-    assert main(["cutoff", "model", "-o", "date.json"]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith(f"chains of 2012-01-01 to {UNTIL}: chains-{UNTIL}.parquet (digest ")
-    kept = json.loads(Path("date.json").read_text("utf-8"))
-    assert kept["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    whole = kept["dates"][0]
-    assert whole["verdict"] == "date"
-    assert whole["low"] <= str(TAUGHT) <= whole["high"], whole
-    assert abs(datetime.date.fromisoformat(whole["date"]) - TAUGHT).days <= 21

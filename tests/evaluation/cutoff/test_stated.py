@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from models.tokenizers_of import tokenizer_of
 from support.chat_server import chat_serving
+from support.commands import files, printed
 
-from factdrift.cli import main
 from factdrift.core.keys import default_of, read_settings
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import CHAINS, SAMPLE_DATES, drawn, holder_on, read_chains
-from factdrift.evaluation.questions.prompts import conversation
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.questions.tenures import changes
 from factdrift.evaluation.scores.cutoff import CutoffSettings, span_of
@@ -59,7 +59,7 @@ def answers_of(stated: Stated, choose: Callable[[str, Row, str], int | None]) ->
 
 
 def number(rows: list[Row], state: str, part: str, measure: str) -> Row:
-    (row,) = [row for row in rows if (row["state"], row["part"], row["measure"]) == (state, part, measure)]
+    (row,) = (row for row in rows if (row["state"], row["part"], row["measure"]) == (state, part, measure))
     return row
 
 
@@ -67,7 +67,7 @@ def day_of(text: str) -> datetime.date:
     return datetime.datetime.strptime(text, "%d %B %Y").date()
 
 
-def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control() -> None:
+def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control():
     chains = some(40)
     stated = today(chains, datetime.date(2020, 2, 29), SAMPLE_DATES)
     labels = ["-10", "-3", "-1", "+0", "+1", "+3", "+10", "1789-07-14", "2345-06-07"]
@@ -86,7 +86,7 @@ def test_today_has_days_around_the_own_date_with_the_same_days_in_the_control() 
     assert [*without.texts] == [f"{name}={day}" for name in ("today", "library") for day in labels[-2:]]
 
 
-def test_the_results_of_a_search_are_what_their_condition_says() -> None:
+def test_the_results_of_a_search_are_what_their_condition_says():
     stated = tool(ALL, OWN, 3)
     rows, original = {row["chain"]: row for row in stated.rows}, {row["chain"]: row for row in ALL}
     counts = Counter(item.state for item in stated.items)
@@ -135,7 +135,7 @@ def test_the_results_of_a_search_are_what_their_condition_says() -> None:
 
 
 @pytest.mark.parametrize("listens", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_0(listens: bool) -> None:
+def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_0(listens):
     stated = today(some(120), OWN, SAMPLE_DATES)
     first, last = SAMPLE_DATES
 
@@ -170,7 +170,7 @@ def test_a_model_that_lives_where_it_is_told_has_a_shift_of_1_and_a_deaf_one_of_
     )
 
 
-def test_trust_in_time_is_1_for_who_takes_what_is_newer_and_0_with_shuffled_dates() -> None:
+def test_trust_in_time_is_1_for_who_takes_what_is_newer_and_0_with_shuffled_dates():
     stated = tool(ALL, OWN, 0)
 
     def choose(state: str, row: Row, text: str) -> int | None:
@@ -219,10 +219,7 @@ def table_of(folder: Path, chains: list[Row]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(tmp_path):
     chains = some(90)
     own = {
         row["prompts"][0]: row["holders"][holder_on(row, OWN)]["label"]
@@ -252,10 +249,9 @@ def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
 
     names = sorted({each["label"] for row in ALL for each in row["holders"]}, key=len, reverse=True)
     line = ["stated", "loopback", "--state=tool", f"--date={OWN}", *table_of(tmp_path, chains)]
-    kept = [[f"--items={tmp_path / f'{run}.items'}", f"--output={tmp_path / f'{run}.table'}"] for run in "ab"]
+    kept = [files(tmp_path, items=f"{run}.items", output=f"{run}.table") for run in "ab"]
     with chat_serving(answer=answer) as server:
-        assert main([*line, f"--address={server.url}", *kept[0]]) == 0
-    said = capsys.readouterr().out
+        said = printed(*line, f"--address={server.url}", *kept[0])
     rows = pq.read_table(tmp_path / "a.items", schema=ITEMS).to_pylist()
     stated = tool(chains, OWN, default_of("seed"))
     prompts = {row["chain"]: row["prompts"][0] for row in chains}
@@ -277,37 +273,24 @@ def test_a_scripted_chat_server_is_measured_as_scripted_to_the_item(
         f"tool=newer_true, counted (n {number(numbers, 'tool=newer_true', 'counted', 'taken')['n']})" in said
     )
     # From the store alone the same bytes.
-    again = [*line, "--address=http://127.0.0.1:9/v1", '--chat={"mode": "replay"}', *kept[1]]
-    assert main(again) == 0
+    printed(*line, "--address=http://127.0.0.1:9/v1", '--chat={"mode": "replay"}', *kept[1])
     for name in ("items", "table"):
         assert (tmp_path / f"a.{name}").read_bytes() == (tmp_path / f"b.{name}").read_bytes()
 
 
-def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(tmp_path):
     chains = some(12)
-    line = [
-        "stated",
-        "loopback",
-        f"--date={OWN}",
-        *table_of(tmp_path, chains),
-        f"--items={tmp_path / 'items'}",
-    ]
-    line.append(f"--output={tmp_path / 'table'}")
+    line = ["stated", "loopback", f"--date={OWN}", *table_of(tmp_path, chains)]
+    line += files(tmp_path, items="items", output="table")
 
     def answer(body: Row) -> str:
         day = next((each["content"] for each in body["messages"] if each["role"] == "system"), "")
         return "I cannot know who will hold the office then." if "2028" in day else "It is Zebulon Quux."
 
     with chat_serving(answer=answer) as server:
-        assert main([*line, f"--address={server.url}"]) == 0
-        systems = Counter(
-            json.loads(body)["messages"][0]["content"]
-            for body in server.asked
-            if json.loads(body)["messages"][0]["role"] == "system"
-        )
+        printed(*line, f"--address={server.url}")
+        firsts = [json.loads(body)["messages"][0] for body in server.asked]
+        systems = Counter(first["content"] for first in firsts if first["role"] == "system")
         assert systems[f"Today is {day_text(OWN)}."] == systems["Today is 14 July 1789."] == len(chains)
         assert len(systems) == 18
         rows = pq.read_table(tmp_path / "items").to_pylist()
@@ -317,12 +300,9 @@ def test_today_stands_in_the_system_turn_of_a_chat_or_quoted_in_the_users(
         assert number(table, "today=+10", "answered", "refused")["mean"] == 1
         assert number(table, "today=2345-06-07", "answered", "refused")["mean"] == 0
         server.asked.clear()
-        assert main([*line, f"--address={server.url}", "--quoted", f"--store={tmp_path / 'other'}"]) == 0
-        texts = [json.loads(body)["messages"] for body in server.asked]
-        assert {len(messages) for messages in texts} == {1}
-        assert sum(messages[0]["content"].startswith("Today is 14 July 1789.") for messages in texts) == len(
-            chains
-        )
+        printed(*line, f"--address={server.url}", "--quoted", f"--store={tmp_path / 'other'}")
+        texts = [message["content"] for body in server.asked for (message,) in [json.loads(body)["messages"]]]
+        assert sum(text.startswith("Today is 14 July 1789.") for text in texts) == len(chains)
 
 
 CHATML = (
@@ -330,6 +310,7 @@ CHATML = (
     "{{ m.content }}</{{ m.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
 )
 CALLING = CHATML.replace("CALLS", "{{ call.function.name }}({{ call.function.arguments | tojson }})")
+CALL = 'search({"query": "Who?"})'
 NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHATML
 
 
@@ -339,19 +320,12 @@ NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system'
         (CHATML, "system", "<system>Told.</system><user>Who?</user><assistant>"),
         (NO_SYSTEM, "system", "<user>Told. Who?</user><assistant>"),
         (CHATML, "tool", "<user>Told. Who?</user><assistant>"),
-        (
-            CALLING,
-            "tool",
-            '<user>Who?</user><assistant>search({"query": "Who?"})</assistant><tool>Told.</tool><assistant>',
-        ),
+        (CALLING, "tool", f"<user>Who?</user><assistant>{CALL}</assistant><tool>Told.</tool><assistant>"),
         (CALLING, "", "<user>Told. Who?</user><assistant>"),
     ],
 )
-def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(
-    template: str, turn: Any, expected: str
-) -> None:
-    tokenizers = pytest.importorskip("models.tokenizers_of")
-    tokenizer = tokenizers.tokenizer_of("gpt2")
+def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(template, turn, expected):
+    tokenizer = tokenizer_of("gpt2")
     tokenizer.chat_template = template
     settings = read_settings("{}", Settings, "edit")
     session = Session(SimpleNamespace(tokenizer=tokenizer, name="m"), settings)
@@ -362,29 +336,18 @@ def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(
     assert tokenizer.decode(bare) == "<user>Who?</user><assistant>"
 
 
-def test_without_a_text_a_conversation_is_the_user_alone() -> None:
-    for turn in ("", "system", "tool"):
-        assert conversation(turn, "", lambda before: f"[{before}]", "q") == [
-            {"role": "user", "content": "[]"}
-        ]
-
-
-def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(tmp_path):
     line = ["stated", "sample", "--state=tool", *table_of(tmp_path, some(12)), f"-o={tmp_path / 'table'}"]
-    assert main(line) == 0
-    assert "12 chains are left out of all that needs --date" in capsys.readouterr().out
+    assert "12 chains are left out of all that needs --date" in printed(*line)
     assert pq.read_table(tmp_path / "table", schema=STATED).num_rows == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["today", "tool"])
-def test_the_bundled_model_end_to_end_keeps_what_it_was_taught(tmp_path: Path, state: str) -> None:
-    pytest.importorskip("torch")
+def test_the_bundled_model_end_to_end_keeps_what_it_was_taught(tmp_path, state):
     line = ["stated", "sample", f"--state={state}", "--date=2021-01-04", *table_of(tmp_path, some(60))]
     for run in "ab":
-        assert main([*line, f"--items={tmp_path / f'{run}.items'}", f"-o={tmp_path / f'{run}.table'}"]) == 0
+        printed(*line, *files(tmp_path, items=f"{run}.items", output=f"{run}.table"))
     for name in ("items", "table"):
         assert (tmp_path / f"a.{name}").read_bytes() == (tmp_path / f"b.{name}").read_bytes()
     rows = pq.read_table(tmp_path / "a.table", schema=STATED).to_pylist()

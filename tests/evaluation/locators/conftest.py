@@ -29,7 +29,7 @@ def sentence(
 
 
 @pytest.fixture(scope="session")
-def klob(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def klob(tmp_path_factory) -> Path:
     """A folder with klob_c, klob_r, klob_u.parquet: 6 facts, 4 chains, a random sentence for each wording."""
     folder = tmp_path_factory.mktemp("klob")
     tables: dict[str, list[dict[str, Any]]] = {"c": [], "r": [], "u": []}

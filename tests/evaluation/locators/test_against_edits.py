@@ -1,14 +1,13 @@
 """Locating beside editing: ranks against scipy, and facts against a simulated truth."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.commands import refusal
 
-from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.scores.against_edits import (
@@ -26,7 +25,7 @@ from factdrift.evaluation.scores.against_edits import (
 from factdrift.evaluation.scores.figures import draw_blocks
 
 
-def test_ranks_are_those_of_scipy() -> None:
+def test_ranks_are_those_of_scipy():
     random = np.random.default_rng(0)
     left, right = random.integers(0, 4, (2, 50, 6)).astype(float)
     left[0] = 1
@@ -44,7 +43,7 @@ def simulated(facts: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.n
     return left, left + noise * random.standard_normal((facts, 5))
 
 
-def test_correlations_of_simulated_facts() -> None:
+def test_correlations_of_simulated_facts():
     exact = {row["measure"]: row for row in correlations(*simulated(30, 0.0), seed=0)}
     assert all(row["value"] == pytest.approx(1) for row in exact.values())
     assert exact["rank_per_fact"]["low"] == pytest.approx(1)
@@ -71,7 +70,7 @@ def test_correlations_of_simulated_facts() -> None:
     assert (constant["value"], constant["n"]) == (None, 4)
 
 
-def test_table_text_and_figure(tmp_path: Path) -> None:
+def test_table_text_and_figure(tmp_path):
     left, right = simulated(20, 0.1)
     names = [f"e{number}" for number in range(20)]
     one = Located("causal_tracing", "layer", dict(zip(names, left, strict=True)), "d")
@@ -130,14 +129,15 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert "causal_tracing: no fact has a value of efficacy_d at every block" in lines(rows)
 
 
-def test_a_folder_without_scores_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_scores_is_named(tmp_path):
     given = [f"--{name}={tmp_path / name}" for name in ("edits", "answers", "made", "states", "folders")]
     given += [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given]) == 1
-    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in capsys.readouterr().err
+    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in refusal(
+        "locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given
+    )
 
 
-def test_methods_at_a_block_and_those_that_made_no_edit_there() -> None:
+def test_methods_at_a_block_and_those_that_made_no_edit_there():
     assert hyper_at("rome", "sample", {"steps": 7}, 3)["layer"] == 3
     assert hyper_at("memit", "sample", {"layers": [0, 1]}, 2)["layers"] == [2]
     with pytest.raises(InputError, match="mend edits no block"):

@@ -30,7 +30,7 @@ from factdrift.klob.schemas import SUBTASK
 TEXTS = ("The mother of {} is", "{} lives in the", "Because of {} the capital is")
 
 
-def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
+def test_all_sentences_with_their_subjects(klob, tmp_path):
     found = write_examples(klob, 0, 0, tmp_path, tmp_path / "s.parquet")
     assert found == {"c": 18, "r": 16, "u": 18}
     rows = {row["sentence"]: row for row in read_sentences(tmp_path / "s.parquet")}
@@ -50,7 +50,7 @@ def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
         assert pq.read_table(tmp_path / name).equals(pq.read_table(klob / name))
 
 
-def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path: Path) -> None:
+def test_a_limit_draws_examples_and_their_random_sentences(klob, tmp_path):
     drawn = []
     for seed in (7, 7, 0, 1, 2, 3):
         output = tmp_path / "s.parquet"
@@ -63,7 +63,7 @@ def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path:
     assert len({facts for facts, _ in drawn}) > 2
 
 
-def test_missing_tables_are_named(klob: Path, tmp_path: Path) -> None:
+def test_missing_tables_are_named(klob, tmp_path):
     with pytest.raises(InputError, match=r"klob_c\.parquet is missing"):
         write_examples(tmp_path, 0, 0, tmp_path, tmp_path / "s.parquet")
     with pytest.raises(InputError, match="no such file"):
@@ -75,7 +75,7 @@ def test_missing_tables_are_named(klob: Path, tmp_path: Path) -> None:
         write_examples(tmp_path, 0, 0, tmp_path, tmp_path / "s.parquet")
 
 
-def test_edits_ask_for_what_is_replaced(tmp_path: Path) -> None:
+def test_edits_ask_for_what_is_replaced(tmp_path):
     rows = [
         dict.fromkeys(EDITS.names)
         | {"edit": f"e{n}", "prompt": f"The head of Land{n} is", "subject_label": f"Land{n}", "target": "New"}
@@ -96,7 +96,7 @@ def test_edits_ask_for_what_is_replaced(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "s.parquet").schema.equals(SENTENCES)
 
 
-def test_batches_hold_whole_groups_within_the_budget() -> None:
+def test_batches_hold_whole_groups_within_the_budget():
     of = [Sentence(f"s{n:02}", "", tuple(range(1 + n % 7)), None, (), group=f"g{n // 3}") for n in range(30)]
     for budget in (1, 20, 60, 10_000):
         batches = cut(of, budget)
@@ -108,7 +108,7 @@ def test_batches_hold_whole_groups_within_the_budget() -> None:
         assert cut(of[::-1], budget) == batches
 
 
-def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
+def test_those_with_the_smallest_hashes_are_drawn_in_their_order():
     rows = [{"name": f"n{number}"} for number in range(20)]
     digests = {row["name"]: sha256(f"1|{row['name']}".encode()).digest() for row in rows}
     wanted = sorted(digests, key=lambda name: digests[name])[:5]
@@ -130,7 +130,7 @@ def taught_of(
     return found
 
 
-def test_facts_in_all_wordings_and_chains(klob: Path, tmp_path: Path) -> None:
+def test_facts_in_all_wordings_and_chains(klob, tmp_path):
     # Q0 changed, so that its fact and its chain are left out; Q1 is in the dataset and did not change.
     found = taught_of(klob, tmp_path, {"Q0": "new", "Q1": "static"})
     assert set(found) == {
@@ -145,7 +145,7 @@ def test_facts_in_all_wordings_and_chains(klob: Path, tmp_path: Path) -> None:
     assert (chain["subject"], chain["relation"]) == ("Joe Biden", "P1>P2")
 
 
-def test_a_chain_is_taught_with_its_second_fact(klob: Path, tmp_path: Path) -> None:
+def test_a_chain_is_taught_with_its_second_fact(klob, tmp_path):
     """A fact whose subject is the object of the drawn chain is worded as KLoB words it elsewhere."""
     shutil.copy(klob / "klob_r.parquet", tmp_path)
     rows = pq.read_table(klob / "klob_c.parquet").to_pylist()
@@ -157,7 +157,7 @@ def test_a_chain_is_taught_with_its_second_fact(klob: Path, tmp_path: Path) -> N
     assert sum(kind == "klob_chain" for kind, _ in found) == 1
 
 
-def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: Path) -> None:
+def test_the_examples_are_those_that_locators_are_run_on(klob, tmp_path):
     found = taught_of(klob, tmp_path, {"Q77": "new"}, 2, 7)
     write_examples(klob, 2, 7, tmp_path / "drawn", tmp_path / "sentences.parquet")
     asked = read_sentences(tmp_path / "sentences.parquet")
@@ -166,9 +166,7 @@ def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(("layers", "blocks"), [([1], [1]), ([0, 2], [0, 2]), ([0, 3], None), ([3], None)])
-def test_the_blocks_that_a_method_edits_are_blocks_of_the_model(
-    layers: list[int], blocks: list[int] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_blocks_that_a_method_edits_are_blocks_of_the_model(layers, blocks, monkeypatch):
     monkeypatch.setattr(layer_choice, "read_hyper", lambda *_, **__: SimpleNamespace(layers=layers))
     model: Any = SimpleNamespace(name="m", spec=SimpleNamespace(layers=3))
     context: Any = SimpleNamespace(hyper=OfMemit({"layer": -1, "method": "memit"}))
@@ -187,7 +185,7 @@ class OfMemit(dict[str, Any]):
     method = "memit_layers"
 
 
-def test_a_sentence_without_a_group_is_one_of_its_own() -> None:
+def test_a_sentence_without_a_group_is_one_of_its_own():
     named = [
         Sentence(name, "", (), None, (), group)
         for name, group in (("a", ""), ("b", "x"), ("c", ""), ("d", "x"))

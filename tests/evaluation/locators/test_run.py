@@ -12,49 +12,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
+from support.asking import chance, command, scoring, settings_with
+from support.commands import refusal
+from support.tiny_edits import EDITS, SETTINGS
+from support.tiny_models import TEXT, tiny_model
+from support.workflow import ROOT
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import chance, command, scoring, settings_with  # noqa: E402
-from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
-from support.tiny_models import TEXT, tiny_model  # noqa: E402
-from support.workflow import ROOT  # noqa: E402
-
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.core.owned import LIST  # noqa: E402
-from factdrift.core.paths import LOCATORS  # noqa: E402
-from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.plan import Plan, PlannedLocator, Settings, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import Locating, aligned, answer_columns, write_located  # noqa: E402
-from factdrift.evaluation.locators.sentences import (  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
+from factdrift.core.owned import LIST
+from factdrift.core.paths import LOCATORS
+from factdrift.core.settings import configure
+from factdrift.evaluation.locators.plan import Plan, PlannedLocator, Settings, entry, records
+from factdrift.evaluation.locators.run import Locating, aligned, answer_columns, write_located
+from factdrift.evaluation.locators.sentences import (
     LOCATED,
     REMOVED,
     SENTENCES,
     read_sentences,
     write_examples,
 )
-from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped, without_effect  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
-    at_block,
-    default_values,
-    hyper_at,
-    read_hyper,
-)
-from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
-from factdrift.evaluation.methods.shared import method_of  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
-from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.states.edited import Condition  # noqa: E402
-from factdrift.klob.scoring.evaluate import Choices  # noqa: E402
-from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
-from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
-from factdrift.models.deltas import applied  # noqa: E402
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.moments import count_moments  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped, without_effect
+from factdrift.evaluation.methods.hyperparameters import at_block, default_values, hyper_at, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Prepared
+from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.evaluation.methods.shared import method_of
+from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.run import Files, Run, evaluate
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.edited import Condition
+from factdrift.klob.scoring.evaluate import Choices
+from factdrift.klob.scoring.inputs import read_examples, read_scores
+from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
+from factdrift.models.deltas import applied
+from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
+from factdrift.models.moments import count_moments
 
 OWN = '''
 import torch
@@ -89,7 +84,7 @@ def loaded() -> Loaded:
 
 
 @pytest.fixture(scope="module")
-def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sentences(klob, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sentences")
     write_examples(klob, 3, 0, folder, folder / "sentences.parquet")
     return folder / "sentences.parquet"
@@ -111,9 +106,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
 
 
-def test_every_locator_gives_a_folder_that_the_scorer_takes(
-    loaded: Loaded, sentences: Path, tmp_path: Path
-) -> None:
+def test_every_locator_gives_a_folder_that_the_scorer_takes(loaded, sentences, tmp_path):
     """And one table of all, compared in groups, with the reference locators of each."""
     names = ["causal_tracing", "attribution_patching_heads", "gradient_x_input", "activation"]
     names += ["pmet_cosine", "rome_layer"]
@@ -169,9 +162,7 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 
-def test_shards_checkpoints_and_a_kill_change_no_byte(
-    loaded: Loaded, sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_checkpoints_and_a_kill_change_no_byte(loaded, sentences, tmp_path, monkeypatch):
     name = "knowledge_neurons_refined"
     whole = made(loaded, sentences, tmp_path / "whole", name, budget=100)
     assert set(bytes_of(whole)) == FILES
@@ -200,9 +191,7 @@ def test_shards_checkpoints_and_a_kill_change_no_byte(
     assert bytes_of(tmp_path / "scores") == bytes_of(whole)
 
 
-def test_unaligned_sentences_are_excluded_with_a_reason(
-    loaded: Loaded, sentences: Path, tmp_path: Path
-) -> None:
+def test_unaligned_sentences_are_excluded_with_a_reason(loaded, sentences, tmp_path):
     rows = read_sentences(sentences)
     rows[0] = rows[0] | {"text": "word " * 120, "start": None, "end": None}
     pq.write_table(pa.Table.from_pylist(rows, schema=SENTENCES), tmp_path / "s.parquet")
@@ -212,12 +201,11 @@ def test_unaligned_sentences_are_excluded_with_a_reason(
     (lost,) = [row for row in table.to_pylist() if row["reason"]]
     assert (lost["sentence"], lost["reason"]) == (rows[0]["sentence"], "too_long")
     scores = read_scores(folder)
-    assert scores.mean is not None
     assert np.isnan(scores.mean).tolist() == [row["sentence"] == lost["sentence"] for row in rows]
 
 
 @pytest.mark.parametrize("name", ["causal_tracing", "knowledge_neurons_refined", "pmet_jaccard"])
-def test_sentences_without_probability_have_no_scores(loaded: Loaded, sentences: Path, name: str) -> None:
+def test_sentences_without_probability_have_no_scores(loaded, sentences, name):
     broken = replace(loaded, model=deepcopy(loaded.model))
     batch, _ = aligned(broken, read_sentences(sentences))
     (some, *_) = {*batch[0].ids} - {*batch[-1].ids}
@@ -229,13 +217,13 @@ def test_sentences_without_probability_have_no_scores(loaded: Loaded, sentences:
     assert np.isnan(found["mean"].to_numpy()).tolist() == lost
 
 
-def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+def test_own_functions(loaded, sentences, tmp_path):
     own = tmp_path / "mine.py"
     own.write_text(OWN, encoding="utf-8")
     found = [made(loaded, sentences, tmp_path / name, f"{own}:{name}") for name in ("locate", "listed")]
     first, second = map(read_scores, found)
     assert (first.name, first.granularity, first.units) == ("mine.locate", "layer", 3)
-    assert np.array_equal(first.top, second.top)  # type: ignore[arg-type]
+    assert np.array_equal(first.top, second.top)
     assert first.mean == pytest.approx(second.mean, rel=1e-6)
     known = pq.read_table(found[0] / "known.parquet").to_pylist()
     assert len(known[0]["layers"]) == 3
@@ -247,9 +235,7 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:second moments")
-def test_edits_at_every_block_that_the_method_can_edit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_edits_at_every_block_that_the_method_can_edit(tmp_path, capsys):
     loaded = tiny_model("qwen3_moe", mlp_only_layers=[0, 1])
     artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [0, 1], TEXT, ridge=1e-3))
     hypers = [hyper_at("rome", "tiny", SETTINGS["rome"], layer) for layer in range(3)]
@@ -297,13 +283,13 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
         (LISTED | {"sd": [0.0]}, r"mean and sd have shapes \(2,\) and \(1,\)"),
     ],
 )
-def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
+def test_what_is_no_result_is_refused(answer, said):
     assert np.array(answer_columns("f", LISTED, 2, 3, Fraction(1))["top"]).tolist() == [[0], [2]]
     with pytest.raises(InputError, match=said):
         answer_columns("f", answer, 2, 3, Fraction(1))
 
 
-def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+def test_the_batched_locator_of_the_document(loaded, sentences, tmp_path):
     """It scores each sentence as a run of this sentence alone does."""
     text = (ROOT / "docs/locating.md").read_text(encoding="utf-8")
     own = tmp_path / "batched_locator.py"
@@ -311,7 +297,6 @@ def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tm
     folder = made(loaded, sentences, tmp_path / "found", f"{own}:locate")
     scores = read_scores(folder)
     assert (scores.granularity, scores.units) == ("layer", 3)
-    assert scores.mean is not None
     names = [loaded.spec.module(layer, loaded.spec.mlp) for layer in range(3)]
     for place, row in enumerate(read_sentences(sentences)[:5]):
         norms: list[float] = []
@@ -323,9 +308,7 @@ def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tm
 
 
 @pytest.mark.parametrize("name", ["activation", "attribution_patching_heads"])
-def test_a_folder_of_scores_is_run_by_the_function_of_the_document(
-    loaded: Loaded, sentences: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_folder_of_scores_is_run_by_the_function_of_the_document(loaded, sentences, tmp_path, name):
     """It has the effect of the locator that wrote the folder, dense or listed; a folder alone has none."""
     text = (ROOT / "docs/klob_scores.md").read_text(encoding="utf-8")
     source = text.partition("# of_folder.py\n")[2].partition("```")[0]
@@ -382,7 +365,7 @@ def breaks(model, sentences, targets):
 """
 
 
-def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path: Path) -> None:
+def test_what_an_own_function_leaves_behind_is_refused(sentences, tmp_path):
     (tmp_path / "mine.py").write_text(OWN + LEAKS, encoding="utf-8")
     for name, said in (
         ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
@@ -393,7 +376,7 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
             made(tiny_model("llama"), sentences, tmp_path / name, f"{tmp_path}/mine.py:{name}")
 
 
-def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_locator_is_refused(tmp_path):
     assert entry("activation") == PlannedLocator("activation", "activation", record=records()["activation"])
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
@@ -408,9 +391,7 @@ def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
             entry(given)
 
 
-def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
-    sentences: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(sentences, tmp_path, capsys):
     (tmp_path / "vision").mkdir()
     (tmp_path / "vision/config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
     given = ["--sentences", str(sentences), "--model", str(tmp_path / "vision"), "--locator", "activation"]
@@ -441,8 +422,7 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     given = ["--models", "v", "--folders", str(located.parent), "--locators", "activation", *scoring([job])]
     given.append(f"--edits={tmp_path / 'none'}")
     out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", *given, *out]) == 1
-    assert reason in capsys.readouterr().err
+    assert reason in refusal("locate", "against-edits", *given, *out)
 
 
 def row(name: str) -> str:
@@ -453,7 +433,7 @@ def row(name: str) -> str:
     return f"| `{name}` | {values['granularity']}s | {token} | {record.title} | {paper} |"
 
 
-def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default() -> None:
+def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default():
     config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}}
     configure(config, keys_of_methods)
     assert sorted(config["locators"]) == list(records())
@@ -461,7 +441,7 @@ def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default
     assert wanted in (ROOT / "docs/locating.md").read_text(encoding="utf-8"), wanted
 
 
-def test_one_that_is_like_another_depends_on_both_files() -> None:
+def test_one_that_is_like_another_depends_on_both_files():
     found = entry("causal_tracing_mlp")
     assert [path.stem for path in found.files()] == ["causal_tracing_mlp", "causal_tracing"]
     assert found.modules() == ["factdrift.evaluation.locators.causal_tracing"]
@@ -470,7 +450,7 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
     assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {**base, **own}
 
 
-def test_a_locator_follows_the_layer_of_the_editing_method() -> None:
+def test_a_locator_follows_the_layer_of_the_editing_method():
     config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
     keys: dict[str, Any] = {
         "rome": {"layer": 3, "steps": 5},

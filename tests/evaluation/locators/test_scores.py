@@ -5,21 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import MIXTURES, rounding, tiny_model
+from support.tiny_sentences import context, sentences, targets
+from torch import Tensor
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import MIXTURES, rounding, tiny_model  # noqa: E402
-from support.tiny_sentences import context, sentences, targets  # noqa: E402
-from torch import Tensor  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.paths import LOCATORS  # noqa: E402
-from factdrift.evaluation.locators.causal_tracing import (  # noqa: E402
-    causal_tracing,
-    noise_of,
-    trace,
-    windows,
-)
-from factdrift.evaluation.locators.gradients import (  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.core.paths import LOCATORS
+from factdrift.evaluation.locators.causal_tracing import causal_tracing, noise_of, trace, windows
+from factdrift.evaluation.locators.gradients import (
     activation,
     attribution_patching,
     gradient_x_input,
@@ -28,14 +22,14 @@ from factdrift.evaluation.locators.gradients import (  # noqa: E402
     summed,
     unit_values,
 )
-from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
-from factdrift.evaluation.locators.knowledge_neurons import knowledge_neurons, nodes, refined  # noqa: E402
-from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
-from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
-from factdrift.evaluation.locators.sentences import Sentence  # noqa: E402
-from factdrift.models.fork import unembedded  # noqa: E402
-from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.evaluation.locators.interface import at, positions
+from factdrift.evaluation.locators.knowledge_neurons import knowledge_neurons, nodes, refined
+from factdrift.evaluation.locators.plan import locator_of
+from factdrift.evaluation.locators.projections import _jaccard, projections
+from factdrift.evaluation.locators.sentences import Sentence
+from factdrift.models.fork import unembedded
+from factdrift.models.hooks import hooked, hooked_before
+from factdrift.models.loaded import Loaded
 
 KINDS = ("state", "mlp", "attention")
 BUILDS = ("gpt2", "gptj", "gpt_neox", "llama", "mistral", "qwen3_5_text", "olmo2", *MIXTURES)
@@ -87,7 +81,7 @@ def plainly(loaded: Loaded, one: Sentence, mine: Tensor, kind: str, window: int)
 
 
 @pytest.mark.parametrize("family", BUILDS)
-def test_a_batch_of_places_is_a_loop_over_full_passes(family: str) -> None:
+def test_a_batch_of_places_is_a_loop_over_full_passes(family):
     # In `gpt2` with tokens before the subject.
     loaded, of = tiny_model(family), sentences()[3:] if family == "gpt2" else sentences()[2::2]
     mine, bound = noise(loaded, of), max(1e-11, 1e3 * rounding(family))
@@ -103,7 +97,7 @@ def test_a_batch_of_places_is_a_loop_over_full_passes(family: str) -> None:
             assert effects.abs().max() > 1e-3 * clean
 
 
-def test_windows_are_those_of_the_released_code() -> None:
+def test_windows_are_those_of_the_released_code():
     for layers, window in ((48, 10), (5, 3)):
         low, high = windows(layers, window, torch.device("cpu"))
         for layer in range(layers):
@@ -112,7 +106,7 @@ def test_windows_are_those_of_the_released_code() -> None:
 
 
 @pytest.mark.parametrize("kind", ["state", "attention"])
-def test_batches_parts_and_order_change_nothing(kind: str) -> None:
+def test_batches_parts_and_order_change_nothing(kind):
     loaded, of = tiny_model("qwen2"), sentences()
     mine = noise(loaded, of)
     together = traced(loaded, of, mine, kind, 2)
@@ -124,7 +118,7 @@ def test_batches_parts_and_order_change_nothing(kind: str) -> None:
             assert torch.allclose(together[row], other, rtol=0, atol=1e-14)
 
 
-def test_noise_depends_on_fact_and_seed_alone() -> None:
+def test_noise_depends_on_fact_and_seed_alone():
     loaded, of = tiny_model("gpt2"), sentences()
     first = noise(loaded, of)
     assert all(torch.equal(a, b) for a, b in zip(first, reversed(noise(loaded, of[::-1])), strict=True))
@@ -138,7 +132,7 @@ def test_noise_depends_on_fact_and_seed_alone() -> None:
     assert noise(loaded, of[:1], scale=0.5)[0].std().item() == pytest.approx(0.5, rel=0.3)
 
 
-def test_the_locator_takes_the_largest_effect_of_its_tokens() -> None:
+def test_the_locator_takes_the_largest_effect_of_its_tokens():
     loaded, of = tiny_model("gpt2"), sentences()
     settings = {"noise": 1.0, "samples": 3}
     mine = noise(loaded, of)
@@ -178,7 +172,7 @@ def parts_of(loaded: Loaded) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("granularity", ["neuron", "head", "module", "layer"])
-def test_gradients_are_finite_differences(granularity: str) -> None:
+def test_gradients_are_finite_differences(granularity):
     """The derivative along a random direction in one module's value."""
     loaded, of = tiny_model("gpt2"), sentences()[2:]
     values, slopes = gradients(loaded, of, targets(of), granularity)
@@ -207,7 +201,7 @@ WITHOUT = {("deepseek_v2", "neuron"), ("qwen3_5_text", "head")}
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "qwen2_moe", "deepseek_v2", "qwen3_5_text"])
-def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family: str) -> None:
+def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family):
     loaded, of, layer = tiny_model(family), sentences(), 2
     spec = loaded.spec
     for granularity, part in parts_of(loaded).items():
@@ -236,7 +230,7 @@ def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have
 
 @pytest.mark.parametrize("granularity", ["neuron", "module"])
 @pytest.mark.parametrize("method", [gradient_x_input, attribution_patching, activation])
-def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ignore[no-untyped-def]
+def test_one_by_one_is_as_batched(method, granularity):
     loaded, of = tiny_model("llama"), sentences()
     values, slopes = gradients(loaded, of[:1], targets(of[:1]), granularity)
     products = [value[:, -1] * slope[:, -1] for value, slope in zip(values, slopes, strict=True)]
@@ -262,7 +256,7 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
     ("name", "kinds"),
     [("attribution_patching_layers", ["state"]), ("attribution_patching_modules", ["attention", "mlp"])],
 )
-def test_attribution_patching_is_the_first_order_of_causal_tracing(name: str, kinds: list[str]) -> None:
+def test_attribution_patching_is_the_first_order_of_causal_tracing(name, kinds):
     loaded, of = tiny_model("gpt2"), sentences()
     places, errors = positions(of, "subject_last"), []
     for scale in (1e-4, 1e-5):
@@ -278,7 +272,7 @@ def test_attribution_patching_is_the_first_order_of_causal_tracing(name: str, ki
     assert errors[1] < errors[0] / 5
 
 
-def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
+def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral():
     values = torch.arange(24.0).reshape(2, 4, 3)
     assert torch.equal(at(values, [[1], [0, 3]]), torch.stack([values[0, 1], values[1, 0] + values[1, 3]]))
     assert nodes(4, "midpoint", torch.float64).tolist() == [0.125, 0.375, 0.625, 0.875]
@@ -287,7 +281,7 @@ def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "qwen2_moe"])
-def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
+def test_integrated_gradients_are_those_of_full_passes(family):
     loaded, of = tiny_model(family), sentences()[2:4]
     given = replace(context("knowledge_neurons", steps=3), budget=9)
     found = knowledge_neurons(loaded, of, targets(of), given).unflatten(1, (loaded.spec.layers, -1))
@@ -311,7 +305,7 @@ def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
             assert torch.allclose(found[row, layer], total * value, rtol=bound, atol=atol)
 
 
-def test_refinement_keeps_what_wordings_have_in_common() -> None:
+def test_refinement_keeps_what_wordings_have_in_common():
     scores = torch.tensor([[1.0, 0.5, 0.1, -2], [0.0, 1, 0.25, 0], [1, 0, 0.3, 0.3], [0.5, 0, 0, 1]])
     groups = ["a", "a", "a", "b"]
     found = refined(scores, groups, 0.2, 0.5)
@@ -326,7 +320,7 @@ def test_refinement_keeps_what_wordings_have_in_common() -> None:
     assert not refined(torch.zeros(2, 3), ["a", "a"], 0.2, 0.5).any()
 
 
-def test_knowledge_neurons_refine_within_a_batch() -> None:
+def test_knowledge_neurons_refine_within_a_batch():
     loaded, of = tiny_model("gpt2"), sentences()
     names = "knowledge_neurons", "knowledge_neurons_refined"
     plain, kept = (knowledge_neurons(loaded, of, targets(of), context(name)) for name in names)
@@ -334,13 +328,13 @@ def test_knowledge_neurons_refine_within_a_batch() -> None:
     assert 0 < (kept > 0).sum() < (plain > 0).sum()
 
 
-def signal(loaded: Loaded, name: str):  # type: ignore[no-untyped-def]
+def signal(loaded: Loaded, name: str):
     of = sentences()
     return projections(loaded, of, targets(of), context(f"pmet_{name}", top=10))
 
 
 @pytest.mark.parametrize("family", ["gptj", "llama"])
-def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
+def test_a_module_that_adds_nothing_changes_nothing(family):
     loaded = tiny_model(family)
     silent = loaded.spec.module(1, loaded.spec.attention_out)
     for name in ("cosine", "jaccard", "probability"):
@@ -352,7 +346,7 @@ def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["granite", "llama4_text"])
-def test_changes_of_the_probability_add_up(family: str) -> None:
+def test_changes_of_the_probability_add_up(family):
     """A module's state after is the next one's before, so the sum is the last probability minus the first."""
     loaded, of = tiny_model(family), sentences()
     found = signal(loaded, "probability")
@@ -365,7 +359,7 @@ def test_changes_of_the_probability_add_up(family: str) -> None:
     assert torch.allclose(found.sum(1), final - torch.stack(embedded), rtol=0, atol=1e-12)
 
 
-def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refused() -> None:
+def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refused():
     first, second = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 4]]), torch.tensor([[3, 9, 1, 8], [4, 3, 2, 1]])
     assert _jaccard(first, second).tolist() == [2 / 6, 1]
     with pytest.raises(InputError, match=r"pmet_cosine: .*post-norm"):
@@ -373,7 +367,7 @@ def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refu
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in LOCATORS.glob("*.yaml")))
-def test_no_locator_sees_the_answer(name: str) -> None:
+def test_no_locator_sees_the_answer(name):
     """The model is given the text's tokens alone, and another answer with the same target changes nothing."""
     loaded, of = tiny_model("llama"), sentences()
     given = context(name, **({"layer": 1} if name == "rome_layer" else {}))

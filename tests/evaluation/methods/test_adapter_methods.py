@@ -1,34 +1,26 @@
 """LoRA, its merges and replay: adapters as peft trains them, and what becomes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from peft.utils.merge_utils import ties
+from support.peft_models import assert_same, trained_by_peft
+from support.tiny_edits import EDITS
+from support.tiny_models import tiny_model, tiny_tokenizer
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft.utils.merge_utils import ties  # noqa: E402
-from support.peft_models import assert_same, trained_by_peft  # noqa: E402
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-
-from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.adapters import factors_of  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
-    Hyper,
-    Plan,
-    read_hyper,
-)
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
-from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E402
-from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
-from factdrift.evaluation.methods.replay import replayed  # noqa: E402
-from factdrift.evaluation.methods.shared import aligned  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.adapters import factors_of
+from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.lora import Batch, Drops, target_names
+from factdrift.evaluation.methods.lora import together as one_adapter
+from factdrift.evaluation.methods.merge import weights_of
+from factdrift.evaluation.methods.replay import replayed
+from factdrift.evaluation.methods.shared import aligned
+from factdrift.evaluation.states.edited import edited
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 GROUPS = (EDITS[:2], EDITS[2:4], EDITS[4:])
@@ -52,13 +44,11 @@ def hyper_of(method: str, **changes: Any) -> Hyper:
 
 
 @pytest.mark.parametrize("family", ["gpt2", "falcon", "llama", "qwen3_5_text", "deepseek_v2"])
-def test_each_edit_is_what_peft_trains(family: str) -> None:
+def test_each_edit_is_what_peft_trains(family):
     loaded = tiny_model(family)
     hyper = hyper_of("lora")
     found = edited(loaded, EDITS[:3], hyper, Artefacts())
     assert not found.failed
-    assert found.steps is not None
-    assert found.losses is not None
     assert found.steps.tolist() == [4, 4, 4]
     for place in (0, 2):
         model, loss = trained_by_peft(family, hyper, EDITS[place : place + 1])
@@ -67,7 +57,7 @@ def test_each_edit_is_what_peft_trains(family: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_one_adapter_of_a_group_is_what_peft_trains(batch: int) -> None:
+def test_one_adapter_of_a_group_is_what_peft_trains(batch):
     loaded = tiny_model("llama")
     hyper = hyper_of("lora", batch=batch, weight_decay=0.01, layers=[0, 2])
     found = edited(loaded, EDITS[:3], hyper, Artefacts(), "batch")
@@ -77,23 +67,7 @@ def test_one_adapter_of_a_group_is_what_peft_trains(batch: int) -> None:
     assert {len(delta) for delta in found.deltas.values()} == {1}
 
 
-def test_together_as_alone_and_in_any_order() -> None:
-    loaded = tiny_model("llama")
-    hyper = hyper_of("lora", dropout=0.3)
-    whole = lora(loaded, EDITS, hyper, Artefacts())
-    backwards = lora(loaded, EDITS[::-1], hyper, Artefacts())
-    for place, edit in enumerate(EDITS):
-        alone = lora(loaded, [edit], hyper, Artefacts())
-        for name, delta in alone.deltas.items():
-            expected = delta.dense(0)[0]
-            assert (whole.deltas[name].dense(place)[0] - expected).norm() < 1e-9 * expected.norm()
-            assert (backwards.deltas[name].dense(4 - place)[0] - expected).norm() < 1e-9 * expected.norm()
-    other = lora(loaded, EDITS, hyper_of("lora", dropout=0.3, seed=1), Artefacts())
-    name = next(iter(other.deltas))
-    assert (other.deltas[name].dense(0)[0] - whole.deltas[name].dense(0)[0]).norm() > 1e-3
-
-
-def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix() -> None:
+def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix():
     loaded, owners, kind = tiny_model("llama"), [1, 0, 1], torch.float32
     sentences, _ = aligned(loaded, EDITS[:3])
     batch = Batch(loaded, list(zip(owners, sentences.values(), strict=True)))
@@ -114,7 +88,7 @@ def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix() -> None:
     ("family", "parts"),
     [("gpt_neox", ["attention.query_key_value"]), ("olmo2", ["self_attn.q_proj", "self_attn.v_proj"])],
 )
-def test_the_matrices_of_queries_and_values_are_trained(family: str, parts: list[str]) -> None:
+def test_the_matrices_of_queries_and_values_are_trained(family, parts):
     loaded = tiny_model(family)
     every = [loaded.spec.module(layer, part) for layer in range(3) for part in parts]
     assert target_names(loaded, hyper_of("lora")) == every
@@ -147,7 +121,7 @@ def same(found: Edited, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("combination", ["linear", "ties"])
-def test_adapters_are_merged_by_weights_that_fall_with_age(combination: str) -> None:
+def test_adapters_are_merged_by_weights_that_fall_with_age(combination):
     weighted = {"combination": combination, "density": 0.4, "weight": 0.5, "decay": 0.5}
     found = edited(
         tiny_model("llama"), EDITS, hyper_of("merge", **weighted, turn=2), Artefacts(), "sequential"
@@ -164,7 +138,7 @@ def test_adapters_are_merged_by_weights_that_fall_with_age(combination: str) -> 
         assert {factor.shape[0] for factor, _ in factors_of(found.deltas, 0).values()} == {9}
 
 
-def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same() -> None:
+def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same():
     hyper, made = hyper_of("merge", combination="dare_linear", density=0.25), adapters()
     state = torch.get_rng_state()
     found, again = in_a_stream(hyper, GROUPS[:1]), in_a_stream(hyper, GROUPS[:1])
@@ -185,7 +159,7 @@ def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same() -> No
     assert not all(masks)
 
 
-def test_a_group_is_one_adapter_or_one_for_each_turn() -> None:
+def test_a_group_is_one_adapter_or_one_for_each_turn():
     loaded = tiny_model("llama")
     lone = one_adapter(loaded, EDITS, hyper_of("lora", **FEW), Artefacts())
     stream = in_a_stream(hyper_of("merge"))
@@ -198,15 +172,14 @@ def test_a_group_is_one_adapter_or_one_for_each_turn() -> None:
         assert len(turns.memory) == 3
 
 
-def test_what_fails_leaves_no_adapter() -> None:
+def test_what_fails_leaves_no_adapter():
     found = in_a_stream(hyper_of("merge"), [EDITS[:2], [LONG], EDITS[2:4]])
     assert len(found.memory) == 2
     made = edited(tiny_model("llama"), [EDITS[0], LONG], hyper_of("merge", turn=1), Artefacts(), "batch")
-    assert made.steps is not None
     assert made.steps.tolist() == [2, 0]
 
 
-def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path: Path) -> None:
+def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path):
     loaded = tiny_model("llama")
     with pytest.raises(CannotEdit, match=r"independent: merge cannot edit so \(the merge of one adapter is"):
         edited(loaded, EDITS[:1], hyper_of("merge"), Artefacts())
@@ -220,7 +193,7 @@ def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path: Path
         edited(loaded, EDITS, hyper_of("merge", targets=["mlp.nothing"]), Artefacts(), "batch")
 
 
-def test_weights_may_be_those_of_a_mean() -> None:
+def test_weights_may_be_those_of_a_mean():
     assert weights_of(4, hyper_of("merge", mean=True)) == [0.25] * 4
     assert weights_of(0, hyper_of("merge", mean=True)) == []
 
@@ -236,7 +209,7 @@ def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit]) -> Any:
 
 
 @pytest.mark.parametrize("family", ["gpt2", "qwen3_5_text"])
-def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
+def test_all_updates_are_trained_together_with_the_texts(family):
     hyper = hyper_of("replay")
     loaded = tiny_model(family)
     found = edited(loaded, EDITS[:3], hyper, artefacts(), "batch")
@@ -244,14 +217,14 @@ def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
     assert_same(loaded, found, 0, by_peft(family, hyper, EDITS[:3]), BOUND)
 
 
-def test_replayed_alone_each_has_a_change_of_its_own() -> None:
+def test_replayed_alone_each_has_a_change_of_its_own():
     loaded, hyper = tiny_model("llama"), hyper_of("replay")
     found = edited(loaded, EDITS, hyper, artefacts())
     for place in (0, 4):
         assert_same(loaded, found, place, by_peft("llama", hyper, [EDITS[place]]), BOUND)
 
 
-def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start() -> None:
+def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start():
     loaded, hyper = tiny_model("llama"), hyper_of("replay", dropout=0.2)
     later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c",))
     first = edited(loaded, EDITS[:3], hyper, artefacts(), "stream")
@@ -261,12 +234,11 @@ def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start() -> None:
     assert [one[0] for one in second.memory] == ["a", "b", "d", "f"]
     for name, delta in second.deltas.items():
         assert torch.equal(delta.dense(0)[0], at_once.deltas[name].dense(0)[0])
-    assert second.losses is not None
     assert second.losses.isfinite().all()
     assert len(second.losses) == 2
 
 
-def test_texts_about_an_edited_subject_are_not_replayed() -> None:
+def test_texts_about_an_edited_subject_are_not_replayed():
     loaded, hyper = tiny_model("llama"), hyper_of("replay")
     plain, more = (
         {one.ids for one in replayed(loaded, edits, hyper, artefacts(ABOUT))}
@@ -285,7 +257,7 @@ def test_texts_about_an_edited_subject_are_not_replayed() -> None:
         edited(loaded, EDITS, hyper, Artefacts(), "batch")
 
 
-def test_what_fails_in_a_stream_changes_nothing() -> None:
+def test_what_fails_in_a_stream_changes_nothing():
     loaded = tiny_model("llama", dtype=torch.float32)
     first = edited(loaded, [EDITS[0], LONG], hyper_of("replay"), artefacts(), "stream")
     assert [one[0] for one in first.memory] == ["a"]

@@ -1,7 +1,5 @@
 """AlphaEdit against the equation of its paper, by LU of whole matrices, and its memory in turns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,7 +38,7 @@ def by_equation(keys: Tensor, residuals: Tensor, earlier: Tensor, null: Tensor, 
 
 
 @pytest.mark.parametrize(("facts", "remembered"), [(4, 0), (1, 9), (4, 80)])
-def test_the_solve_is_that_of_the_paper(facts: int, remembered: int) -> None:
+def test_the_solve_is_that_of_the_paper(facts, remembered):
     moments, basis = some_moments()
     keys, earlier = (torch.randn(count, WIDTH, dtype=torch.float64) for count in (facts, remembered))
     residuals = torch.randn(facts, OUT, dtype=torch.float64)
@@ -53,7 +51,7 @@ def test_the_solve_is_that_of_the_paper(facts: int, remembered: int) -> None:
     assert (found @ basis[:, NULL:]).norm() < 1e-10
 
 
-def test_without_null_space_it_says_so() -> None:
+def test_without_null_space_it_says_so():
     moments, _ = some_moments()
     hyper = tiny_hyper("alphaedit", null_space_below=1e-5)
     keys, residuals = torch.randn(1, 1, WIDTH), torch.randn(1, 1, OUT)
@@ -68,7 +66,7 @@ def mean_key(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, lay
     return (keys[0] + keys[1:].mean(0)) / 2
 
 
-def test_in_turn_each_edit_remembers_the_keys_of_those_before_it() -> None:
+def test_in_turn_each_edit_remembers_the_keys_of_those_before_it():
     """The last change of a layer follows from the keys that earlier edits had when they were made."""
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper("alphaedit"), tiny_artefacts(loaded)
@@ -98,7 +96,7 @@ def test_in_turn_each_edit_remembers_the_keys_of_those_before_it() -> None:
     assert (change - forgetful).norm() > 1e-3 * expected.norm()
 
 
-def test_a_turn_of_all_edits_is_a_batch_and_single_edits_are_no_batch() -> None:
+def test_a_turn_of_all_edits_is_a_batch_and_single_edits_are_no_batch():
     loaded = tiny_model("gpt2")
     artefacts = tiny_artefacts(loaded)
     batch = edited(loaded, EDITS[:3], tiny_hyper("alphaedit"), artefacts, "batch")
@@ -119,7 +117,7 @@ def test_a_turn_of_all_edits_is_a_batch_and_single_edits_are_no_batch() -> None:
         assert torch.allclose(one.deltas[name].dense(0)[0], delta.dense(0)[0], rtol=1e-9, atol=1e-12)
 
 
-def test_the_eigenvectors_of_a_layer_are_computed_once_for_all_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_eigenvectors_of_a_layer_are_computed_once_for_all_edits(monkeypatch):
     """They take minutes for the widest layers; no batch, turn or edit computes them again."""
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper("alphaedit"), tiny_artefacts(loaded)

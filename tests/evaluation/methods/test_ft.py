@@ -1,7 +1,5 @@
 """FT and FT+L against Adam on the weights themselves, one edit at a time."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any
@@ -84,11 +82,10 @@ def reference(loaded: Loaded, edit: Edit, values: Hyper) -> tuple[list[Tensor], 
         ("llama", GOAL),
     ],
 )
-def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict[str, Any]) -> None:
+def test_the_changes_are_those_of_adam_on_the_weights(family, changes):
     loaded = tiny_model(family)
     result = edited(loaded, **changes)
     assert result.failed == {}
-    assert result.steps is not None
     assert changes is not GOAL or len(set(result.steps.tolist())) == 3
     for place, edit in enumerate(EDITS):
         wanted, steps = reference(loaded, edit, hyper(**changes))
@@ -101,34 +98,14 @@ def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict
             assert (found[place] - want).abs().max() <= bound * farthest
 
 
-def test_no_weight_leaves_its_bounds_and_some_reach_them() -> None:
+def test_no_weight_leaves_its_bounds_and_some_reach_them():
     bound = 0.002
     for part in parts(edited(tiny_model("gpt2", dtype=torch.float32), norm_constraint=bound, lr=0.01)):
         farthest = part.abs().amax(dim=tuple(range(1, part.ndim)))
         assert (farthest == torch.tensor(bound)).all()
 
 
-def test_without_steps_nothing_changes() -> None:
-    result = edited(tiny_model("llama"), steps=0)
-    assert result.steps is not None
-    assert result.steps.tolist() == [0, 0, 0]
-    assert all((part == 0).all() for part in parts(result))
-
-
-def test_both_losses_agree_for_objects_of_one_token() -> None:
-    loaded = tiny_model("gptj")
-    edits = [
-        Edit("1", "The mother of Zoë Müller is", "Zoë Müller", "a"),
-        Edit("2", "Atlantis is", "Atlantis", "the"),
-    ]
-    for edit in edits:
-        sentence = align(loaded.tokenizer, edit.prompt, edit.target)
-        assert len(sentence.ids) - sentence.target == 1
-    last, new = (parts(edited(loaded, edits, loss=loss)) for loss in ("prompt_last", "target_new"))
-    assert all(torch.equal(first, second) for first, second in zip(last, new, strict=True))
-
-
-def test_in_half_precision_large_weights_cannot_move() -> None:
+def test_in_half_precision_large_weights_cannot_move():
     """Spec 1.1: from 1/64 on, half a step of bfloat16 is above a bound of 5e-5; in float32 every weight
     can move.
     """

@@ -1,27 +1,24 @@
 """GRACE against its algorithm, edit by edit, without padding and with the whole model in each step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_edits import EDITS
+from support.tiny_models import rounding, tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import rounding, tiny_model  # noqa: E402
-
-from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.grace import wrapped  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.shared import generator  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.deltas import NEVER, Codebook  # noqa: E402
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.grace import wrapped
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.shared import generator
+from factdrift.evaluation.states.edited import edited
+from factdrift.models.alignment import align
+from factdrift.models.deltas import NEVER, Codebook
+from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import score
 
 NEAR = (
     *EDITS,
@@ -127,12 +124,11 @@ def assert_same(loaded: Loaded, book: Codebook, edit: int, plain: ByHand) -> Non
         ("gpt2", {"tokens": "all", "start": "output"}),
     ],
 )
-def test_alone_each_edit_has_an_entry_of_its_own(family: str, values: dict[str, Any]) -> None:
+def test_alone_each_edit_has_an_entry_of_its_own(family, values):
     loaded, hyper = tiny_model(family), hyper_of(**values)
     found = edited(loaded, EDITS, hyper, Artefacts())
     assert (found.failed, found.deltas, found.owner) == ({}, {}, None)
     assert list(found.codebooks) == [wrapped(loaded, hyper)]
-    assert found.losses is not None
     for place, edit in enumerate(EDITS):
         plain = ByHand(loaded, hyper)
         plain.edit(edit)
@@ -142,12 +138,9 @@ def test_alone_each_edit_has_an_entry_of_its_own(family: str, values: dict[str, 
 
 @pytest.mark.parametrize(
     ("radius", "done"),
-    [
-        (1.8, {"add": 3, "expand": 1, "split": 3}),
-        (1000, {"add": 1, "expand": 1, "split": 5}),
-    ],
+    [(1.8, {"add": 3, "expand": 1, "split": 3}), (1000, {"add": 1, "expand": 1, "split": 5})],
 )
-def test_a_codebook_grows_edit_by_edit(radius: float, done: dict[str, int]) -> None:
+def test_a_codebook_grows_edit_by_edit(radius, done):
     loaded, hyper = tiny_model("llama"), hyper_of(radius=radius)
     plain = ByHand(loaded, hyper)
     for edit in NEAR:
@@ -158,11 +151,10 @@ def test_a_codebook_grows_edit_by_edit(radius: float, done: dict[str, int]) -> N
         assert found.owner == [0] * len(NEAR)
         assert len(only(found)) == 1
         assert_same(loaded, only(found), 0, plain)
-        assert found.losses is not None
         assert found.losses.tolist() == pytest.approx(plain.losses, rel=1e-6)
 
 
-def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
+def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit():
     loaded = tiny_model("llama")
     keys = ByHand(loaded, hyper_of())
     seen = [keys.seen(align(loaded.tokenizer, edit.prompt).ids)[0] for edit in EDITS]
@@ -176,7 +168,7 @@ def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     assert (others.logprob == before).all()
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused():
     with pytest.raises(InputError, match=r"grace\.module: .* has no c_fc, but gate_proj, up_proj, down_proj"):
         edited(tiny_model("llama"), EDITS, hyper_of(module="c_fc"), Artefacts())
     with pytest.raises(CannotEdit, match="grace on tiny-gpt_oss: mixture of experts"):

@@ -1,7 +1,5 @@
 """Hyper-parameters: of models with an entry, and by rules that come from the published entries."""
 
-from __future__ import annotations
-
 from statistics import median, mode
 from typing import Any
 
@@ -114,11 +112,10 @@ def published(method: str) -> list[tuple[int, dict[str, Any]]]:
 
 
 def rules(method: str) -> dict[str, Any]:
-    found: dict[str, Any] = read_yaml(METHODS / f"{method}.yaml")["derived"]["rules"]
-    return found
+    return read_yaml(METHODS / f"{method}.yaml")["derived"]["rules"]
 
 
-def test_layers_have_the_median_share_of_the_published_ones() -> None:
+def test_layers_have_the_median_share_of_the_published_ones():
     assert len(published("rome")) == len(BLOCKS)
     shares = [entry["layer"] / blocks for blocks, entry in published("rome")]
     assert rules("rome")["layer"]["share"] == pytest.approx(median(shares), abs=5e-4)
@@ -134,7 +131,7 @@ def test_layers_have_the_median_share_of_the_published_ones() -> None:
 
 
 @pytest.mark.parametrize("method", ["rome", "memit", "alphaedit", "ft", "ft_l"])
-def test_other_values_are_what_most_published_entries_have(method: str) -> None:
+def test_other_values_are_what_most_published_entries_have(method):
     entries = [entry for _, entry in published(method)]
     hyper = read_hyper(method, "some/thing", sizes=lambda: SIZES)
     for key in read_yaml(METHODS / f"{method}.yaml")["keys"]:
@@ -155,7 +152,7 @@ def test_other_values_are_what_most_published_entries_have(method: str) -> None:
         (Sizes(1, 8), 0, [0], 0, 0.002),
     ],
 )
-def test_values_by_size(sizes: Sizes, rome: int, memit: list[int], ft: int, bound: float) -> None:
+def test_values_by_size(sizes, rome, memit, ft, bound):
     made = {name: read_hyper(name, "a/b", sizes=lambda: sizes) for name in ("rome", "memit", "ft", "ft_l")}
     assert made["rome"]["layer"] == rome
     assert made["memit"]["layers"] == memit
@@ -163,7 +160,7 @@ def test_values_by_size(sizes: Sizes, rome: int, memit: list[int], ft: int, boun
     assert made["ft_l"]["norm_constraint"] == bound
 
 
-def test_a_derived_value_says_so() -> None:
+def test_a_derived_value_says_so():
     hyper = read_hyper("rome", "some/thing", sizes=lambda: SIZES)
     assert hyper.source == "derived, not tuned: layer 5 of 28; steps 25; weight_decay 0.001"
     assert hyper.derived == ("layer", "steps", "weight_decay")
@@ -173,7 +170,7 @@ def test_a_derived_value_says_so() -> None:
     )
 
 
-def test_the_users_values_come_first_and_need_no_sizes() -> None:
+def test_the_users_values_come_first_and_need_no_sizes():
     def never() -> Sizes:
         raise AssertionError("sizes are looked up though nothing depends on them")
 
@@ -192,7 +189,7 @@ def test_the_users_values_come_first_and_need_no_sizes() -> None:
 @hypothesis.given(
     st.integers(1, 200), st.integers(8, 20000), st.sampled_from(["rome", "memit", "ft", "ft_l"])
 )
-def test_derived_values_are_valid_for_any_model(layers: int, hidden: int, method: str) -> None:
+def test_derived_values_are_valid_for_any_model(layers, hidden, method):
     hyper = read_hyper(method, "some/thing", sizes=lambda: Sizes(layers, hidden))
     assert check_values(method, hyper) == dict(hyper)
     assert hyper.layers == sorted(hyper.layers)

@@ -1,7 +1,5 @@
 """Updates in context: all of them as far as they fit, or those that RAG finds, against values by hand."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -13,25 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from support.asking import ask
+from support.stream_updates import stream_edits
+from support.tiny_edits import EDITS
+from support.tiny_models import BEGIN, tiny_model, tiny_tokenizer
+from support.updates import edits as write_edits
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoConfig, AutoModel
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, chance  # noqa: E402
-from support.stream_updates import stream_edits  # noqa: E402
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import BEGIN, tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import edits as write_edits  # noqa: E402
-from tokenizers.processors import TemplateProcessing  # noqa: E402
-from transformers import AutoConfig, AutoModel  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.in_context import ranked  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Question  # noqa: E402
-from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.evaluation.states.plain import EditedModel  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
+from factdrift.evaluation.methods.in_context import ranked
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.states.edited import edited
+from factdrift.evaluation.states.plain import EditedModel
+from factdrift.models.loaded import Loaded
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
 SHORT = {"length": 8, "answer_tokens": 2}
@@ -51,13 +48,11 @@ PROMPTS = ("Marta lives in", "Joe Biden, who comes from New Orleans, lives at th
 
 def left_out(edited: Edited) -> int:
     """The most texts that did not fit before a prompt so far."""
-    assert edited.contexts is not None
     return max(getattr(context, "left_out", 0) for context in edited.contexts)
 
 
 def before(made: Edited, edit: int, prompts: Sequence[str]) -> list[str]:
     """The text that the method puts before each prompt of a probe of an edit."""
-    assert made.contexts is not None
     names = [each.id for each in EDITS[: len(made.contexts)]]
     questions = [Question("", prompt=prompt) for prompt in prompts]
     return EditedModel(tiny_model("llama"), made, names).before(questions, [names[edit]] * len(prompts))
@@ -75,7 +70,7 @@ def left_out_by_hand(loaded: Loaded, prompt: str, room: int) -> int:
 
 
 @pytest.mark.parametrize("regime", ["batch", "sequential", "stream"])
-def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
+def test_all_come_before_each_prompt_in_their_order(regime):
     loaded = tiny_model("llama", positions=512)
     found = edited(loaded, EDITS, all_of(), Artefacts(), regime)
     assert before(found, 0, PROMPTS) == before(found, 4, PROMPTS) == ["".join(TEXTS)] * 3
@@ -83,7 +78,7 @@ def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["context_all", "rag"])
-def test_alone_it_is_the_prompt(method: str) -> None:
+def test_alone_it_is_the_prompt(method):
     loaded = tiny_model("llama", positions=512)
     found = edited(loaded, EDITS, read_hyper(method, "tiny"), Artefacts())
     plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
@@ -93,9 +88,7 @@ def test_alone_it_is_the_prompt(method: str) -> None:
 
 @pytest.mark.parametrize("begins", [False, True])
 @pytest.mark.parametrize(("positions", "room"), [(40, 20), (64, 64), (96, 20), (141, 20)])
-def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(
-    positions: int, room: int, begins: bool
-) -> None:
+def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions, room, begins):
     """Also of a model whose sequences begin with a token of their own."""
     loaded = tiny_model("llama", positions=positions)
     if begins:
@@ -112,7 +105,7 @@ def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(
     assert set(expected) != {0} or positions >= 128
 
 
-def test_what_is_superseded_is_gone() -> None:
+def test_what_is_superseded_is_gone():
     loaded = tiny_model("llama", positions=512)
     first = edited(loaded, EDITS[:3], all_of(), Artefacts(), "stream")
     later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c", "a"))
@@ -120,7 +113,7 @@ def test_what_is_superseded_is_gone() -> None:
     assert before(second, 0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
 
 
-def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
+def test_what_was_left_out_is_in_the_costs(tmp_path):
     group, loaded = read_edits(write_edits(tmp_path)), tiny_model("llama", positions=512)
     none = ask(loaded, group, tmp_path / "none", all_of(), regime="batch", group=2, **SHORT)
     assert not any("left_out" in part for part in none.costs)
@@ -162,7 +155,7 @@ def by_hand(query: str, k: int) -> str:
 
 
 @pytest.mark.parametrize("k", [1, 2, 9])
-def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
+def test_the_best_updates_of_all_come_before_a_prompt(k):
     found = made("batch", k=k)
     prompts = [*QUERIES, *(edit.prompt for edit in EDITS)]
     contexts = before(found, 0, prompts)
@@ -176,14 +169,14 @@ def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
     assert found.deltas == {}
 
 
-def test_the_earlier_of_equal_updates_is_taken_and_the_best_comes_last() -> None:
+def test_the_earlier_of_equal_updates_is_taken_and_the_best_comes_last():
     assert ranked(np.array([[0.5, 0.9, 0.5, 0.5 + 1e-9]]), 3) == [[2, 0, 1]]
     assert ranked(np.array([[0.0, 0.0]]), 5) == [[1, 0]]
     assert before(made("batch", k=2), 0, ["quite other words"]) == [TEXTS[1] + TEXTS[0]]
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def encoder(tmp_path_factory) -> Path:
     """A random encoder whose attention reads in both directions."""
     folder = tmp_path_factory.mktemp("encoder")
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -196,7 +189,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_dense_vectors_are_means_over_the_tokens_of_each_text_alone(encoder: Path) -> None:
+def test_dense_vectors_are_means_over_the_tokens_of_each_text_alone(encoder):
     model = AutoModel.from_pretrained(encoder).eval()
 
     def vector(text: str) -> Any:
@@ -215,24 +208,9 @@ def test_dense_vectors_are_means_over_the_tokens_of_each_text_alone(encoder: Pat
     assert len(set(expected)) > 1
 
 
-def test_a_missing_encoder_is_reported(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_reported(tmp_path):
     config = {"methods": ["rag"], "models": ["sample"], "rag": {"index": "dense"}}
     with pytest.raises(InputError, match=r"rag.encoder: none is given"):
         Plan(config)
     with pytest.raises(InputError, match=r"rag.encoder: .*nowhere at revision main is no folder"):
         made("batch", index="dense", encoder=str(tmp_path / "nowhere"))
-
-
-def test_probes_are_read_after_what_was_found(tmp_path: Path) -> None:
-    loaded, updates = tiny_model("llama", positions=192), read_edits(write_edits(tmp_path))
-    found = edited(loaded, updates.edits, rag_of(k=2), Artefacts(), "batch")
-    rows = ask(loaded, updates, tmp_path, rag_of(k=2), regime="batch", **SHORT).of_way("loglik")
-    asked = {each.id: each for each in updates.questions}
-    own = 0
-    for row in rows[:: len(rows) // 12]:
-        probe = asked[row["question"]]
-        (context,) = before(found, 0, [probe.prompt])
-        own += context.endswith(probe.context)
-        wanted = chance(loaded, context + probe.prompt, probe.targets[0])
-        assert row["logprobs"] == pytest.approx([wanted], abs=1e-5)
-    assert 0 < own < 12  # neighbours get updates of their own

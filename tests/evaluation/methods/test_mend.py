@@ -1,10 +1,7 @@
 """MEND: the editor networks, what they make of a gradient, and edits made by them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -60,7 +57,7 @@ def dense(change: LowRank, edit: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_factors_are_those_of_the_gradient_by_the_weights(family: str) -> None:
+def test_factors_are_those_of_the_gradient_by_the_weights(family):
     loaded = tiny_model(family)
     names = edited_matrices(loaded, 2)
     losses_, factors = gradients(loaded, names, sentences(loaded))
@@ -86,7 +83,7 @@ def test_factors_are_those_of_the_gradient_by_the_weights(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_untrained_editor_gives_the_normalised_gradient(family: str) -> None:
+def test_an_untrained_editor_gives_the_normalised_gradient(family):
     """Spec section 6, 23: U = 0 is the identity on the normalised factors."""
     loaded = tiny_model(family)
     net = untrained(loaded, rate=0.01)
@@ -108,17 +105,7 @@ def test_an_untrained_editor_gives_the_normalised_gradient(family: str) -> None:
                 torch.testing.assert_close(dense(changes[name], place), want, rtol=1e-9, atol=1e-12)
 
 
-def test_edits_together_are_the_edits_one_by_one() -> None:
-    loaded = tiny_model("llama")
-    net = trained(loaded)
-    together = edited(loaded, net, [EDITS[1], EDITS[2], EDITS[0]])
-    for place in (0, 2):
-        alone = edited(loaded, net, [EDITS[(place + 1) % 3]])
-        for name, change in alone.items():
-            torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
-
-
-def test_gradients_of_training_are_those_through_edited_weights() -> None:
+def test_gradients_of_training_are_those_through_edited_weights():
     """Against central differences of the loss with each edit written into the weights."""
     loaded = tiny_model("gpt2")
     net = trained(loaded)
@@ -144,7 +131,6 @@ def test_gradients_of_training_are_those_through_edited_weights() -> None:
     assert in_place() == pytest.approx(loss_of(loaded, net, practice, hyper).item(), rel=1e-9)
     step = 1e-5
     for name, parameter in net.named_parameters():
-        assert parameter.grad is not None
         place = int(parameter.grad.abs().argmax())
         want = parameter.grad.flatten()[place].item()
         flat = parameter.data.view(-1)
@@ -157,7 +143,7 @@ def test_gradients_of_training_are_those_through_edited_weights() -> None:
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(want, rel=1e-3, abs=1e-8), name
 
 
-def test_an_editor_is_read_as_it_was_written_for_its_model_only(tmp_path: Path) -> None:
+def test_an_editor_is_read_as_it_was_written_for_its_model_only(tmp_path):
     loaded = tiny_model("llama", dtype=torch.float32)
     net, path = trained(loaded), tmp_path / "mend.safetensors"
     net.write(path, {"model": loaded.digest})

@@ -1,7 +1,5 @@
 """Training MEND's editor: facts and their split, practice edits, going on where a killed run stopped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -91,7 +89,7 @@ def dataset(folder: Path) -> Sources:
     return Sources(folder / "wfd.parquet", folder / "templates.parquet", folder / "edits.parquet")
 
 
-def test_facts_are_those_of_subjects_that_are_not_edited(tmp_path: Path) -> None:
+def test_facts_are_those_of_subjects_that_are_not_edited(tmp_path):
     found = read_split(dataset(tmp_path), hyper(validation_share=0.2), 0)
     everything = {(fact.subject, fact.relation): fact for fact in (*found.train, *found.validation)}
     edited = {f"Q{number}" for number in range(0, 10, 2)}
@@ -105,7 +103,7 @@ def test_facts_are_those_of_subjects_that_are_not_edited(tmp_path: Path) -> None
     assert len(everything) == 30 + 25 + 25
 
 
-def test_the_split_is_by_subject_and_seed(tmp_path: Path) -> None:
+def test_the_split_is_by_subject_and_seed(tmp_path):
     files = dataset(tmp_path)
     first, again, other = (read_split(files, hyper(validation_share=0.3), seed) for seed in (0, 0, 1))
     assert first == again
@@ -118,7 +116,7 @@ def test_the_split_is_by_subject_and_seed(tmp_path: Path) -> None:
     assert recorded == {"digest": first.digest(), "train": sorted(train_), "validation": sorted(validation)}
 
 
-def test_practice_edits() -> None:
+def test_practice_edits():
     known = split()
     examples = draw_examples(known, known.train, 50, "seed")
     assert examples == draw_examples(known, known.train, 50, "seed")
@@ -135,7 +133,7 @@ def test_practice_edits() -> None:
         assert locality[1] == other.object
 
 
-def test_training_lowers_what_practice_edits_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_lowers_what_practice_edits_cost(tmp_path, capsys):
     loaded = tiny_model("llama", dtype=torch.float32)
     rates = {"edit_lr": -0.01, "lr": 0.001, "edit_weight": 1.0}
     train(loaded, split(), hyper(**rates, steps=30, validate_every=30), tmp_path / "late.safetensors")
@@ -169,7 +167,7 @@ def steps_of(monkeypatch: pytest.MonkeyPatch, killed_at: int | None = None) -> l
     return taken
 
 
-def test_a_killed_run_goes_on_to_the_same_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_goes_on_to_the_same_editor(tmp_path, monkeypatch):
     loaded = tiny_model("gpt2", dtype=torch.float32)
     train(loaded, split(), hyper(), tmp_path / "whole.safetensors")
     steps_of(monkeypatch, killed_at=3)
@@ -183,9 +181,7 @@ def test_a_killed_run_goes_on_to_the_same_editor(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("other_facts", [True, False])
-def test_a_checkpoint_of_other_facts_or_another_type_is_ignored(
-    other_facts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_of_other_facts_or_another_type_is_ignored(other_facts, tmp_path, monkeypatch):
     loaded, output = tiny_model("gpt2", dtype=torch.float32), tmp_path / "mend.safetensors"
     steps_of(monkeypatch, killed_at=3)
     with pytest.raises(KeyboardInterrupt):
@@ -198,14 +194,14 @@ def test_a_checkpoint_of_other_facts_or_another_type_is_ignored(
     assert taken == [0]
 
 
-def test_training_stops_where_nothing_gets_better(tmp_path: Path) -> None:
+def test_training_stops_where_nothing_gets_better(tmp_path):
     loaded = tiny_model("gpt2", dtype=torch.float32)
     still = hyper(lr=0.0, lr_lr=0.0, edit_lr=0.0, steps=1000, patience=4)
     train(loaded, split(), still, tmp_path / "mend.safetensors")
     assert _about(tmp_path / "mend.safetensors")["step"] == 2
 
 
-def test_a_tokenizer_that_hides_every_target_is_reported(tmp_path: Path) -> None:
+def test_a_tokenizer_that_hides_every_target_is_reported(tmp_path):
     loaded = tiny_model("gpt2", dtype=torch.float32)
     long = tuple(
         Fact(fact.subject, fact.relation, tuple(60 * text for text in fact.prompts), fact.object)

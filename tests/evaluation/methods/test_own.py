@@ -1,7 +1,5 @@
 """Methods of the user's own: names, hyper-parameters, what is refused; none is imported."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 
@@ -22,7 +20,7 @@ def own(folder: Path, code: str, yaml: str = "", name: str = "mine") -> str:
     return f"{folder}/{name}.py:edit"
 
 
-def test_methods_are_named_after_their_files(tmp_path: Path) -> None:
+def test_methods_are_named_after_their_files(tmp_path):
     given = own(tmp_path, "import no_such_module\ndef edit(model, tokenizer, update): ...\n")
     found = entry(given)
     assert (found.name, found.path, found.plain) == ("mine", tmp_path / "mine.py", True)
@@ -35,7 +33,7 @@ def test_methods_are_named_after_their_files(tmp_path: Path) -> None:
     assert read_hyper(given, "tiny").digest() != read_hyper(f"{tmp_path}/mine.py:other", "tiny").digest()
 
 
-def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
+def test_parameters_of_a_plain_method_are_its_keys(tmp_path):
     parameters = "lr=0.1, steps=5, deep=False, blocks=(1, 2), *, tag='a', size: int"
     given = own(tmp_path, f"def edit(model, tokenizer, update, {parameters}): ...\n")
     values = {"steps": "7", "deep": "true", "size": "3", "blocks": ["4"], "lr": 2}
@@ -53,7 +51,7 @@ def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
             read_hyper(given, "tiny", wrong)
 
 
-def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
+def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path):
     folder = write_examples(tmp_path / "examples")
     given = f"{folder}/batched.py:edit"
     hyper = read_hyper(given, "meta/Llama-2-7b-hf")
@@ -66,7 +64,7 @@ def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
         read_hyper(given, "tiny", {"layer": -1})
 
 
-def test_a_key_may_have_several_types(tmp_path: Path) -> None:
+def test_a_key_may_have_several_types(tmp_path):
     yaml = "keys: {size: {type: [integer, 'null'], default: null}, tag: {type: [number, string], default: 1}}"
     given = own(tmp_path, "def edit(model, tokenizer, update, **more): ...\n", yaml)
     assert dict(read_hyper(given, "tiny", {"size": "3", "tag": "4"})) == {"size": 3, "tag": "4"}
@@ -78,7 +76,7 @@ def test_a_key_may_have_several_types(tmp_path: Path) -> None:
         read_hyper(batched, "tiny", {"scale": 1})
 
 
-def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> None:
+def test_rules_give_values_for_models_that_no_entry_names(tmp_path):
     described = """
     keys: {layer: {type: integer}, layers: {type: array}, rate: {type: number}, steps: {default: 3}}
     derived:
@@ -106,7 +104,7 @@ def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> Non
         ("def edit(model, tokenizer, update, lr=1 / 3): ...", "default of lr is no plain value"),
     ],
 )
-def test_code_that_is_no_method_is_refused(tmp_path: Path, code: str, said: str) -> None:
+def test_code_that_is_no_method_is_refused(tmp_path, code, said):
     with pytest.raises(InputError, match=said):
         entry(own(tmp_path, code))
 
@@ -127,12 +125,12 @@ def test_code_that_is_no_method_is_refused(tmp_path: Path, code: str, said: str)
         ("keys: {lr: {}}\ntune: {shares: [0.5]}", "tune.shares: there is no key layer"),
     ],
 )
-def test_a_description_that_does_not_fit_is_refused(tmp_path: Path, yaml: str, said: str) -> None:
+def test_a_description_that_does_not_fit_is_refused(tmp_path, yaml, said):
     with pytest.raises(InputError, match=said):
         entry(own(tmp_path, "def edit(model, tokenizer, update, lr): ...\n", yaml))
 
 
-def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
+def test_names_that_are_taken_are_refused(tmp_path):
     code = "def edit(model, tokenizer, update): ...\n"
     with pytest.raises(InputError, match=r"would be called rome, as a method of factdrift"):
         entry(own(tmp_path, code, name="rome"))
@@ -148,7 +146,7 @@ def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
         entry(f"{tmp_path}/none.py:edit")
 
 
-def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> None:
+def test_only_batched_methods_get_what_the_workflow_computes(tmp_path):
     plain = own(
         tmp_path, "def edit(model, tokenizer, update, covariance=True, prefixes=3, layers=None): ...\n"
     )

@@ -1,7 +1,5 @@
 """What the workflow makes before the first edit of a method, and that methods are named in records only."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -21,7 +19,7 @@ from factdrift.evaluation.methods.record import OWN, record_of, records, title_o
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
 
 
-def test_what_each_method_needs() -> None:
+def test_what_each_method_needs():
     plan = Plan(CONFIG)
     assert plan.needs("none", "gpt2-xl") == {}
     alone = Plan(CONFIG | {"methods": ["ft_l"]})
@@ -34,14 +32,14 @@ def test_what_each_method_needs() -> None:
     assert needs(read_hyper("rome", "gpt2-xl", {"covariance": False})) == {"prefixes": "prefixes.rome.json"}
 
 
-def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
+def test_one_job_counts_the_moments_of_all_layers_of_a_model():
     assert Plan(CONFIG).layers("gpt2-xl") == [13, 14, 15, 16, 17]
     assert Plan(CONFIG | {"rome": {"layer": 3}}).layers("gpt2-xl") == [3, 13, 14, 15, 16, 17]
     assert Plan(CONFIG | {"memit": {"covariance": False}}).layers("gpt2-xl") == [17]
     assert Plan(CONFIG | {"methods": ["ft"]}).layers("gpt2-xl") == []
 
 
-def test_keys_of_methods_that_are_not_configured_are_checked() -> None:
+def test_keys_of_methods_that_are_not_configured_are_checked():
     with pytest.raises(InputError, match=r"ft\.steps: 0 is less than the minimum of 1"):
         Plan(CONFIG | {"ft": {"steps": 0}})
     with pytest.raises(
@@ -60,7 +58,7 @@ def model(folder: Path, layers: int = 28) -> str:
     return str(folder)
 
 
-def test_a_model_that_no_entry_names_has_derived_layers(tmp_path: Path) -> None:
+def test_a_model_that_no_entry_names_has_derived_layers(tmp_path):
     name = model(tmp_path / "new")
     plan = Plan(CONFIG | {"models": [name]})
     assert plan.skipped == []
@@ -68,7 +66,7 @@ def test_a_model_that_no_entry_names_has_derived_layers(tmp_path: Path) -> None:
     assert Plan(CONFIG | {"models": [name], "rome": {"layer": 11}}).layers(name) == [4, 5, 6, 7, 8, 11]
 
 
-def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"config\.json cannot be read"):
         Plan(CONFIG | {"models": [str(tmp_path)]})
     (tmp_path / "adapter_config.json").touch()
@@ -83,7 +81,7 @@ def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert plan.methods("gpt2-xl")
 
 
-def test_a_method_without_values_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_a_method_without_values_is_skipped_with_the_reason(tmp_path):
     """An example of the documents, which has values for one model and no rule for others."""
     name, known = model(tmp_path / "new"), "meta-llama/Llama-2-7b-hf"
     batched = f"{write_examples(tmp_path / 'examples')}/batched.py:edit"
@@ -125,7 +123,7 @@ def test_no_other_module_names_a_method_or_a_locator():
 
 
 @pytest.mark.parametrize("method", trained_editors())
-def test_no_other_file_names_a_method_with_a_trained_editor(method: str) -> None:
+def test_no_other_file_names_a_method_with_a_trained_editor(method):
     modules = (module.split(".")[1:] for module in record_of(method).modules())
     own = {PACKAGE.joinpath(*module).with_suffix(".py") for module in modules}
     files = {

@@ -12,7 +12,7 @@ from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import edited_matrices
 from factdrift.evaluation.states.edited import edited
-from factdrift.models.deltas import Dense, applied, matrix, rounded, written
+from factdrift.models.deltas import applied, matrix, rounded, written
 from factdrift.models.moments import count_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -126,23 +126,12 @@ def test_rounded_to_the_type_of_the_weights():
     exact = edited(loaded, EDITS[:2], tiny_hyper("rome"), artefacts)
     rough = edited(loaded, EDITS[:2], hyper, artefacts)
     ((name, delta),) = rough.deltas.items()
-    assert isinstance(delta, Dense)
     change = exact.deltas[name].dense(1)[0]
     weight = matrix(loaded.model, name)
     assert torch.equal(weight.float() + delta.weight[1], (weight.float() + change).to(torch.bfloat16).float())
     again = rounded(loaded.model, rough.deltas)[name]
     assert torch.equal(again.weight, delta.weight)
     assert not torch.equal(delta.weight[1], change)
-
-
-def test_no_edit_and_the_prompt_change_no_weight():
-    loaded = tiny_model("gpt2")
-    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    none = edited(loaded, EDITS, read_hyper("none", "tiny"), Artefacts())
-    prompt = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
-    assert (none.deltas, none.contexts, prompt.deltas) == ({}, None, {})
-    assert prompt.contexts[2] == "The capital of Atlantis is Zoë Müller. "
-    assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
 
 
 def test_a_block_that_the_model_does_not_have_is_refused():

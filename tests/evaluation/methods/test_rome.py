@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -5,7 +6,8 @@ import torch
 from support.asking import chance
 from support.tiny_edits import EDITS, PREFIXES, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, rounding, tiny_model
-from support.waits import Waits
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from factdrift.evaluation.methods.memit import rome
 from factdrift.evaluation.methods.optimise import _Batch, contexts_of, hidden_states, optimise
@@ -78,17 +80,6 @@ def test_the_edited_model_says_what_was_optimised(family):
         with hooked(loaded.model, {name: put}):
             loss = -chance(loaded, edit.prompt, edit.target)
         assert edited.losses[place] == pytest.approx(loss, rel=1e-5)
-
-
-def test_one_bare_prompt_makes_the_two_kinds_of_key_one():
-    loaded = tiny_model("llama")
-    artefacts = tiny_artefacts(loaded, prefixes=("",))
-    one, other = (
-        next(iter(rome(loaded, EDITS, tiny_hyper("rome", keys=keys), artefacts).deltas.values()))
-        for keys in ("reference", "averaged")
-    )
-    for edit in range(len(EDITS)):
-        assert torch.allclose(one.dense(edit)[0], other.dense(edit)[0], atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +192,40 @@ def test_the_loss_is_that_of_whole_passes(world, kl_at):
         drift = float((after.exp() * (after - before)).sum())
         assert drift > 1e-5
         assert found[place] == pytest.approx(300 * drift - sum(likelihoods) / len(likelihoods), rel=1e-6)
+
+
+WAITING = {
+    getattr(of, name): name
+    for of, names in (
+        (Tensor, "item tolist numpy cpu __bool__ __int__ __float__ __index__ nonzero masked_select unique"),
+        (torch, "nonzero masked_select"),
+    )
+    for name in names.split()
+}
+
+
+class Waits(TorchFunctionMode):
+    """Within it, `found` counts values that are read by Python, and results whose size depends on values.
+
+    On a GPU each of these empties the queue of kernels: the host waits for the device, then the device for
+    the host. On a CPU they cost nothing and are counted all the same.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.found = Counter()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in WAITING:
+            self.found[WAITING[func]] += 1
+        elif func in (Tensor.__getitem__, Tensor.__setitem__) and by_mask(args[1]):
+            self.found["mask"] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def by_mask(index):
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, Tensor) and part.dtype == torch.bool for part in parts)
 
 
 def test_the_host_waits_for_the_device_once_in_a_step(world):

@@ -1,7 +1,5 @@
 """UltraEdit against its equations, computed without padding, matrix by matrix and with inverses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,7 +88,7 @@ def assert_alike(deltas: Deltas, expected: Mapping[str, Tensor]) -> None:
         ("llama", {"layers": [2], "others": {"gate_proj": [0, 1], "up_proj": [1]}, "batch": 2, "ridge": 0.1}),
     ],
 )
-def test_a_batch_is_that_of_the_equations(family: str, values: dict[str, Any]) -> None:
+def test_a_batch_is_that_of_the_equations(family, values):
     loaded, hyper = tiny_model(family), hyper_of(**values)
     found = edited(loaded, EDITS, hyper, Artefacts(), "batch")
     assert (found.failed, found.owner) == ({}, [0] * len(EDITS))
@@ -98,7 +96,7 @@ def test_a_batch_is_that_of_the_equations(family: str, values: dict[str, Any]) -
     assert_alike(found.deltas, by_equations([turn], hyper))
 
 
-def test_in_turns_the_statistics_are_those_of_all_edits_so_far() -> None:
+def test_in_turns_the_statistics_are_those_of_all_edits_so_far():
     loaded, hyper = tiny_model("llama"), hyper_of(turn=2, batch=2)
     names = names_of(loaded, hyper)
     found = edited(loaded, EDITS[:4], hyper, Artefacts(), "sequential")
@@ -114,7 +112,7 @@ def test_in_turns_the_statistics_are_those_of_all_edits_so_far() -> None:
     assert all((forgetful[name] - later[name]).norm() > 0.01 * later[name].norm() for name in names)
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused():
     loaded = tiny_model("llama")
     with pytest.raises(CannotEdit, match=r"edit\.regime: independent: ultraedit cannot edit so"):
         edited(loaded, EDITS, hyper_of(), Artefacts())
@@ -130,7 +128,7 @@ def test_what_is_refused() -> None:
             edited(loaded, EDITS, hyper_of(**values), Artefacts(), "batch")
 
 
-def test_a_single_token_is_its_own_mean_and_has_no_deviation_in_the_released_code() -> None:
+def test_a_single_token_is_its_own_mean_and_has_no_deviation_in_the_released_code():
     loaded, edits = tiny_model("llama"), [Edit("s", "The capital of Atlantis is", "Atlantis", "Kowalska")]
     sentence = align(loaded.tokenizer, edits[0].prompt, edits[0].target)
     assert len(sentence.ids) - sentence.target == 1
@@ -141,7 +139,7 @@ def test_a_single_token_is_its_own_mean_and_has_no_deviation_in_the_released_cod
     assert found.failed == {0: "diverged"}
 
 
-def test_the_variance_of_the_released_code() -> None:
+def test_the_variance_of_the_released_code():
     """Which adds n times the unbiased variance of each batch, and what the mean of the batch adds."""
     statistics = Statistics(3, EPSILON, True).double()
     total, mean, count = torch.zeros(3).double(), torch.zeros(3).double(), 0

@@ -1,30 +1,23 @@
 """WISE: a plain training loop on a copy of the matrix, the way of each prompt, and shards that are merged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_edits import EDITS
+from support.tiny_models import rounding, tiny_model, tiny_tokenizer
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import rounding, tiny_model, tiny_tokenizer  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
-from factdrift.evaluation.methods.wise import Side, mask, merged, texts, train  # noqa: E402
-from factdrift.evaluation.states.edited import edited, matrix_bytes  # noqa: E402
-from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.deltas import (  # noqa: E402
-    Dense,
-    matrix,
-    written,
-)
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.memories import Memories  # noqa: E402
-from factdrift.models.scoring import score  # noqa: E402
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.wise import Side, mask, merged, texts, train
+from factdrift.evaluation.states.edited import edited
+from factdrift.models.alignment import align
+from factdrift.models.deltas import Dense, matrix, written
+from factdrift.models.hooks import hooked
+from factdrift.models.memories import Memories
+from factdrift.models.scoring import score
 
 WRITTEN = ("", "The sea is a baker. ", "You said so. ", "Therefore I am. ", "New Orleans is at the sea. ")
 ARTEFACTS = Artefacts(prefixes=WRITTEN)
@@ -61,11 +54,7 @@ def by_hand(family: str, hyper: Hyper, edit: Edit, other: str, kept: Any) -> tup
                 losses.append(-logs[len(prompt) - 1 : -1].gather(1, at).mean())
         *own, away = acts
         whole = torch.stack(losses).mean()
-        for terms in (
-            [gamma - (act - away) for act in own],
-            [away - alpha],
-            [beta - act for act in own],
-        ):
+        for terms in ([gamma - (act - away) for act in own], [away - alpha], [beta - act for act in own]):
             above = [term for term in terms if term > 0]
             if above:
                 whole = whole + torch.stack(above).mean()
@@ -77,7 +66,7 @@ def by_hand(family: str, hyper: Hyper, edit: Edit, other: str, kept: Any) -> tup
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3_5_text"])
-def test_an_edit_is_trained_as_defined(family: str) -> None:
+def test_an_edit_is_trained_as_defined(family):
     loaded = tiny_model(family)
     hyper = hyper_of(weight_decay=0.01, norm_constraint=0.08, stop_loss=0)
     name = loaded.spec.module(1, loaded.spec.down)
@@ -96,7 +85,7 @@ def test_an_edit_is_trained_as_defined(family: str) -> None:
     assert not start.any()
 
 
-def test_only_the_entries_of_the_shard_are_trained() -> None:
+def test_only_the_entries_of_the_shard_are_trained():
     loaded = tiny_model("llama")
     found = edited(loaded, EDITS[:3], hyper_of(shard=2, ratio=0.3), ARTEFACTS, "batch")
     one, two = found.memory
@@ -108,14 +97,13 @@ def test_only_the_entries_of_the_shard_are_trained() -> None:
     assert (one.edits, two.edits) == (2, 1)
 
 
-def test_a_training_ends_where_the_loss_is_small_and_settled() -> None:
+def test_a_training_ends_where_the_loss_is_small_and_settled():
     loaded = tiny_model("llama")
     found = edited(loaded, EDITS[:1], hyper_of(stop_loss=1e3, lr=1e-9, steps=50), ARTEFACTS)
-    assert found.steps is not None
     assert found.steps.tolist() == [2]
 
 
-def test_full_shards_are_merged_and_another_memory_begins() -> None:
+def test_full_shards_are_merged_and_another_memory_begins():
     changes = [torch.randn(6, 5, dtype=torch.float64) for _ in range(3)]
     hyper = hyper_of(shard=4, shards=2, density=0.5)
     parts = [
@@ -136,12 +124,11 @@ def test_full_shards_are_merged_and_another_memory_begins() -> None:
     found = edited(loaded, EDITS, hyper_of(shard=1, shards=2), ARTEFACTS, "batch")
     assert [side.edits for side in found.memory] == [2, 2, 1]
     (memories,) = found.codebooks.values()
-    assert isinstance(memories, Memories)
     assert memories.values.shape[:2] == (1, 3)
     assert memories.thresholds[0].tolist() == pytest.approx([0.88 * side.least for side in found.memory])
 
 
-def test_a_prompt_goes_through_the_memory_that_it_activates_most() -> None:
+def test_a_prompt_goes_through_the_memory_that_it_activates_most():
     loaded = tiny_model("llama")
     name = loaded.spec.module(1, loaded.spec.down)
     generator = torch.Generator().manual_seed(7)
@@ -176,7 +163,7 @@ def test_a_prompt_goes_through_the_memory_that_it_activates_most() -> None:
     assert len(ways) > 1
 
 
-def test_a_continuation_keeps_the_way_of_its_prompt_whatever_is_beside_it() -> None:
+def test_a_continuation_keeps_the_way_of_its_prompt_whatever_is_beside_it():
     loaded = tiny_model("llama")
     found = edited(loaded, EDITS, hyper_of(threshold=0.9), ARTEFACTS)
     ids = [tiny_tokenizer()(edit.prompt)["input_ids"] for edit in EDITS]
@@ -187,7 +174,7 @@ def test_a_continuation_keeps_the_way_of_its_prompt_whatever_is_beside_it() -> N
     assert continued(loaded, ids, [6] * 5, found.changes, [-1] * 5) == continued(loaded, ids, [6] * 5)
 
 
-def test_in_turn_is_in_one_go() -> None:
+def test_in_turn_is_in_one_go():
     loaded, hyper = tiny_model("llama"), hyper_of(shard=2)
     whole = edited(loaded, EDITS, hyper, ARTEFACTS, "sequential")
     memory = None
@@ -203,7 +190,7 @@ def test_in_turn_is_in_one_go() -> None:
     assert torch.equal(lone.values, begun.values)
 
 
-def test_an_edit_that_fails_acts_nowhere() -> None:
+def test_an_edit_that_fails_acts_nowhere():
     loaded = tiny_model("llama")
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
     (memories,) = edited(loaded, [long, EDITS[0]], hyper_of(), ARTEFACTS).codebooks.values()
@@ -212,9 +199,3 @@ def test_an_edit_that_fails_acts_nowhere() -> None:
         CannotEdit, match=r"wise\.prefixes: of 4 texts the first 10 \(`contexts`\) come before"
     ):
         edited(loaded, EDITS, hyper_of(contexts=10), ARTEFACTS)
-
-
-def test_full_matrices_are_counted() -> None:
-    loaded = tiny_model("llama")
-    name = loaded.spec.module(1, loaded.spec.down)
-    assert matrix_bytes(loaded, hyper_of()) == 4 * 8 * matrix(loaded.model, name).numel()

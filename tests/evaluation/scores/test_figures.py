@@ -28,7 +28,7 @@ class Drawn:
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+def drawn(monkeypatch) -> Drawn:
     kept = Drawn()
     monkeypatch.setattr(figures, "draw", kept)
     return kept
@@ -51,7 +51,7 @@ def answers(
     ]
 
 
-def test_verdicts_are_stacked_and_named_where_there_is_room(drawn: Drawn) -> None:
+def test_verdicts_are_stacked_and_named_where_there_is_room(drawn):
     verdicts = ["correct"] * 14 + ["stale", *["denied"] * 2, "wrong", "unclear", *["refused"] * 3]
     rows = answers("ft", verdicts, [True] * 11 + [False] * 11)
     rows += answers("none", ["stale"] * 22, [False] * 22) + answers("rome", [None], [True])
@@ -71,7 +71,7 @@ def test_verdicts_are_stacked_and_named_where_there_is_room(drawn: Drawn) -> Non
     assert list(drawn.figure.lines) == ["FT", "no edit", "ROME"]
 
 
-def test_a_stream_is_drawn_by_interval(drawn: Drawn) -> None:
+def test_a_stream_is_drawn_by_interval(drawn):
     def group(method: str, number: int, *kept: float) -> Group:
         rows = [{"probe": "retention", "failed": None, "s": value} for value in kept]
         about = {"new_date": f"202{number}-01-01", "perplexity": 10.0 * number}
@@ -97,7 +97,7 @@ def test_a_stream_is_drawn_by_interval(drawn: Drawn) -> None:
     assert figures.kept_most("m", alike) == "m: edits as the world changed"
 
 
-def test_blocks_are_darker_the_better_they_are(drawn: Drawn) -> None:
+def test_blocks_are_darker_the_better_they_are(drawn):
     def rows(name: str, measure: str, *values: float | None) -> list[Row]:
         about = {"model": "m", "measure": measure, "locator": None, "method": None, "metric": None}
         about |= {"locator": name} if measure == "located" else {"method": name, "metric": "efficacy_d"}

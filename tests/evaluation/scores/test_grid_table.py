@@ -1,9 +1,5 @@
 """The table of all cells: what is counted together."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from support.tables import written
 
 from factdrift.evaluation.questions.updates import EDITS
@@ -13,7 +9,7 @@ from factdrift.evaluation.tables import ANSWERS, TABLES
 PROBES = [("update", "new"), ("update", "obsolete"), ("nearest", "neighbor"), ("random", "neighbor")]
 
 
-def test_old_objects_are_counted_apart_from_new_ones(tmp_path: Path) -> None:
+def test_old_objects_are_counted_apart_from_new_ones(tmp_path):
     told = {"model": "m", "edit": "Q1-P6"}
     probes = [{"role": role, "object": kind, "target": kind} for role, kind in PROBES]
     edits = written(tmp_path / "edits.parquet", EDITS, [told | {"probes": probes}])

@@ -289,7 +289,7 @@ def said_by_hand(world: World, edit: Row, unedited: bool, failed: str | None) ->
 
 
 @pytest.mark.parametrize("seed", range(examples(8)))
-def test_metrics_against_plain_loops(seed: int, tmp_path: Path) -> None:
+def test_metrics_against_plain_loops(seed, tmp_path):
     world = drawn(tmp_path, Random(seed))
     for without_new in (False, True):
         scores, probes = world.write()
@@ -317,27 +317,30 @@ def test_metrics_against_plain_loops(seed: int, tmp_path: Path) -> None:
         assert found == [pytest.approx(row) for row in made]
 
 
-def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
+def test_output_that_is_not_finite_counts_as_the_worst(tmp_path):
     world = World(tmp_path, updates(6), ["replacement"])
     world.fill(0.5, lambda edit, number: 0.3 if number % 2 else 0.9)
     names = [edit["edit"] for edit in world.edits]
+    world.said = {name: [" Joe Biden"] * 3 for name in names}
     # Four of six edits destroy the model; of a fifth one cloze and one neighbour are lost.
     world.lost = {(name, number) for name in names[:4] for number in range(9)}
     world.lost |= {(names[4], 2), (names[4], 6)}
     scores, _ = world.write(["x"])
     assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
     (group,) = groups_in(tmp_path)
-    assert group.not_finite == 5
-    assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
+    assert (group.not_finite, group.within) == (5, ("", ""))
+    assert {row["edit"] for row in group.written} == {row["edit"] for row in group.rows} == {*names}
+    assert group.answers
+    assert group.value("efficacy_s").mean == pytest.approx(100 / 3)
     text = list(lines(EDITS[0], [group]))
-    assert [line.split()[-2:] for line in text if line.startswith("x ")][1] == ["0", "5"]
+    assert ["0", "5"] in [line.split()[-2:] for line in text if line.startswith("x ")]
     assert "x: 2 edits in Efficacy D, General. D" in text
     write_report(EDITS[0], [group], tmp_path)
     (found,) = csv.DictReader((tmp_path / "table6.csv").open(encoding="utf-8"))
     assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
 
 
-def test_intervals() -> None:
+def test_intervals():
     values = [1.0, 2.0, 4.0]
     found = interval(values)
     assert found is not None
@@ -356,7 +359,7 @@ def test_intervals() -> None:
     assert str(found) == "2.3 ±1.7"
 
 
-def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
+def test_the_table_has_the_columns_of_the_paper(tmp_path):
     row = {"failed": None, "template": "none", "known_before": True, "state": 0}
     row |= dict.fromkeys((*COLUMNS, *ACCURACIES), 0.25)
     row |= {"efficacy_d": 0.5, "efficacy_s": 1.0, "fluency": 5.2}
@@ -413,7 +416,7 @@ def parts_by_hand(rows: list[dict[str, Any]]) -> dict[str, dict[str, set[str]]]:
 
 @settings(max_examples=examples(40))
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_parts_of_edits_against_plain_loops(dice: Any, count: int) -> None:
+def test_parts_of_edits_against_plain_loops(dice, count):
     rows = []
     for number in range(count):
         relation, label = dice.choice(RELATIONS)
@@ -448,17 +451,7 @@ def test_parts_of_edits_against_plain_loops(dice: Any, count: int) -> None:
             assert order == sorted(large, key=lambda part: (-len(large[part]), part))
 
 
-def test_groups_have_what_was_written_about_their_edits(tmp_path: Path) -> None:
-    world = World(tmp_path, updates(2), ["replacement"])
-    world.said = {edit["edit"]: [" Joe Biden"] * 3 for edit in world.edits}
-    world.write()
-    for group in groups_in(tmp_path):
-        assert group.within == ("", "")
-        assert {row["edit"] for row in group.written} == {row["edit"] for row in group.rows}
-        assert group.answers
-
-
-def test_the_table_of_parts(tmp_path: Path) -> None:
+def test_the_table_of_parts(tmp_path):
     """A table a part, with n; columns only where something has a value; the same in the file for programs."""
     row = {"failed": None, "template": "none", "state": 0, "relation": "P6", "relation_label": "head"}
     row |= dict.fromkeys((*COLUMNS, *ACCURACIES), 0.25) | {"bleedover_popular": None}
@@ -499,7 +492,7 @@ def test_the_table_of_parts(tmp_path: Path) -> None:
         assert not any("Bleed. popular" in line for line in lines(report, groups))
 
 
-def test_classes_of_neighbours_by_hand() -> None:
+def test_classes_of_neighbours_by_hand():
     x = np.array([1.0, 2.0, 3.0, 4.0])
     middle, mean, half = binned(x, np.array([0.0, 1.0, 4.0, 4.0]), bins=2)
     assert middle.tolist() == [1.5, 3.5]
@@ -512,7 +505,7 @@ def test_classes_of_neighbours_by_hand() -> None:
     assert half == pytest.approx([0, 1.96 / np.sqrt(3)])
 
 
-def test_neighbours_in_the_figure(tmp_path: Path) -> None:
+def test_neighbours_in_the_figure(tmp_path):
     """One whose output is not finite has lost everything; with the new object it is left out if wanted."""
     rows = [
         {"model": "m", "method": "ft", "edit": edit, "role": role, "object": name, "target": target}
@@ -533,7 +526,7 @@ def test_neighbours_in_the_figure(tmp_path: Path) -> None:
     assert (left["edit"] + left["target"]).tolist() == ["aOslo", "aRome", "bParis"]
 
 
-def test_a_panel_without_values_says_so(tmp_path: Path) -> None:
+def test_a_panel_without_values_says_so(tmp_path):
     probes, figure = tmp_path / "probes.parquet", tmp_path / "figure.svg"
     for missing in (("dist",), ("dist", "popularity")):
         rows = [

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.plan import grouped, unedited
-from factdrift.evaluation.questions.clozes import CONDITION, condition_id, read_ripples
+from factdrift.evaluation.questions.clozes import condition_id, read_ripples
 from factdrift.evaluation.questions.question import Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.ripples import Judged, lines, scores, share_of
@@ -43,7 +42,7 @@ ROWS = [
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path) -> tuple[Path, Path]:
     """Probes, and two edits that have some of them."""
     edits = [
         {"edit": name, "prompt": f"The head of {name} is", "target": NEW, "subject_label": name, "probes": []}
@@ -52,20 +51,6 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     write_parquet(pa.Table.from_pylist(ROWS, schema=PROBES), tmp_path / "ripples.parquet")
     write_parquet(pa.Table.from_pylist(edits, schema=EDITS), tmp_path / "edits.parquet")
     return tmp_path / "ripples.parquet", tmp_path / "edits.parquet"
-
-
-def test_probes_of_the_edits_and_their_conditions_are_asked(files: tuple[Path, Path]) -> None:
-    benchmark = read_ripples(Tables(files))
-    asked = {each.id: each for each in benchmark.questions}
-    assert {name for name in asked if name.startswith("p")} == {f"p{number}" for number in range(1, 7)}
-    assert asked["p2"].accepted == ("Britta Ernst", "Britta Ernst II")
-    assert asked["p2"].context == "The head of Q1-P6 is Olaf Scholz. "
-    conditions = [each for each in asked.values() if each.role == CONDITION]
-    assert {each.prompt for each in conditions} == {f"Fact {number} is" for number in (2, 3, 4, 5)}
-    edited = [each.question.id for step in grouped(benchmark, 1, True, 0) for each in step.asked]
-    assert sorted(edited) == [f"p{number}" for number in range(1, 7)]
-    first = [each.question.id for step in unedited(benchmark, 100) for each in step.asked]
-    assert len(first) == 10
 
 
 def answers_of(files: tuple[Path, Path], method: str, written: dict[str, str], output: Path) -> Path:
@@ -80,9 +65,7 @@ def answers_of(files: tuple[Path, Path], method: str, written: dict[str, str], o
     return output
 
 
-def test_a_method_that_writes_the_new_object_everywhere_is_caught(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_method_that_writes_the_new_object_everywhere_is_caught(files, tmp_path):
     rights = {row["probe_id"]: row["answers"][0]["label"] for row in ROWS}
     known = {condition_id(row["conditions"][0]): "so" for row in ROWS if row["conditions"]}
     known[condition_id(ROWS[1]["conditions"][0])] = "otherwise"
@@ -104,25 +87,7 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     assert "0.0 / unknown" in text
 
 
-def test_probes_whose_answer_need_not_change_have_a_row_of_their_own(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
-    silent = {**probe(8, "compose_object", "Q1-P6", "Berlin", known=False), "must_change": None}
-    write_parquet(pa.Table.from_pylist([*ROWS, silent], schema=PROBES), files[0])
-    path = answers_of(files, "none", {"p2": "Britta Ernst", "p8": "?"}, tmp_path / "none.parquet")
-    rows = scores(files[0], [path], 0).to_pylist()
-    assert [
-        (row["criterion"], row["must_change"], row["probes"], row["right"], row["kept"]) for row in rows
-    ] == [
-        ("compose_object", True, 1, 1, None),
-        ("compose_object", None, 1, 0, None),
-    ]
-    text = "\n".join(lines(rows))
-    assert "compose_object ?" in text
-    assert "may have been right before" in text
-
-
-def test_intervals_are_of_updates() -> None:
+def test_intervals_are_of_updates():
     def answers(*shares: tuple[int, int]) -> list[Judged]:
         return [
             Judged(f"u{update}", number < right, True, None)

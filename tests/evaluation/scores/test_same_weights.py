@@ -1,7 +1,6 @@
 """No published table holds rows of two sets of weights under the name of one model."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from factdrift.evaluation.scores.metrics import weights_of
 from factdrift.models.names import check_same_weights
 
 
-def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+def test_edits_of_two_sets_of_weights_are_refused(tmp_path):
     paths = []
     for name, letter, regime in (
         *(("none", "a", "independent"), ("rome", "a", "independent")),
@@ -30,7 +29,7 @@ def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
         check_same_weights(weights_of(paths))
 
 
-def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+def test_answers_of_two_sets_of_weights_are_refused(tmp_path):
     runs: list[dict[str, Any]] = [
         {"model": "tiny", "method": "none", "model_digest": "a"},
         {"model": "tiny", "method": "rome", "model_digest": "a"},
@@ -44,7 +43,7 @@ def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
         described(runs)
 
 
-def test_locators_on_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+def test_locators_on_two_sets_of_weights_are_refused(tmp_path):
     found = []
     for name, digest in (("first", {"model_digest": "a"}), ("others", {}), ("second", {"model_digest": "b"})):
         found.append(tmp_path / name)

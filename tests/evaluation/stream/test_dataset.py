@@ -1,4 +1,4 @@
-"""Edits of a stream: their order, what becomes of each, and what is asked after each interval."""
+"""Edits of a stream: their order, and what becomes of each."""
 
 import datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from support.stream_updates import link, links, stream, stream_edits
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.plan import by_interval, planned
+from factdrift.evaluation.plan import by_interval
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import Choice, write_stream_edits
@@ -18,11 +18,10 @@ from factdrift.evaluation.questions.updates import Choice, write_stream_edits
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:
     path = stream(folder / "stream.parquet", rows)
     write_stream_edits(path, folder / "edits.parquet", Choice(**choices))
-    found: list[dict[str, Any]] = pq.read_table(folder / "edits.parquet").to_pylist()
-    return found
+    return pq.read_table(folder / "edits.parquet").to_pylist()
 
 
-def test_in_the_order_in_which_the_world_changed(tmp_path: Path) -> None:
+def test_in_the_order_in_which_the_world_changed(tmp_path):
     found = {row["edit"]: row for row in edits(tmp_path, links()[::-1])}
     # In the first interval New Orleans changed before Atlantis.
     assert {edit: row["superseded_in"] for edit, row in found.items()} == {
@@ -41,7 +40,7 @@ def test_in_the_order_in_which_the_world_changed(tmp_path: Path) -> None:
     assert {probe["prompt"] for probe in later} == {first["prompt"]}
 
 
-def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
+def test_dated_edits_have_the_month_of_their_interval(tmp_path):
     plain, dated = edits(tmp_path), edits(tmp_path, dated=True)
     for one, other in zip(plain, dated, strict=True):
         year, month, _ = map(int, one["new_date"].split("-"))
@@ -49,33 +48,7 @@ def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
         assert other | {"prompt": None} == one | {"prompt": None}
 
 
-def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> dict[str, tuple[int, ...]]:
-    """Edit -> numbers of the probes that are asked after an interval."""
-    found: dict[str, tuple[int, ...]] = {}
-    for place, why, number in planned(rows, interval, most, 0):
-        if why == kind:
-            found[rows[place]["edit"]] = (*found.get(rows[place]["edit"], ()), number)
-    return found
-
-
-def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
-    rows = edits(tmp_path)
-    own = {1: {"Q1-P6@1", "Q2-P6@1"}, 2: {"Q1-P6@2", "Q3-P6@2"}, 3: {"Q1-P6@3", "Q4-P6@3"}, 4: {"Q4-P6@4"}}
-    hold = {1: set(), 2: {"Q2-P6@1"}, 3: {"Q2-P6@1", "Q3-P6@2"}, 4: {"Q2-P6@1", "Q3-P6@2"}}
-    # The last ruler of Atlantis is gone, which no edit has told.
-    gone = {1: set(), 2: {"Q1-P6@1"}, 3: {"Q1-P6@1", "Q1-P6@2"}, 4: {"Q1-P6@1", "Q1-P6@2", "Q4-P6@3"}}
-    for interval in range(1, 5):
-        for kind, wanted in (("current", own), ("neighbors", own), ("retention", hold), ("staleness", gone)):
-            assert asked(rows, interval, kind).keys() == wanted[interval]
-    # Superseded facts are compared with the last object.
-    (first,) = (row for row in rows if row["edit"] == "Q1-P6@1")
-    for interval, last in ((2, "Zoë Müller"), (3, "Marta Kowalska"), (4, "Marta Kowalska")):
-        probes = [first["probes"][number] for number in asked(rows, interval, "staleness")["Q1-P6@1"]]
-        compared = [(probe["object"], probe["target"]) for probe in probes]
-        assert compared == [("new", "Joe Biden"), ("later", last)]
-
-
-def test_whole_chains_are_drawn(tmp_path: Path) -> None:
+def test_whole_chains_are_drawn(tmp_path):
     rows = edits(tmp_path, limit=4)
     assert len(rows) == 4
     whole = edits(tmp_path)
@@ -85,18 +58,14 @@ def test_whole_chains_are_drawn(tmp_path: Path) -> None:
         assert mine == [row["edit"] for row in whole if row["chain"] == chain][: len(mine)]
 
 
-def test_additions_and_archives(tmp_path: Path) -> None:
+def test_additions_and_archives(tmp_path):
     rows = edits(tmp_path, scenarios=["replacement", "archive"], archive_target="nobody")
     (last,) = (row for row in rows if row["kind"] == "archive")
     assert (last["edit"], last["target"], last["new"]) == ("Q1-P6@4", "nobody", None)
     assert "Q1-P6@3" in last["replaces"]
-    # Now told: the third ruler is superseded, and no later object can be compared with it.
-    assert len(asked(rows, 4, "staleness")["Q1-P6@3"]) == 1
-    # Nor can one that an edit has ended, too.
-    assert len(asked(rows, 4, "staleness")["Q1-P6@1"]) == 1
 
 
-def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path: Path) -> None:
+def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path):
     row = link("Atlantis", 1, 1, 1, (None, "Joe"), scenario="AddObject")
     row["objects"] += [{"label": None, "decision": "new"}, {"label": "Joe", "decision": "new"}]
     row["changes"] = [{"superseded_by": by} for by in (None, 2, 2)]
@@ -104,7 +73,7 @@ def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path: Pat
     assert [each["superseded_in"] for each in found] == [None, 2]
 
 
-def test_other_benchmarks_are_asked_with_the_last_edit_of_their_subject_and_relation(tmp_path: Path) -> None:
+def test_other_benchmarks_are_asked_with_the_last_edit_of_their_subject_and_relation(tmp_path):
     stream = read_edits(stream_edits(tmp_path / "edits.parquet"))
     names = ("Q1-P6", "Q1-P6-2", "Q9-P6", "")
     asked = Benchmark("updates", [Question(f"q{place}", edit) for place, edit in enumerate(names)])
@@ -112,7 +81,7 @@ def test_other_benchmarks_are_asked_with_the_last_edit_of_their_subject_and_rela
     assert [each.edit for each in steps[1].asked] == ["Q1-P6@2", "Q1-P6@2", "", ""]
 
 
-def test_other_tables_are_refused(tmp_path: Path) -> None:
+def test_other_tables_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         write_stream_edits(tmp_path / "none.parquet", tmp_path / "out.parquet", Choice())
     rows = [{key: value for key, value in row.items() if key != "link"} for row in links()]
@@ -122,7 +91,7 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
         edits(tmp_path, scenarios=["add_entity"])
 
 
-def test_new_objects_later_ones_and_the_first_neighbours_are_asked_in_writing(tmp_path: Path) -> None:
+def test_new_objects_later_ones_and_the_first_neighbours_are_asked_in_writing(tmp_path):
     benchmark = read_edits(stream_edits(tmp_path / "edits.parquet"))
     for question in benchmark.questions:
         row = benchmark.rows[question.edit]

@@ -5,49 +5,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.asking import Told, ask
+from support.own_methods import write_examples
+from support.stream_updates import link, stream_edits
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask  # noqa: E402
-from support.own_methods import write_examples  # noqa: E402
-from support.stream_updates import link, stream_edits  # noqa: E402
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
-
-from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
-from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.states.edited import Condition, edited, folded, size_of  # noqa: E402  # noqa: E402
-from factdrift.models.deltas import Dense, LowRank  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
+from factdrift.evaluation.methods.memit import shortened, solve
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.states.edited import Condition, edited, folded, size_of
+from factdrift.models.deltas import Dense, LowRank
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
-VALUES: dict[str, dict[str, Any]] = {
-    "ft": {"layers": [1], "lr": 0.01, "steps": 3},
-    "lora": {"rank": 2, "alpha": 4, "steps": 3, "dropout": 0},
-    "ultraedit": {"layers": [1, 2], "lr": 0.01, "turn": 2},
-    "grace": {"layer": 1, "steps": 3, "lr": 0.1},
-    "rag": {"k": 1},
-    "prompt": {},
-    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
-    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
-    "context_all": {"room": 24},
-    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
-}
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def world(tmp_path_factory) -> Benchmark:
     return read_edits(stream_edits(tmp_path_factory.mktemp("world") / "edits.parquet"))
-
-
-def hyper_of(method: str, **changes: Any) -> Hyper:
-    if method == "alphaedit":
-        return tiny_hyper(method, **changes)
-    return read_hyper(method, "tiny", VALUES[method] | changes)
 
 
 def made(world: Benchmark, out: Path, hyper: Hyper, **options: Any) -> Told:
@@ -66,15 +47,15 @@ def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, st
     return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-@pytest.mark.parametrize("method", sorted(VALUES.keys() - {"ft", "ultraedit", "prompt"}))
-def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["lora", "merge", "replay", "grace", "wise", "context_all", "rag"])
+def test_one_interval_is_a_sequence(method, tmp_path):
     """Of those whose turns do not cross intervals the test below shows more."""
     objects = {"Atlantis": "Marta", "New Orleans": "Joe Biden", "Poseidonis": "a baker"}
     rows = [
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
         for number, (name, object) in enumerate(objects.items(), start=1)
     ]
-    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), hyper_of(method)
+    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), tiny_hyper(method)
     told = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
     assert len(told.states) == 1
@@ -88,11 +69,9 @@ def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["ft", "ultraedit", "alphaedit"])
-def test_what_is_in_place_after_all_intervals_is_one_sequence(
-    method: str, world: Benchmark, tmp_path: Path
-) -> None:
+def test_what_is_in_place_after_all_intervals_is_one_sequence(method, world, tmp_path):
     """Where turns do not cross intervals, which are of one edit each here."""
-    hyper = hyper_of(method, **({} if method == "ft" else {"turn": 1}))
+    hyper = tiny_hyper(method, **({} if method == "ft" else {"turn": 1}))
     expected = in_sequence(world, tmp_path, hyper)
     told = made(world, tmp_path, hyper)
     last = [row for row in told.answers if (row["interval"], row["way"]) == (4, "loglik")]
@@ -101,7 +80,7 @@ def test_what_is_in_place_after_all_intervals_is_one_sequence(
         assert row["logprobs"] == pytest.approx([expected[row["question"], row["edit"]]], abs=1e-8)
 
 
-def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> None:
+def test_a_plain_method_stays_in_the_model(world, tmp_path):
     given = f"{write_examples(tmp_path)}/mine.py:edit"
     found = made(world, tmp_path, read_hyper(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
     assert {row["state_bytes"] for row in found.states} == {None}
@@ -110,16 +89,16 @@ def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> 
     assert len({row["logprobs"][0] for row in again if row["question"] == "Q2-P6@1#0"}) == 3
 
 
-def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path: Path) -> None:
+def test_what_is_superseded_leaves_codebook_and_index(world, tmp_path):
     entries = {1: 2, 2: 3, 3: 4, 4: 4}
     for method in ("grace", "rag"):
-        states = made(world, tmp_path / method, hyper_of(method)).states
+        states = made(world, tmp_path / method, tiny_hyper(method)).states
         assert {row["interval"]: row["entries"] for row in states} == entries
     other = Benchmark("asof", [Question("q", prompt="The sea is", targets=("blue",))])
-    asked = ask(tiny_model("llama"), other, tmp_path / "other", hyper_of("prompt"), stream=True, told=world)
+    asked = ask(tiny_model("llama"), other, tmp_path / "other", tiny_hyper("prompt"), stream=True, told=world)
     for name in ("interval", "old_date", "new_date", "so_far"):
         assert [row[name] for row in asked.states] == [row[name] for row in states]
-    with Condition(Prepared(hyper_of("prompt"), Artefacts()), "stream").opened(tiny_model("llama")) as told:
+    with Condition(Prepared(tiny_hyper("prompt"), Artefacts()), "stream").opened(tiny_model("llama")) as told:
         for edit in world.edits[:5]:
             with told.apply([edit]) as placed:
                 pass
@@ -130,9 +109,9 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
         assert len(set(texts)) == 2
 
 
-def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_one_made_at_once() -> None:
+def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_one_made_at_once():
     """Two prompts with the same object share an entry, if the radius is great."""
-    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
+    loaded, hyper = tiny_model("llama"), tiny_hyper("grace", radius=1e4)
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
     assert [entry.names for entry in first.memory] == [("a", "f")]
@@ -140,7 +119,7 @@ def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_
         after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
         assert [entry.names for entry in found.memory] == left
-    hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
+    hyper = tiny_hyper("grace", radius=3.0)
     whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:
         part = edited(loaded, [edit], hyper, Artefacts(memory=memory), "stream")
@@ -151,13 +130,13 @@ def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_
         assert torch.allclose(getattr(one, name), getattr(other, name), atol=1e-9)
 
 
-def test_memory_does_not_grow() -> None:
+def test_memory_does_not_grow():
     """After the first rounds the bytes that are kept beside the model stay the same."""
     loaded = tiny_model("llama")
     for method, rounds in ROUNDS.items():
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
-        hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
+        hyper = tiny_hyper(method, **({} if method == "ultraedit" else {"steps": 1}))
         with Condition(Prepared(hyper, artefacts), "stream").opened(loaded) as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
@@ -167,7 +146,7 @@ def test_memory_does_not_grow() -> None:
         assert sizes[-1] == max(sizes)  # so they have grown to it, and no further
 
 
-def test_a_long_memory_is_replaced_by_one_of_the_same_products() -> None:
+def test_a_long_memory_is_replaced_by_one_of_the_same_products():
     torch.manual_seed(0)
     earlier, keys = (torch.randn(count, 20, dtype=torch.float64) for count in (70, 3))
     assert torch.equal(shortened(earlier[:20]), earlier[:20])
@@ -179,7 +158,7 @@ def test_a_long_memory_is_replaced_by_one_of_the_same_products() -> None:
     assert (one - other).norm() < 1e-9 * one.norm()
 
 
-def test_factors_become_a_matrix_where_that_is_smaller() -> None:
+def test_factors_become_a_matrix_where_that_is_smaller():
     small = LowRank(torch.randn(1, 8, 2), torch.randn(1, 6, 2))
     large = LowRank(torch.randn(1, 8, 4), torch.randn(1, 6, 4))
     assert folded(small) is small
@@ -190,7 +169,7 @@ def test_factors_become_a_matrix_where_that_is_smaller() -> None:
     assert size_of(found) == 8 * 6 * 4 < size_of(large)
 
 
-def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path: Path) -> None:
+def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path):
     head = "from factdrift.evaluation.methods.interface import Edited\n"
     head += "def edit(loaded, edits, hyper, artefacts):\n"
     (tmp_path / "texts.py").write_text(f"{head}    return Edited(contexts=['' for _ in edits])\n")
@@ -207,11 +186,11 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
             held.save(tmp_path / "state.pt")
 
 
-def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
+def test_failed_edits_are_named_and_leave_no_trace(tmp_path):
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
-    assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
-    with Condition(Prepared(hyper_of("ft"), Artefacts()), "stream").opened(tiny_model("llama")) as held:
+    assert [row["failed"] for row in made(world, tmp_path, tiny_hyper("ft")).edits] == [None, None]
+    with Condition(Prepared(tiny_hyper("ft"), Artefacts()), "stream").opened(tiny_model("llama")) as held:
         with held.apply([world.edits[0]]) as placed:
             before = placed.made.deltas
         with held.apply([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:

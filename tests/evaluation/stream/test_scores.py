@@ -39,7 +39,7 @@ def answer(method: str, edit: str, number: int, value: float, exact: float, **mo
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def runs(tmp_path_factory) -> Runs:
     """A run of one method whose probabilities are drawn; an edit has failed, one is not aligned, one adds."""
     folder = tmp_path_factory.mktemp("runs")
     rows = [*links(), link("the sea", 5, 2, 1, (None, "a baker"), by=2, scenario="AddObject")]
@@ -136,8 +136,7 @@ def scored(runs: Runs, folder: Path) -> Rows:
     assert main([*line, *(f"--out-{Path(name).stem}={folder / name}" for name in out)]) == 0
     table = pq.read_table(folder / "scores.parquet")
     assert table.schema.equals(STREAM_SCORES)
-    found: Rows = table.to_pylist()
-    return found
+    return table.to_pylist()
 
 
 def report(folder: Path, *costs: dict[str, Any]) -> tuple[list[str], list[dict[str, str]]]:
@@ -151,7 +150,7 @@ def report(folder: Path, *costs: dict[str, Any]) -> tuple[list[str], list[dict[s
         return text.splitlines(), list(csv.DictReader(file))
 
 
-def test_against_plain_python(runs: Runs, tmp_path: Path) -> None:
+def test_against_plain_python(runs, tmp_path):
     found = scored(runs, tmp_path)
     for method in ("none", "ft"):
         mine = {(row["interval"], row["probe"], row["edit"]): row for row in found if row["method"] == method}
@@ -172,7 +171,7 @@ def test_against_plain_python(runs: Runs, tmp_path: Path) -> None:
     assert (one["model_digest"], one["source"], one["chain"], one["link"]) == ("d", "given", "Q4-P6", 1)
 
 
-def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Path) -> None:
+def test_output_that_is_not_finite_counts_as_the_worst(runs, tmp_path):
     rows = pq.read_table(runs.answers[1]).to_pylist()
     for row in rows:
         row |= {"logprobs": None, "exact": [False], "reason": "not_finite"}
@@ -199,7 +198,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
         assert int(line["efficacy_s_n"] or 0) == sum(row["probe"] == "current" for row in mine)
 
 
-def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
+def test_the_table_says_what_the_scores_say(runs, tmp_path):
     found = scored(runs, tmp_path)
     spent = [{"interval": number, "edit_seconds": 3.0, "edits": 2} for number in range(1, 5)]
     job = {"model": "tiny", "method": "ft", "intervals": spent, "derived": ["lr"], "source": "derived: lr 1"}
