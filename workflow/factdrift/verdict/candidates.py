@@ -104,6 +104,9 @@ class Candidates:
             capital = position not in taken and (token.is_capital or token.kind == "alone")
             honour = self.cues.has("suffix", token.key) or _HONOUR.fullmatch(token.text)
             capital &= not (position - 1 in taken and honour)  # X MP
+            alone = not (position + 1 < len(tokens) and tokens[position + 1].is_capital)
+            if token.kind == "initials" and alone and position and tokens[position - 1].text == ",":
+                return False  # X, S.C., M.P.
             begins = position == 0 and token.key in about(self.asked, self.cues)  # Ownership lies with X
             return capital and not (begins or self._known(token) or token.key in self.asked)
 

@@ -38,7 +38,9 @@ def read_order(reading: Reading) -> None:
         joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
         verb = _dated_verb(reading, lead)
         founding = reading.words.values["event"].get(reading.key(verb)) in ("founding", "start")
-        joined |= founding and reading.has("departs", 0, verb)  # he left Y and founded X
+        still = reading.has_cue("now", mention.end, len(reading.tokens))  # X, where she is since
+        still &= not reading.is_a(lead, "locative")
+        joined |= founding and (still or reading.has("departs", 0, verb))  # he left Y and founded X
         moved = reading.is_a(lead, "to") and not reading.is_a(lead, "locative")
         joined |= moved and _moved_before(reading, lead)
         if joined and not mention.person:
