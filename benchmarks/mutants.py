@@ -93,6 +93,8 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Room -> its modules or folders in the package, and its folders or files in tests/."""
 NO_RESULT = {"__init__.py", "jobs.py", "figure.py", "figures.py", "table.py", "show.py", "sizes.py"}
 """Modules of these names hold commands, pictures and prints of results, and estimates before a run."""
+NO_RESULTS = ("_jobs", "_figure", "_text", "_report")
+"""Endings of the names of such modules."""
 
 FIRST = 6
 """So many tests run before the files of the others are read."""
@@ -210,7 +212,7 @@ def mutants_of(room: str) -> Iterator[Mutant]:
     for name in ROOMS[room][0]:
         path = ROOT / PACKAGE / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            if file.name not in NO_RESULT and not file.stem.endswith(("_jobs", "_figure", "_text")):
+            if file.name not in NO_RESULT and not file.stem.endswith(NO_RESULTS):
                 module = file.relative_to(ROOT / PACKAGE).as_posix()
                 for change in changes_of(file.read_text(encoding="utf-8")):
                     yield Mutant(room, module, change)

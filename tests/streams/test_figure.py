@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.streams.assemble import draw, months
+from factdrift.streams.figure import draw, months
 
 SPANS = ((20210120, 20210120), (20210101, 20210131), (20210101, 20211231))
 ROWS = [("ReplaceObject", *span, "start") for span in SPANS]

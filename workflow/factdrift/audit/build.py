@@ -7,8 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from factdrift.audit import (
@@ -179,10 +177,16 @@ def rank_of(seed: int, text: str) -> str:
     return hashlib.sha256(f"{seed}|{text}".encode()).hexdigest()
 
 
-def rows_at(path: Path, positions: Sequence[int]) -> list[Row]:
+def rows_at(path: Path, positions: Sequence[int]) -> Iterator[Row]:
     """The rows of a Parquet file at ascending positions; the file is read in batches."""
-    rows: list[Row] = pyarrow.dataset.dataset(path).take(pa.array(positions, pa.int64())).to_pylist()
-    return rows
+    begin, waiting = 0, list(positions)
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=4096):
+        end = begin + batch.num_rows
+        inside = [position - begin for position in waiting if position < end]
+        waiting = waiting[len(inside) :]
+        if inside:
+            yield from batch.take(inside).to_pylist()
+        begin = end
 
 
 def _update_of(row: Row) -> str:
@@ -264,14 +268,15 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         yield from _faults(kinds.STREAM, "link", faults)
         yield from repeated(kinds.STREAM, "chain", "interval")
         yield from rows(kinds.STREAM, lambda row: outcomes("dated", of_streams.dates(row, dumps)))
-    others = reading.has_other_dates(files)
     if kinds.ASOF in samples.sizes:
+        others = reading.has_other_dates(files)
         yield from rows(kinds.ASOF, lambda row: of_dated.check_question(row, dumps, others))
     if kinds.CORPUS in samples.sizes:
         yield from repeated(kinds.CORPUS, "doc")
         yield from rows(kinds.CORPUS, lambda row: of_corpus.check_document(row, dumps))
     if kinds.ASKED in samples.sizes and kinds.CORPUS in files:
         yield from repeated(kinds.ASKED, "id")
+        others = reading.has_other_dates(files)
         stated = of_corpus.stated(files[kinds.CORPUS], samples.rows[kinds.ASKED])
         yield from rows(kinds.ASKED, lambda row: of_corpus.check_question(row, dumps, others, stated))
     if kinds.RIPPLES in samples.sizes:

@@ -203,6 +203,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
     output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = PICTURE
 
     def check(self) -> None:
+        """Raises InputError for what would end the command only after the model has answered."""
         super().check()
         from factdrift.evaluation.scores.cutoff_report import day_of
 

@@ -321,7 +321,6 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
 
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
-        from factdrift.tempripple.mquake import write_mquake
 
         if self.dataset and LAYOUTS[self.layout].write:
             tables = read_beside(self.shared, self.facts, self.related, self.ripples)
@@ -329,7 +328,11 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
             print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
             for (field, reason), count in sorted(empty.items()):
                 print(f"{count:,} without {field}: {reason}")
-        elif self.facts and self.related:
+        else:
+            from factdrift.tempripple.mquake import write_mquake
+
+            assert self.facts is not None
+            assert self.related is not None
             cases, left = write_mquake(self.facts, self.related, self.output)
             why = "a value is no item, or the fact before leads to no other one"
             print(f"{self.output}: {cases:,} cases; {left:,} chains left out: {why}")

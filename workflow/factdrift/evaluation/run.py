@@ -335,10 +335,10 @@ class Block:
         named = {"benchmark": self.run.benchmark.name, "interval": self.step.interval}
         for way in self.run.ways:
             mine = [planned for planned in questions if way in planned.question.ways]
-            rows = [*ASK[way](session, mine, placed.made.changes)]
-            unasked = [planned for planned in lost if way in planned.question.ways]
-            rows += [answer_row(planned.question, way, reason="edit_failed") for planned in unasked]
-            for planned, row in zip([*mine, *unasked], rows, strict=True):
+            for planned, row in zip(mine, ASK[way](session, mine, placed.made.changes), strict=True):
+                yield {**named, **row, "edit": planned.edit, "kind": planned.kind}
+            for planned in (planned for planned in lost if way in planned.question.ways):
+                row = answer_row(planned.question, way, reason="edit_failed")
                 yield {**named, **row, "edit": planned.edit, "kind": planned.kind}
 
     def _states(self, session: Session, placed: EditedModel) -> Iterator[Row]:

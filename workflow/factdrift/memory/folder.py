@@ -3,7 +3,6 @@
 import calendar
 import itertools
 import json
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ import pyarrow.parquet as pq
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
-from factdrift.core.paths import CARDS
 from factdrift.core.tables import check_columns, database, fetched, records, sql, write_parquet
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.time import unpack
@@ -27,6 +25,30 @@ KEY = schema_of(
     "premise_start: string, right_docs stale_docs: [string]",
 )
 """What `memory score` needs: columns of CORPUS_QUESTIONS."""
+
+README = """\
+# A memory that is told what changes
+
+`events.jsonl`: what your system reads, a JSON object a line, in the order in which it became known.
+An `event` is a `document` (`doc`, `subject`, `title`, `text`), which replaces the document of its
+`subject` before it; a `fact` (labels and ids, `valid_from`, `valid_to`: when it held;
+`stale_after_1y`: the share of such facts that hold for less than a year), or a `withdrawn` fact,
+which is no longer known in this form. `known_from` is the day on which your system learns of it. Use
+documents, facts, or both.
+
+`questions.jsonl`: what it is asked, a line a question: `id`, `question`, `asked_on`. When it answers,
+it may use the events with `known_from` up to `asked_on` alone.
+
+Write `answers.jsonl`, a line a question, in any words:
+
+    {"id": "01a659560c845ef4", "text": "Stephen Harper."}
+
+and have it judged, without any model:
+
+    factdrift memory score FOLDER answers.jsonl
+
+`key.parquet` is for that command alone: it has the answers.
+"""
 
 
 class Inputs(NamedTuple):
@@ -55,7 +77,7 @@ def export(inputs: Inputs, folder: Path) -> dict[str, int]:
     """Writes a new folder; returns file -> lines. Raises InputError if it has files that are not ours."""
     key = pa.Table.from_pylist(list(records(inputs.questions, KEY.names)), KEY)
     with new_folder(folder) as made:
-        shutil.copyfile(CARDS / "memory.md", made / "README.md")
+        (made / "README.md").write_text(README, encoding="utf-8")
         write_parquet(key, made / "key.parquet")
         asked = sorted(key.select(QUESTION).to_pylist(), key=lambda row: (row["asked_on"], row["id"]))
         return {

@@ -107,6 +107,7 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         try:
             results.append(work(batch))
         except RuntimeError as error:
+            # Libraries that allocate for themselves say so in the text alone.
             lacking = any(sign in str(error) for sign in LACKING)
             if len(batch) == 1 or not (lacking or isinstance(error, torch.OutOfMemoryError)):
                 raise

@@ -94,8 +94,7 @@ class Moments(RunsModel, command="models moments"):
             super().check()
 
     def run(self) -> None:
-        from factdrift.core.files import write_json
-        from factdrift.models.moments import REASON, added
+        from factdrift.models.moments import added, write_reason
 
         if self.add:
             total = added(self.add)
@@ -106,7 +105,7 @@ class Moments(RunsModel, command="models moments"):
             self._count()
         except CannotEdit as error:
             print(f"{self.output}: skipped: {error}")
-            write_json({"reason": str(error)}, self.output / REASON)
+            write_reason(self.output, str(error))
 
     def _count(self) -> None:
         """Writes the moments; raises CannotEdit if the model or one of the blocks has none."""

@@ -115,7 +115,17 @@ def with_weights(
     spec = spec_of(model, source)
     tokenizer = within(tokenizer, spec.vocabulary, source)
     commit = getattr(config, "_commit_hash", None) or revision
-    loaded = Loaded(model, tokenizer, spec, source, commit, "", devices[0], kind, tuple(devices[1:]))
+    loaded = Loaded(
+        model=model,
+        tokenizer=tokenizer,
+        spec=spec,
+        name=source,
+        revision=commit,
+        digest="",
+        device=devices[0],
+        dtype=kind,
+        others=tuple(devices[1:]),
+    )
     check_logits(loaded)
     return loaded
 

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.files import write_json
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.models.hooks import After, hooked, stopping
@@ -140,8 +141,13 @@ def added(paths: Sequence[Path]) -> Moments:
     return total
 
 
+def write_reason(folder: Path, reason: str) -> None:
+    """Writes to a folder of moments why some blocks have none."""
+    write_json({"reason": reason}, folder / REASON)
+
+
 def check_counted(folder: Path, layers: Iterable[int]) -> None:
-    """Raises CannotEdit if a block has no moments, with the reason that the file REASON gives."""
+    """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
     lacking = [layer for layer in layers if not (folder / f"{layer}.safetensors").is_file()]
     if lacking and (folder / REASON).is_file():
         raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])

@@ -328,8 +328,10 @@ class Maker:
         sentence = self._words.past(update.property, subject, self._name(holder), month.words)
         answers = [self._answer(holder)]
         path = step(update.subject, update.property, holder["id"], month.statement, month.dump)
-        probe = ProbeQuestion(update.subject, update.property, sentence, answers, [path], date=month.date)
-        yield probe._replace(
+        asked = (update.subject, update.property, sentence, answers, [path])
+        yield ProbeQuestion(
+            *asked,
+            date=month.date,
             stale=() if holder is old else [self._answer(old)],
             conditions=[condition_of(sentence, answers, step_of(known, "old"))] if known and sentence else (),
             was_other=self._was_other(update),
@@ -353,5 +355,5 @@ class Maker:
                 sentence, answers = Sentence(value["prompt"]), [self._answer(value["object"])]
                 known = self._world.names.get(subject)
                 before = [condition_of(sentence, answers, step_of(fact, "old"))]
-                probe = ProbeQuestion(subject, relation, sentence, answers, [step_of(fact, "new")], kind)
-                yield probe._replace(conditions=before, popularity=known.sitelinks if known else 0)
+                asked = (subject, relation, sentence, answers, [step_of(fact, "new")], kind)
+                yield ProbeQuestion(*asked, conditions=before, popularity=known.sitelinks if known else 0)

@@ -63,7 +63,8 @@ def say_interrupted(kind: type[BaseException], error: BaseException, trace: Trac
 def prepare(contact: str) -> None:
     """Checks the working directory, and sets PATH and FACTDRIFT_CONTACT, which all jobs inherit.
 
-    No shell parses variables of the environment, whatever characters they contain. Where the disk of
+    Jobs find the programs beside the running Python there, and downloads the contact; no shell parses
+    variables of the environment, whatever characters they contain. Where the disk of
     Snakemake's log is full, the job that needed room says so, without a traceback for each line of the log.
     Raises InputError if the working directory is read-only, or `results` is no folder.
     """

@@ -48,9 +48,10 @@ def _dump(folder: str, date: str, client: Client) -> Dump | None:
     except Missing:
         return None  # a folder that was removed after it had been listed
     for name in (pattern.format(day=date.replace("-", "")) for pattern in _NAMES):
-        size, digests = published(client, folder + name) if name in names else (None, None)
-        if digests:
-            return Dump(date, (folder + name,), size, digests, "from the server's listing")
+        if name in names:
+            size, digests = published(client, folder + name)
+            if digests:
+                return Dump(date, (folder + name,), size, digests, "from the server's listing")
     return None
 
 

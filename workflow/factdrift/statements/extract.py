@@ -132,9 +132,9 @@ def extract(dump: Path, choice: Choice, output: Path) -> dict[str, Any]:
         reading = _Reading(folder, choice, files)
         early = choice.names == "held" and choice.scope != "all" and not choice.parse_all
         account = _read(dump, choice, reading, NeedlessItems(choice.scope) if early else None)
-        chosen = asdict(choice) | {"languages": sorted(choice.languages)}
-        del chosen["parse_all"]
-        header = {"dump": identity(dump), **chosen, "share": asdict(account)}
+        names = ("shard", "shards", "buckets", "scope", "names")
+        header = {"dump": identity(dump), **{name: getattr(choice, name) for name in names}}
+        header |= {"languages": sorted(choice.languages), "share": asdict(account)}
         report = reading.end(header, account.needless)
     return report
 

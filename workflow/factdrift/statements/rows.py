@@ -107,10 +107,21 @@ def is_whole(entity: Entity | Outline, scope: str) -> bool:
 
 def entity_row(item: Entity | Outline, number: int, whole: bool, line: int) -> Row:
     """An item as a row of SHARD_ENTITIES."""
-    terms = item.label, item.description, item.alias_texts, item.article
-    page = len(item.sites), item.lastrevid, item.modified
-    classes = (_items(item.stated(name)) for name in ("P31", "P279"))
-    return (number, *terms, *page, *classes, _symbol(item.stated("P5061")), whole, line)
+    return (
+        number,
+        item.label,
+        item.description,
+        item.alias_texts,
+        item.article,
+        len(item.sites),
+        item.lastrevid,
+        item.modified,
+        _items(item.stated("P31")),
+        _items(item.stated("P279")),
+        _symbol(item.stated("P5061")),
+        whole,
+        line,
+    )
 
 
 def property_row(entity: Entity, number: int, line: int) -> Row:
@@ -123,11 +134,21 @@ def property_row(entity: Entity, number: int, line: int) -> Row:
         for snak in _qualifier(constraint, "P4155")
         if (separator := _value(snak).object) is not None and separator < 0
     }
-    terms = entity.label, entity.description, entity.alias_texts
-    known = entity.datatype, entity.lastrevid, _items(entity.stated("P31"))
-    stated = bool(constraints), sorted(separators), _examples(entity), _properties(entity.stated("P1696"))
-    symmetric = any(kind == _SYMMETRIC_CONSTRAINT for kind, _ in kinds)
-    return (number, *terms, *known, *stated, symmetric, line)
+    return (
+        number,
+        entity.label,
+        entity.description,
+        entity.alias_texts,
+        entity.datatype,
+        entity.lastrevid,
+        _items(entity.stated("P31")),
+        bool(constraints),
+        sorted(separators),
+        _examples(entity),
+        _properties(entity.stated("P1696")),
+        any(kind == _SYMMETRIC_CONSTRAINT for kind, _ in kinds),
+        line,
+    )
 
 
 def _value(snak: Snak) -> Value:

@@ -65,7 +65,8 @@ class Assemble(OfDates, command="streams assemble"):
     figure: Output
 
     def run(self) -> str:
-        from factdrift.streams.assemble import assemble, draw
+        from factdrift.streams.assemble import assemble
+        from factdrift.streams.figure import draw
 
         rows = assemble(self.datasets, self.chains, self.days_around(self.datasets), self.output)
         draw(self.output, self.days(), self.figure)

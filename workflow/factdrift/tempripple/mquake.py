@@ -63,8 +63,10 @@ def write_mquake(facts: Path, related: Path, output: Path) -> tuple[int, int]:
         case = None
         if before and old and old["answer_id"] != row["answer_id"]:
             case = _case((before, old), (fact, row), labels, relations, len(cases))
-        left += case is None
-        cases += [case] if case else []
+        if case is None:
+            left += 1
+        else:
+            cases.append(case)
     if not cases:
         raise InputError(
             f"{related}: no chain of items in which the new and the previous fact of a timeline lead to "

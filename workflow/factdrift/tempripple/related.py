@@ -204,10 +204,12 @@ def immutable_value(
         return None
     stated = tuple(sorted(claim.statement for claim in claims))
     first, last = settings.immutable_span
-    # They may have held on a day after `first`, up to `last`.
-    competing = [
-        claim for claim in claims if ((end := claim.end) is None or end.hi > first) and claim.start.lo <= last
-    ]
+    competing = []
+    for claim in claims:
+        end = claim.end
+        # It may have held on a day after `first`, up to `last`.
+        if (end is None or end.hi > first) and claim.start.lo <= last:
+            competing.append(claim)
     values = {claim.value for claim in competing}
     if not values:
         return Dropped("outside_window", stated)

@@ -139,7 +139,8 @@ class Outline(_Line, gc=False):
 
     def stated(self, property_id: str) -> list[Statement]:
         """The statements of one property of ClosureClaims, of any rank."""
-        return list(getattr(self.claims, property_id, ()))
+        statements: list[Statement] = getattr(self.claims, property_id, [])
+        return statements
 
 
 _ENTITY = msgspec.json.Decoder(Entity)

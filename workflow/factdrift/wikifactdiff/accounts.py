@@ -42,8 +42,9 @@ def write_funnel(
     replaced = f"""CASE WHEN (subject, property) IN (
             SELECT (subject, property) FROM read_parquet({sql(groups)})) THEN 'kept'
         WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END"""
-    reasons = ("change", "rule", "label", "coalesce(dropped_by, 'kept')", "scenario", replaced)
-    for stage, reason in zip(STAGES[2:], reasons, strict=True):
+    reasons = {"difference": "change", "rules": "rule", "labels": "label", "wfd_repl": replaced}
+    reasons |= {"groups": "coalesce(dropped_by, 'kept')", "scenarios": "scenario"}
+    for stage, reason in reasons.items():
         kept = "WHERE dropped_by IS NULL" if stage in ("scenarios", "wfd_repl") else ""
         query = f"SELECT '{stage}', property, {reason} AS reason, sum(triples) FROM updates {kept}"
         parts.append(f"{query} GROUP BY property, reason")

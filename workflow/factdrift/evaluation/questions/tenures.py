@@ -104,8 +104,8 @@ def _spans(timeline: Iterable[StatementTenure]) -> list[_Span]:
     certain = [(period.certain, period) for period in timeline if period.certain and not period.doubted]
     for days, period in sorted(certain, key=lambda pair: (pair[0], pair[1].value)):
         first, last = map(day_number, days)
-        ends = (day if day in (EVER, NEVER_ENDS) else day_number(day) for day in period.possible)
-        own = _Span(first, last, period.value, *ends)
+        earliest, latest = (day if day in (EVER, NEVER_ENDS) else day_number(day) for day in period.possible)
+        own = _Span(first, last, period.value, earliest, latest)
         same = spans[-1] if spans and spans[-1].value == own.value else None
         if same and own.first <= same.last + 1:
             spans[-1] = same._replace(last=max(same.last, own.last), latest=max(same.latest, own.latest))

@@ -6,7 +6,6 @@ They are written in the layout of its paper, by task as its Table 2 and by hop w
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
-from operator import indexOf
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +102,9 @@ def score(
         accuracies.get(by, nothing)
         | dict(zip(_BY, by, strict=True))
         | {name: counts[by][name] for name in LOST}
-        for by in sorted(counts, key=lambda by: [*map(indexOf, orders, by)])
+        for by in sorted(
+            counts, key=lambda by: [order.index(value) for order, value in zip(orders, by, strict=True)]
+        )
     ]
     return pa.Table.from_pylist(scores, schema=SCORES), tests
 

@@ -38,7 +38,6 @@ class Skips(Job):
     skipped: Annotated[str, f"[model, method, reason] of these; {OR_FILE}", Flag("JSON")] = "[]"
 
     def without_job(self) -> list[Any]:
-
         return [Skipped(*skip) for skip in _json(self.skipped, "--skipped", "[]")]
 
 
@@ -49,7 +48,6 @@ class Printed(Job):
 
     def printed(self, *lines: str) -> str:
         """The lines as one text, which is written."""
-
         text = "\n".join(lines)
         write_text(text, self.out_text)
         return text

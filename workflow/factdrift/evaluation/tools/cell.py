@@ -72,7 +72,7 @@ def cell(
     by_question = groups.by_columns(rows, "question")
     for question in benchmark.questions[: SHOWN_MINE if benchmark.name == MINE else SHOWN]:
         yield ""
-        yield from _shown(question, by_question[question.id,])
+        yield from _shown(question, by_question[(question.id,)])
 
 
 def _drawn(asking: Asking, benchmark: Benchmark, model: Loaded) -> Benchmark:

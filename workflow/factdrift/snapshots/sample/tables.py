@@ -123,12 +123,22 @@ class _Reader:
         """Returns the item's number."""
         created = row.read("created", parse_day, ALWAYS)
         merged, target = row.read("merged", _merge, (NEVER, 0))
-        names = row["label"], row["description"], _split(row["aliases"])
-        item = Entity(row.needed("id", item_number), *names, title=row["title"], created=created)
-        item = item._replace(sitelinks=row.read("sitelinks", _site_count, 0), merged=merged, target=target)
-        article = max(created, row.read("article", parse_day, ALWAYS))
-        deleted = row.read("deleted", parse_day, NEVER)
-        return self._add(row, item._replace(article=article, deleted=deleted))
+        return self._add(
+            row,
+            Entity(
+                row.needed("id", item_number),
+                row["label"],
+                row["description"],
+                _split(row["aliases"]),
+                title=row["title"],
+                sitelinks=row.read("sitelinks", _site_count, 0),
+                created=created,
+                article=max(created, row.read("article", parse_day, ALWAYS)),
+                merged=merged,
+                target=target,
+                deleted=row.read("deleted", parse_day, NEVER),
+            ),
+        )
 
     def add_translation(self, row: Row) -> None:
         """Adds label and description in another language to an entity."""
