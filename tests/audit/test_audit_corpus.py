@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.audit_dumps import NEW, NEW_HOLDER, OLD, dumps, entity
 
-from factdrift.audit.of_corpus import check_document, subjects
+from factdrift.audit.of_corpus import check_document, subjects_of_document
 
 Row = dict[str, Any]
 NOW, OLDER = "The head of government of Atlantis is Zoë.", "Atlantis is governed by Marta."
@@ -45,7 +45,7 @@ def failures(row: Row, folder: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("row", FACTS)
 def test_what_the_dumps_say_passes(row: Row, tmp_path: Path) -> None:
     assert failures(row, tmp_path) == []
-    assert subjects(row) == {row["subject"], "Q1"}
+    assert subjects_of_document(row) == {row["subject"], "Q1"}
 
 
 def changed(row: Row, **fields: Any) -> Row:

@@ -115,7 +115,7 @@ def checks(audited: Path) -> Checks:
         Shared(given.files()[UPDATES]),
         reading.ripples(samples.every_item),
         reading.klob(samples.lengths),
-        of_corpus.stated(given.files()[CORPUS], samples.rows[ASKED]),
+        of_corpus.stated_in_documents(given.files()[CORPUS], samples.rows[ASKED]),
     )
 
 

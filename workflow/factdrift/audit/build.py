@@ -277,7 +277,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
     if kinds.ASKED in samples.sizes and kinds.CORPUS in files:
         yield from repeated(kinds.ASKED, "id")
         others = reading.has_other_dates(files)
-        stated = of_corpus.stated(files[kinds.CORPUS], samples.rows[kinds.ASKED])
+        stated = of_corpus.stated_in_documents(files[kinds.CORPUS], samples.rows[kinds.ASKED])
         yield from rows(kinds.ASKED, lambda row: of_corpus.check_question(row, dumps, others, stated))
     if kinds.RIPPLES in samples.sizes:
         yield from repeated(kinds.RIPPLES, "probe_id")

@@ -81,7 +81,7 @@ def _sentences(row: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{sentence!r} is {fact['tense']}"
 
 
-def subjects(row: Row) -> set[str]:
+def subjects_of_document(row: Row) -> set[str]:
     """The entities whose statements a document's sentences are compared with."""
     return {row["subject"], *(fact["subject"] for fact in row["facts"])}
 
@@ -92,7 +92,7 @@ Stated = Mapping[str, set[tuple[str, str, str]]]
 """Document -> the facts (subject, relation, object) that it states."""
 
 
-def stated(corpus: Path, questions: Sequence[Row]) -> Stated:
+def stated_in_documents(corpus: Path, questions: Sequence[Row]) -> Stated:
     """What the documents of these questions state."""
     wanted = {doc for row in questions for doc in (*row["right_docs"], *row["stale_docs"])}
     return {
@@ -116,12 +116,12 @@ def check_question(row: Row, dumps: Dumps, others: bool, docs: Stated) -> Iterat
     yield from outcomes("documents", _documents(row, docs))
 
 
-def subject(row: Row) -> str:
+def subject_of_question(row: Row) -> str:
     """The entity whose statements decide; of `hop` those of its holders do too."""
     return str(row["chain"].partition("-")[0])
 
 
-def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str]]]:
+def named_in_question(row: Row) -> Iterator[tuple[str, frozenset[str]]]:
     """The entities whose lines the checks of a question need beside the subject's, with their relations."""
     names = (row["answer_id"], row["premise"], *row["stale_ids"])
     yield from ((name, frozenset()) for name in names if name)
@@ -139,7 +139,7 @@ def _known(row: Row, dumps: Dumps) -> Dumps | None:
 
 def _about(row: Row, known: Dumps) -> list[tuple[str, str]]:
     """The subjects and relations whose values answer: of `hop` those of the holders on that day."""
-    chain = subject(row), row["relation"]
+    chain = subject_of_question(row), row["relation"]
     if not row["hop_relation"]:
         return [chain]
     holders = {
@@ -230,7 +230,7 @@ def _of(ids: Sequence[str], dumps: Dumps) -> set[str]:
 def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     """The question names subject, premise and date, and its tense is that of the date."""
     texts = [plain(text) for text in (row["question"], row["prompt"]) if text]
-    due = [dumps.name_of(name)[0] for name in (subject(row), row["premise"]) if name]
+    due = [dumps.name_of(name)[0] for name in (subject_of_question(row), row["premise"]) if name]
     due += [written(row["at"])] if row["at"] else []
     due += [" will be "] if row["announced"] else [" is "] if row["kind"] in ("now", "hop") else []
     for part in due:
@@ -242,7 +242,7 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def _documents(row: Row, docs: Stated) -> Iterator[str]:
     """Right documents state the answer, and stale ones another value; none is of a later day."""
-    key = subject(row), row["relation"]
+    key = subject_of_question(row), row["relation"]
     if (row["at"] or row["asked_on"]) and row["known_at"] != row["asked_on"]:
         yield f"it is asked on {row['asked_on']} of what is known on {row['known_at']}"
     for doc in (*row["right_docs"], *row["stale_docs"]):

@@ -161,8 +161,10 @@ def read(
     updates = samples[kinds.UPDATES]
     wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(kinds.STREAM, ()))}
     wanted_lines |= {row["s"] for name in (kinds.QUESTIONS, kinds.ASOF) for row in samples.get(name, ())}
-    wanted_lines |= {name for row in samples.get(kinds.CORPUS, ()) for name in of_corpus.subjects(row)}
-    wanted_lines |= {of_corpus.subject(row) for row in samples.get(kinds.ASKED, ())}
+    wanted_lines |= {
+        name for row in samples.get(kinds.CORPUS, ()) for name in of_corpus.subjects_of_document(row)
+    }
+    wanted_lines |= {of_corpus.subject_of_question(row) for row in samples.get(kinds.ASKED, ())}
     for row in samples.get(kinds.RIPPLES, ()):
         wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
@@ -215,7 +217,7 @@ def _want_of_samples(
         for row in samples.get(kinds.ASOF, ()):
             _want(side, of_dated.named_entities(row))
         for row in samples.get(kinds.ASKED, ()):
-            _want(side, of_corpus.named_entities(row))
+            _want(side, of_corpus.named_in_question(row))
         for row in samples.get(kinds.RIPPLES, ()):
             _want(side, of_ripples.named_entities(row))
     for row in samples[kinds.UPDATES]:

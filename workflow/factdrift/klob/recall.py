@@ -101,8 +101,8 @@ def normalised(text: str) -> str:
     """A text in form NFKC and case-folded, without outer punctuation, leading article and repeated blanks."""
 
     def bare(text: str) -> str:
-        outer = "".join({char for char in text if char.isspace() or unicodedata.category(char)[0] == "P"})
-        return text.strip(outer) if outer else text
+        stripped = "".join({sign for sign in text if sign.isspace() or unicodedata.category(sign)[0] == "P"})
+        return text.strip(stripped) if stripped else text
 
     text = bare(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
     return bare(re.sub(r"^(the|an|a) (?=.)", "", text))

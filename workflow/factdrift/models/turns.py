@@ -20,9 +20,12 @@ _CLOCK = "{{% macro strftime_now(format) %}}{{{{ format {} }}}}{{% endmacro %}}{
 )
 """Put before a template, takes the place of the function by which it asks for the time."""
 
-_AT_ONCE: dict[str, Any] = {"thinking_budget": 0} | dict.fromkeys(
-    ("enable_thinking", "thinking", "reasoning"), False
-)
+_AT_ONCE: dict[str, Any] = {
+    "enable_thinking": False,
+    "thinking": False,
+    "reasoning": False,
+    "thinking_budget": 0,
+}
 """The names by which templates are asked to let the answer begin without reasoning."""
 _EFFORTS = ("none", "no_think", "minimal", "low")
 """The least that templates with a degree of reasoning know, in the order in which it is tried."""
