@@ -106,6 +106,8 @@ def holder(
         return None
     if not (after.is_a(verb, "present") or leads) or any(name.start < end for name in after.mentions):
         return None
+    if _meets_somebody(reading):
+        return None
     if not leads and (
         any(name.start < end for name in after.unknown)
         or not any(is_core(after, at) for at in range(verb + 1, end))
@@ -115,6 +117,16 @@ def holder(
     return {ACCEPTED: "correct", STALE: "stale"}.get(
         kind, "wrong"
     ), f"{name!r} holds it by the sentence behind"
+
+
+def _meets_somebody(reading: Reading) -> bool:
+    """Whether a sentence tells of somebody without a name, who may be meant behind it: `X met the winner.`"""
+    for at, token in enumerate(reading.tokens[:-1]):
+        led = reading.is_a(at, "indefinite", "article", "possessive") and not reading.is_a(at - 1, "verb")
+        noun = reading.is_a(at + 1, "kin", "successor", "predecessor", "somebody")
+        if led and noun and at and token.is_word:
+            return True
+    return False
 
 
 def _is_current(reading: Reading, name: Mention) -> bool:

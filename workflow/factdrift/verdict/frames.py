@@ -167,7 +167,7 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
     if acts and office_fits(reading, [reading.key(verb + 2)]):
         return True  # X served the president coffee
-    leads = reading.is_a(verb, "leads")
+    leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) == ["served", "as"]
     won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False

@@ -53,6 +53,8 @@ class Judged(NamedTuple):
     reason: str
 
 
+MOST_TOKENS = 400
+"""Words and signs of an answer, at most, that are read: a model may repeat itself for pages."""
 OPENINGS = 4
 """Sentences, at most, that are skipped since they only lead to the answer, such as `Let me think.`."""
 
@@ -70,7 +72,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
-    sentence, rest, stop = split(tokens(text), cues, candidates.within)
+    sentence, rest, stop = split(tokens(text)[:MOST_TOKENS], cues, candidates.within)
     if not any(token.is_word for token in sentence):
         return Judged("empty", "", (), "end", "only the prompt again" if keys_of(whole) else _NO_WORD)
     mentions = candidates.mentions(sentence, text)
@@ -189,7 +191,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
 
 
 def _says_core(reading: Reading, later: Judged) -> bool:
-    """Whether what follows says who has what is asked for: in its words, with a verb of the present."""
+    """Whether what follows says who has what is asked for: in its words, with a verb for it."""
     if later.verdict not in ("correct", "stale", "wrong") or later.reason == NOBODY:
         return False
     keys = keys_of(later.answer)

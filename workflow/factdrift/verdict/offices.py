@@ -14,9 +14,11 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 _WORDS = 4
 """Words of an office, at most."""
 _FITS = {
-    "head": ("government", "premier", "state", "mayor", "executive"),
+    "head": ("government", "premier", "state", "mayor", "chief"),
+    "executive": ("executive", "chief"),
+    "chief": ("chief", "executive"),
     "chair": ("chair", "state"),
-    "any": ("any", "party", "secretary", "chair", "executive"),
+    "any": ("any", "party", "secretary", "chair", "executive", "chief"),
 }
 """What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
 

@@ -31,6 +31,8 @@ def asks_most(reading: Reading) -> bool:
 def read_order(reading: Reading) -> None:
     """Gives the names around a change their roles, the one before and the one now."""
     _moves(reading)
+    events = set(reading.words.valued("event", reading.asked).values())
+    elsewhere = bool(events & {"birth", "death", "burial"})  # he moved to X, where he was not born
     for mention in reading.mentions:
         lead = reading.lead(mention)
         if reading.key(lead) == "let" and reading.key(mention.end) == "go":
@@ -43,11 +45,13 @@ def read_order(reading: Reading) -> None:
         joined |= founding and (still or reading.has("departs", 0, verb))  # he left Y and founded X
         moved = reading.is_a(lead, "to") and not reading.is_a(lead, "locative")
         joined |= moved and _moved_before(reading, lead)
-        if joined and not mention.person:
+        if joined and not (mention.person or elsewhere):
             reading.assign(mention, Role.NOW)
     _read_predecessors(reading)
     cues = reading.of("took_over", "handed_on")
     for cue in (cue for cue in cues if not reading.is_a(cue.start, "predecessor")):
+        if elsewhere and reading.is_a(cue.start, "moves"):
+            continue
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
         passive = not _PASSIVE.isdisjoint(reading.keys(cue.start - 3, cue.start))
@@ -146,7 +150,7 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         comma = then is None or "," in reading.keys(cue.end, then.start)
         comma = comma or (then is not None and reading.has_cue("and", cue.end, then.start))
         onward = reading.is_a(cue.end, "to") or reading.key(cue.end) == "for"  # X left for another club
-        if keys[0] not in _AFTER and first is not None and first.end == cue.start and (comma or onward):
+        if keys[0] not in _AFTER and first is not None and _meets(reading, first, cue) and (comma or onward):
             reading.assign(first if first.person else None, Role.BEFORE)  # X left in 2024
             reading.assign(then if onward and then and not then.person else None, Role.NOW)
             return None
@@ -164,6 +168,14 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
     if near and (then is None or led or not adjacent(reading, cue, then, near)):
         return None
     return handed
+
+
+def _meets(reading: Reading, first: Mention, cue: Cue) -> bool:
+    """Whether only auxiliaries and adverbs are between a name and a cue: `X has recently left`."""
+    return all(
+        reading.is_a(at, "verb", "known", "who") or reading.key(at).endswith("ly") or reading.sign(at) == ","
+        for at in range(first.end, cue.start)
+    )
 
 
 def _read_handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | None) -> None:

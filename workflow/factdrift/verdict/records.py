@@ -58,12 +58,12 @@ def _of_json(text: str, question: str, cues: Cues) -> str:
     for opening in re.finditer(r"[\[{]", text):
         try:
             value, end = json.JSONDecoder().raw_decode(text, opening.start())
+            listed = value if isinstance(value, list) else [value]
+            records = [list(_fields(item, "")) for item in listed if isinstance(item, dict)]
         except (json.JSONDecodeError, RecursionError):
             continue
-        listed = value if isinstance(value, list) else [value]
-        records = [list(_fields(item, "")) for item in listed if isinstance(item, dict)]
-        if any(records):
-            words = _in_words(records, keys_of(question), cues)
+        if filled := [record for record in records if record]:
+            words = _in_words(filled, keys_of(question), cues)
             return f"{text[: opening.start()]}{words}{text[end:]}"
     return text
 
@@ -76,8 +76,10 @@ def _fields(value: object, label: str) -> Iterator[Field]:
     elif isinstance(value, list):
         for inner in value:
             yield from _fields(inner, label)
-    elif not isinstance(value, bool):
-        yield Field(label, "unknown" if value is None else str(value))
+    elif value is None:
+        yield Field(label, "unknown")
+    elif value is not True:
+        yield Field(label, "false" if value is False else str(value))
 
 
 def _of_lines(text: str, question: str, cues: Cues) -> str:
@@ -137,7 +139,11 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
 
 
 def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
-    """The records as one line, or as the points of a list."""
+    """The records as one line, or as the points of a list.
+
+    Of several: those of the question's subject; the first of a ranking; those of an office that fits; those
+    that hold still; of rows with a year each the last, unless the past is asked for.
+    """
 
     def without_subject(record: Sequence[Field]) -> list[Field]:
         plain = [{*keys_of(_ASIDE.sub("", field.value))} for field in record]
@@ -153,18 +159,42 @@ def _in_words(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cu
         before = [record[: fits.index(1)] for record, fits in zip(chosen, plain, strict=True)]
         offices = [max((_fit(field.value, asked, cues) for field in cells), default=0) for cells in before]
         chosen = [record for fit, record in zip(offices, chosen, strict=True) if fit == max(offices)]
+    if "first" in asked or any(cues.has("past", key) for key in asked):  # who was president in 2010?
+        return _listed(chosen[:1] if "first" in asked else chosen, asked, cues)
     holding = [any(_holds(field, cues) for field in record) for record in chosen]
     chosen = [record for record, holds in zip(chosen, holding, strict=True) if holds or not any(holding)]
-    years = [[field.value for field in record if _YEAR.fullmatch(field.value)] for record in chosen]
+    events = cues.values["event"]  # but not the year of birth
+    years = [
+        [
+            field.value
+            for field in record
+            if _YEAR.fullmatch(field.value) and events.get(" ".join(keys_of(field.label)), "start") == "start"
+        ]
+        for record in chosen
+    ]
     if len({year for own in years for year in own}) > 1 and all(len(own) == 1 for own in years):
         chosen = [max(zip(years, chosen, strict=True))[1]]
-    lines = [line for record in chosen if (line := _line(record, asked, cues))]
+    return _listed(chosen, asked, cues)
+
+
+def _listed(records: Sequence[Sequence[Field]], asked: Sequence[str], cues: Cues) -> str:
+    lines = [line for record in records if (line := _line(record, asked, cues))]
     return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
 
 
 def _is_rank(field: Field, cues: Cues) -> bool:
     """Whether a field is the rank of its row."""
     return any(cues.has("rank", key) for key in keys_of(field.label))
+
+
+def _is_check(field: Field, cues: Cues) -> bool:
+    """Whether a field says whether the rest of its record is so: `verdict`, `is_current`."""
+    keys = keys_of(_WORDS.sub(" ", field.label))
+    return any(cues.has("check", key) for key in keys) or any(cue.kind == "now" for cue in cues.find(keys))
+
+
+def _is_false(field: Field, cues: Cues) -> bool:
+    return field.value.casefold() in _FALSE and _is_check(field, cues)
 
 
 def _records_of(fields: Sequence[Field]) -> list[list[Field]]:
@@ -179,6 +209,8 @@ def _records_of(fields: Sequence[Field]) -> list[list[Field]]:
 
 def _is_term(field: Field, cues: Cues) -> bool:
     """Whether a field is nothing but a term with years: `2019-present`, `since May 2021`."""
+    if cues.values["event"].get(" ".join(keys_of(field.label)), "start") not in ("start", "end"):
+        return False  # born in 1962
     keys = [key for key in keys_of(field.value) if not key.isdigit() and key not in cues.values["month"]]
     terms = [cue for cue in cues.find(keys) if cue.kind in ("now", "until", "handed_on", "former")]
     return bool(_YEAR.search(field.value)) and sum(len(cue.span) for cue in terms) == len(keys)
@@ -193,13 +225,18 @@ def _holds(field: Field, cues: Cues) -> bool:
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
+    false = [field for field in record if field.value == "false"]
+    record = [field for field in record if field.value != "false"] or record
+    for field in false:  # {"name": "X", "current": false}
+        if _fit(field.label, asked, cues) > 0 or _is_check(field, cues):
+            return f"incorrect: {', '.join(field.value for field in record)}"
     fits = [_fit(field.label, asked, cues) for field in record]
     filled = [fit for fit, field in zip(fits, record, strict=True) if field.value]
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        claims = [field.value for field in record if field.value.casefold() not in _FALSE]
-        if len(claims) < len(record):  # {"claim": "X is it", "verdict": "false"}
+        claims = [field.value for field in record if not _is_false(field, cues)]
+        if len(claims) < len(record):  # {"claim": "X is it", "verdict": "incorrect"}
             return f"incorrect: {', '.join(claims)}"
         plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
         return ", ".join(f"{field.label}: {field.value}" for field in plain or record)

@@ -285,9 +285,9 @@ def _read_corrections(reading: Reading) -> None:
     for cue in reading.of("retracted", "amended"):
         later = [name for name in reading.named() if name.start >= cue.end]
         last = cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1
-        after = reading.end(cue.end, "") if cue.kind == "retracted" else cue.end
         left = reading.is_a(cue.end + (reading.sign(cue.end) == ","), "pronoun")  # X, no, he was dismissed
-        last |= left and any(end.start >= cue.end for end in reading.of("until", "took_over")) and after > 0
+        left &= any(end.start >= cue.end for end in reading.of("until", "took_over"))
+        last |= left and cue.kind == "retracted"
         if _apart(reading, cue) and (last or any(reading.role(name) in HOLDS for name in later)):
             for mention in reading.mentions:
                 if mention.end <= cue.start:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -78,7 +78,8 @@ class Value(NamedTuple):
         digits = len(other.number.normalize().as_tuple().digits)
         finest = min(other.number.adjusted() - digits + 1, self.number.adjusted() - 2)
         try:
-            return self._replace(number=self.number.quantize(Decimal(1).scaleb(finest))).holds(other)
+            rounded = self.number.quantize(Decimal(1).scaleb(finest), ROUND_HALF_UP)
+            return self._replace(number=rounded).holds(other)
         except InvalidOperation:  # it would have more than 28 digits
             return False
 
