@@ -59,19 +59,20 @@ class Names:
         ]
         surnames = frozenset(_without_order(name.keys)[-1] for name in persons)
         parts, people = dict(whole), dict[str, list[Person]]()
+        who = any(cues.has("who", key) for key in asked)
         for name in persons:
             person = _in_parts(name, cues)
             if name.kind == SHARED or person is None:
                 continue
             people.setdefault(person.surname[0], []).append(person)
             for keys in _short_forms(person, whole, cues):
-                if len(keys) == 1 and keys[0] in asked:
+                if who and len(keys) == 1 and keys[0] in asked:
                     continue  # the minister of Israel is not Israel Katz
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
             asked_for = len(person.surname) == 1 and person.surname[0] in asked  # spouse of Z: not Z
             if name.kind == ACCEPTED and person.surname not in parts and not asked_for:
                 parts[person.surname] = Name(person.surname, SHARED, name.name, part=True)
-        for name in whole.values() if any(cues.has("who", key) for key in asked) else ():
+        for name in whole.values() if who else ():
             first = name.keys[:1]
             own = _own(first, name.kind, whole)
             if (own or name.kind == ACCEPTED) and _ROYAL.fullmatch(name.name):  # King Charles
