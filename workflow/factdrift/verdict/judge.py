@@ -161,7 +161,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     )
     if ((verdict == "unclear" and reading.doubts) or leaves_open) and _says_core(reading, later):
         return True  # X was a pilot. The president is Y.
-    current = {"current", "currently", "aktuelle", "aktueller", "derzeitige"} & {*keys_of(later.answer)[:2]}
+    current = any(cue.kind == "now" for cue in reading.words.find(keys_of(later.answer)[:2]))
     if current and verdict != "correct" and later.named and _says_core(reading, later):
         return True  # it has had several presidents, among them Z. The current president is X.
     if reading.of("believed") and later.named and verdict != "correct":
@@ -198,13 +198,11 @@ def _says_core(reading: Reading, later: Judged) -> bool:
     office = office_fits(reading, keys)
     core = office or any(key in reading.asked and not reading.words.has("starter", key) for key in keys)
     says = core or any(reading.words.has("right", key) for key in keys)
-    rows = [
-        {kind for kind in ("present", "leads", "verb", "past") if reading.words.has(kind, key)}
+    has = reading.words.has
+    return says and any(
+        has("present", key) or has("leads", key) or (has("verb", key) and key.endswith("s") and key != "was")
         for key in keys
-    ]
-    verbs = [key for key, row in zip(keys, rows, strict=True) if row & {"present", "leads"}]
-    verbs += [key for key, row in zip(keys, rows, strict=True) if row == {"verb"} and key.endswith("s")]
-    return says and bool(verbs)
+    )
 
 
 def _introduces(reading: Reading) -> bool:

@@ -252,7 +252,7 @@ _NOUNS = ("title", "tenure", "place", "verb", "holds", "starter", "known")
 def belongs(reading: Reading, mention: Mention) -> bool:
     """Whether a person only says whose a thing is: `X's company`, `the X family`; `X's term` is X's own."""
     words = reading.words
-    if reading.key(mention.end) in ("family", "dynasty", "clan", "familie", "dynastie"):
+    if reading.is_a(mention.end, "family"):
         return True
     led = reading.is_a(mention.start - 1, "article")
     lead, noun = reading.lead(mention), reading.lead(mention) - 1

@@ -211,7 +211,7 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
     lead = reading.lead(first) + 1
     again = [reading.key(at) for at in tail if not reading.is_a(at, "article", "title", "filling", "kin")]
-    again = again if again != ["his"] and again != ["her"] else []  # X and his son Y
+    again = [] if again in (["his"], ["her"]) else again  # X and his son Y
     if again and again != reading.keys(lead - len(again), lead):  # but one in X and one in Y
         return False
     end = second.end

@@ -187,14 +187,11 @@ def _is_rank(field: Field, cues: Cues) -> bool:
     return any(cues.has("rank", key) for key in keys_of(field.label))
 
 
-def _is_check(field: Field, cues: Cues) -> bool:
-    """Whether a field says whether the rest of its record is so: `verdict`, `is_current`."""
+def _is_denial(field: Field, asked: Sequence[str], cues: Cues) -> bool:
+    """Whether a field says that the rest of its record is not so: `verdict: false`, `is_current: false`."""
     keys = keys_of(_WORDS.sub(" ", field.label))
-    return any(cues.has("check", key) for key in keys) or any(cue.kind == "now" for cue in cues.find(keys))
-
-
-def _is_false(field: Field, cues: Cues) -> bool:
-    return field.value.casefold() in _FALSE and _is_check(field, cues)
+    checks = any(cues.has("check", key) for key in keys) or any(cue.kind == "now" for cue in cues.find(keys))
+    return field.value.casefold() in _FALSE and (checks or _fit(field.label, asked, cues) > 0)
 
 
 def _records_of(fields: Sequence[Field]) -> list[list[Field]]:
@@ -225,19 +222,15 @@ def _holds(field: Field, cues: Cues) -> bool:
 
 
 def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
-    false = [field for field in record if field.value == "false"]
+    denials = [field for field in record if _is_denial(field, asked, cues)]
+    if claims := [field.value for field in record if field not in denials] if denials else []:
+        return f"incorrect: {', '.join(claims)}"  # {"claim": "X is it", "verdict": "false"}
     record = [field for field in record if field.value != "false"] or record
-    for field in false:  # {"name": "X", "current": false}
-        if _fit(field.label, asked, cues) > 0 or _is_check(field, cues):
-            return f"incorrect: {', '.join(field.value for field in record)}"
     fits = [_fit(field.label, asked, cues) for field in record]
     filled = [fit for fit, field in zip(fits, record, strict=True) if field.value]
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        claims = [field.value for field in record if not _is_false(field, cues)]
-        if len(claims) < len(record):  # {"claim": "X is it", "verdict": "incorrect"}
-            return f"incorrect: {', '.join(claims)}"
         plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
         return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
