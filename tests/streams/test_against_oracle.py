@@ -309,4 +309,4 @@ def audited(drawn: Drawn, links: list[Row], stream: list[Row], folder: Path) -> 
 
 
 def ordered(rows: Any) -> list[Row]:
-    return sorted(rows, key=lambda row: (row["subject"], row["property"], repr(row)))
+    return sorted(rows, key=lambda row: (row["subject"], row["property"], repr(sorted(row.items()))))
