@@ -241,7 +241,10 @@ def read_attempts(reading: Reading) -> None:
         near_miss = reading.is_a(cue.start, "nearly")
         if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
             continue  # X ran for president and won
-        who, what = reading.previous(cue, 6), reading.next(cue, 4, STOPS | {","})
+        who, what = (
+            reading.previous(cue, 6),
+            reading.next(cue, 4, STOPS if reading.key(cue.end + 1) == "dass" else STOPS | {","}),
+        )
         verb = cue.start - 1
         while reading.is_a(verb, "verb") or reading.key(verb) in ("often", "widely"):
             verb -= 1
@@ -352,6 +355,9 @@ def read_conditions(reading: Reading) -> None:
         inside = range(at, reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
+        named |= not {"has", "have", "went", "did"}.isdisjoint(reading.keys(at, inside.stop))
+        both = len({mention.name for mention in reading.mentions}) > 1  # if so X, if not Y
+        both &= any(reading.is_a(other, "if") for other in range(inside.stop, len(tokens)))
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:
@@ -360,7 +366,7 @@ def read_conditions(reading: Reading) -> None:
             apart |= any(  # but right now it is Y
                 reading.has_cue("now", turn, mention.start) for turn in turns if turn <= mention.start
             )
-            if mention.start in inside or (not apart and (open_ or named)):
+            if mention.start in inside or both or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
 

@@ -45,6 +45,7 @@ def correction(
             name
             for name in after.asserted()
             if name.name not in earlier
+            and not after.of("until", "former")
             and (is_also(after, name) or _is_current(after, name) or _say_the_same(after, reading))
         ]
         kinds = {name.kind for name in (*reading.asserted(), *too)}

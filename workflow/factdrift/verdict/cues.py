@@ -41,7 +41,18 @@ WORDS = (
     *("departs", "two_surnames", "object", "pronoun", "known", "roughly", "noun", "foreign", "adjective"),
     *("label", "auxiliary", "engaged", "chosen", "gains"),
     *("kin", "claim", "moves", "generic", "other", "rank", "part", "lacking", "linking"),
-    *("possessive", "bygone", "span", "speech", "check", "somebody", "family"),
+    *(
+        "possessive",
+        "bygone",
+        "span",
+        "speech",
+        "check",
+        "somebody",
+        "family",
+        "sourced",
+        "restored",
+        "naming",
+    ),
 )
 """Kinds of words, which say what a word is wherever it is."""
 VALUES = ("number", "ordinal", "scale", "month", "unit", "event", "office", "sense", "troponym")

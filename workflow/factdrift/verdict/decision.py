@@ -47,6 +47,8 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     )
     if rival is not None and asks_which:
         return "refused", "it says that it does not know which of several it is"
+    if rival is not None and refused and reading.has("modal", 0):
+        return "refused", "it only says which of several it might be"
     if rival is not None and reading.of("undecided"):
         return "unclear", "it leaves open which of several it is"
     if rival is not None:
@@ -61,6 +63,13 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return {STALE: "stale"}.get(other.kind, "wrong"), "another clause says who has what is asked for"
     if first.kind == ACCEPTED and first.start in reading.doubts:
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
+    points = [
+        name
+        for name in reading.named()
+        if (reading.tokens[name.start - 1].kind, reading.sign(name.end).strip()) == ("bullet", "")
+    ]
+    if first in points and len(points) > 2 and reading.role(first) == Role.ASSERTED:
+        return "unclear", "an accepted answer is only one point of a list"
     if first.kind == ACCEPTED:
         return "correct", "an accepted answer is the first candidate that is asserted"
     if first.kind == STALE:
@@ -222,13 +231,15 @@ def answering(reading: Reading) -> Mention | None:
         lead = reading.lead(name)
         verb = reading.is_a(lead, "verb", "present")
         verb |= reading.is_a(lead, "by", "to") and reading.is_a(lead - 2, "present")  # it is led by Y
-        expected = lead < 0 or lead + 1 in ends or verb or reading.key(lead) in _IT
+        noun = len(name.span) == 1 and lead < 0 and reading.sign(name.end).islower()
+        noun &= reading.is_a(name.end + 1, "verb")  # French politics is
+        expected = (lead < 0 and not noun) or lead + 1 in ends or verb or reading.key(lead) in _IT
         expected |= name.value or (
             _as_asked(reading, lead) and not reading.sign(name.end).istitle()
         )  # plays for Y
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
-        noun = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
-        if expected and not (denied or noun or name.possessive):
+        indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
+        if expected and not (denied or indefinite or name.possessive):
             return name
     return None
 

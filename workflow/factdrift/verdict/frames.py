@@ -75,6 +75,11 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
         return ""
+    object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
+    other = "ownership" in asked_events(reading) and reading.is_a(mention.end, "leads")
+    other &= any(name.start == object_ for name in reading.unknown)
+    if other and not any(token.is_capital and token.key in reading.asked for token in reading.tokens):
+        return "is said to have it of something else"
     parts = (
         at for at in _behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of")
     )
@@ -120,6 +125,11 @@ def _clause(reading: Reading, mention: Mention) -> tuple[int, int]:
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     """The positions of the words of a name's frame."""
     start, _ = _clause(reading, mention)
+    naming = reading.lead(mention) - reading.is_a(reading.lead(mention), "to")
+    if reading.is_a(naming, "naming") and any(
+        is_core(reading, at) for at in range(mention.end, len(reading.tokens))
+    ):
+        start = naming + 1  # Reuters calls X the president
     for at in range(start, mention.start):
         owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))
         if not owner and _is_common(reading, at, mention):  # Nigeria's X, the orchestra's conductor X
@@ -153,6 +163,12 @@ def _body(reading: Reading, mention: Mention) -> str:
 def _is_described(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
     verb, tokens = mention.end, reading.tokens
+    if (
+        reading.asked[:1] in (("who",), ("wer",))
+        and reading.is_a(verb, "present", "past")
+        and reading.keys(verb + 1, verb + 3) == ["one", "of"]
+    ):
+        return True  # X is one of the greatest managers
     apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
     aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
@@ -222,6 +238,8 @@ def _is_border(reading: Reading, at: int) -> bool:
     joins = reading.is_a(at, "conjunction") and (
         any(other.end <= at for other in reading.named()) or reading.is_a(at + 1, "holds", "past", "verb")
     )
+    if joins and reading.tokens[at - 1].is_capital and reading.key(at - 1) in reading.asked:
+        joins = all(name.start != at + 1 for name in reading.mentions)  # somebody saw Z and X
     joins |= reading.is_a(at, "lacking") and any(other.end < at for other in reading.mentions)
     return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
 
@@ -319,7 +337,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
         return not reading.is_a(at, "foreign", "title") or key in reading.asked
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
-    if reading.is_a(at, "kin") and at < mention.start and takes_office(reading, mention):
+    company = reading.key(at - 2) in ("with", "mit") and not mention.person  # he lives with his wife in X
+    if reading.is_a(at, "kin") and at < mention.start and (company or takes_office(reading, mention)):
         return True  # his eldest son X acceded to the throne
     if reading.is_a(at, "foreign") and not own:
         return False
@@ -329,14 +348,22 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     another = any(is_core(reading, core) or reading.is_a(core, "thing") for core in rest)
     if not another and ("-" in (reading.sign(at + 1), reading.sign(at - 1)) or key.endswith("ly")):
         return True  # fully state-owned
-    if at == mention.end and reading.is_a(at, "speech") and '"' in reading.keys(0, at):
-        return True  # "...", X said
+    speaks = (
+        at in (mention.start - 1, mention.end) and reading.is_a(at, "speech") and '"' in reading.keys(0, at)
+    )
+    titles = [
+        of for of, token in enumerate(reading.tokens) if not token.is_capital or reading.is_a(of, "title")
+    ]
+    if speaks and any(is_core(reading, of) for of in titles):
+        return True  # "...", the president X said
     nouns = range(at + 1, mention.start)
     if nouns and not mention.person and all(reading.is_a(noun, "noun") for noun in nouns):
         return True  # the media group X
     if _is_apposed(reading, at, mention) or _in_subject(reading, at):
         return True  # the author of the novel
-    role = any(reading.is_a(of, "indefinite") and reading.is_a(of - 1, "verb") for of in range(at - 5, at))
+    role = any(
+        reading.is_a(of, "indefinite") and reading.is_a(of - 1, "present", "past") for of in range(at - 5, at)
+    )
     if _describes(reading, at, mention) or (role and not mention.person and reading.is_a(lead, "locative")):
         return True  # she is a professor of physics at X
     that = lead == at and key in ("that", "which") and reading.is_a(at - 2, "article")

@@ -104,7 +104,10 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     result = result._replace(verdict=verdict, reason=reason)
     if following and not taken_back and (verdict != "correct" or candidates.of_values):
         later = judged(following, openings - 1)
-        return later if _gives_way(reading, verdict, asks, later, case.question) else result
+        asked = keys_of(case.question)
+        again = case.question if keys_of(following.text)[: len(asked)] == asked else ""
+        spoken = later._replace(answer=f"{again} {later.answer}".strip())
+        return later if _gives_way(reading, verdict, asks, spoken, case.question) else result
     return result
 
 
@@ -169,13 +172,13 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     if verdict == "wrong" and _introduces(reading) and later.named and _says_core(reading, later):
         return True  # Z is a republic whose president is elected by W. The president is X.
     goes_on = later.named or later.verdict == "empty" or (later.verdict == "refused" and not asks)
-    if goes_on and _leads(reading, asks, question):
+    if goes_on and _leads(reading, asks, question, later):
         return True
     keys = keys_of(later.answer)
     if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
         holds = any(reading.words.has(kind, key) for kind in ("present", "leads") for key in keys)
         if later.verdict == "correct" or (later.named and not reading.asserted()):
-            return True
+            return (verdict, later.verdict) != ("denied", "unclear")
         if holds and later.verdict == "stale":
             return True
     sure = asked_events(reading) and any(reading.role(name) == Role.NOW for name in reading.asserted())
@@ -221,15 +224,16 @@ _ADVICE = ("please", "recommend", "suggest", "advise", "should", "may", "might",
 """Words that begin what sends the reader to a source, beside an answer: `Please check.`."""
 
 
-def _leads(reading: Reading, asks: bool, question: str) -> bool:
+def _leads(reading: Reading, asks: bool, question: str, later: Judged) -> bool:
     """Whether a sentence names nothing and only leads to the next: `Let me think.`, `X is a republic.`."""
     if asks and not reading.asserted():
         return True
-    if reading.mentions or any(cue.start < 2 for cue in reading.of("retracted")) or reading.of("not"):
-        return False
+    taken_back = any(cue.start < 2 and reading.key(0) != "let" for cue in reading.of("retracted"))
+    if reading.mentions or taken_back or reading.of("not"):
+        return False  # but Let me check what I know
     if reading.of("disclaimer", "refused"):
         advice = all(reading.key(cue.start) in _ADVICE for cue in reading.of("refused"))
-        return bool(reading.of("disclaimer")) or advice
+        return bool(reading.of("disclaimer")) or advice or _is_sourced(reading, later)
     name = answering(reading)
     words = [at for at, token in enumerate(reading.tokens) if token.is_word]
     if reading.has("talk", 0):
@@ -237,6 +241,13 @@ def _leads(reading: Reading, asks: bool, question: str) -> bool:
     whole = question.rstrip().endswith("?") or reading.has("verb", 0)
     whole |= all(reading.key(at) in reading.asked or reading.is_a(at, "title") for at in words)
     return whole and name is None and reading.tokens[words[0]].is_capital
+
+
+def _is_sourced(reading: Reading, later: Judged) -> bool:
+    """Whether what follows a refusal names somebody and whence it knows: `Based on what I have, it is X.`"""
+    keys = keys_of(later.answer)
+    known = any(keys[: len(phrase)] == phrase for phrase in reading.words.phrases("sourced"))
+    return known and bool(later.named)
 
 
 def _asserts_nobody(reading: Reading) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
@@ -241,7 +242,8 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     """Whether a word has the initials of words of a question, `CEO` of `chief executive officer`."""
     size, full = len(key), [word for word in asked if word not in _JOINING]  # the FBI of Federal Bureau of
     runs = (words[start : start + size] for words in (asked, full) for start in range(len(words) - size + 1))
-    return size > 1 and any("".join(word[0] for word in run) == key for run in runs)
+    pairs = (f"{first[0]}{then}" for first, then in pairwise(full) if len(then) < 4)  # HSV, Hamburger SV
+    return (size > 1 and key in ("".join(word[0] for word in run) for run in runs)) or key in pairs
 
 
 _JOINING = ("of", "the", "and", "for", "der", "des", "und", "de", "la", "et", "y")

@@ -45,7 +45,8 @@ def read_order(reading: Reading) -> None:
         joined |= founding and (still or reading.has("departs", 0, verb))  # he left Y and founded X
         moved = reading.is_a(lead, "to") and not reading.is_a(lead, "locative")
         joined |= moved and _moved_before(reading, lead)
-        if joined and not (mention.person or elsewhere):
+        near_miss = reading.has("nearly", lead - 2, lead)
+        if joined and not (mention.person or elsewhere or near_miss):
             reading.assign(mention, Role.NOW)
     _read_predecessors(reading)
     cues = reading.of("took_over", "handed_on")
@@ -141,8 +142,8 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
     if keys in (["folgte"], ["folgt"]):
         handed = reading.key(first.start - 1) == "auf" if first else reading.key(cue.start - 1) == "es"
     near = 0
-    if keys == ["before"] and reading.key(cue.end).isdigit():
-        reading.assign(then, Role.BEFORE)  # before 2001, X
+    if keys == ["before"] and (reading.key(cue.end).isdigit() or reading.sign(cue.end) == "("):
+        reading.assign(then, Role.BEFORE)  # before 2001, X; than the year before (X)
         return None
     if keys == ["before"]:
         near = 4
@@ -218,11 +219,17 @@ def _moves(reading: Reading) -> None:
             if to >= end and (reading.is_a(to, "to") or (swapped and reading.key(to) in ("for", "gegen"))):
                 reading.assign(first, Role.BEFORE)
                 reading.assign(second, Role.NOW)
+                plans = [cue for cue in reading.of("attempt") if not reading.is_a(cue.start, "nearly")]
+                if reading.is_a(before - 2, "modal") or any(cue.end <= before for cue in plans):
+                    reading.doubts[second.start] = "is only planned, or spoken of"
                 break
             end = second.end
         else:
             own = [name for name in named[:at] if not name.value and reading.role(name) == Role.ASSERTED]
             by = reading.is_a(before, "by") or reading.is_a(before - 1, "present")  # the German `von` is both
+            takes = first.person and reading.has("gains", before - 5, before)
+            if takes and not own:
+                reading.assign(first, Role.BEFORE)  # its head took over the job from X
             if own and not by and not first.value and not reading.stopped(own[-1].end, first.start):
                 reading.assign(first, Role.BEFORE)  # X, on loan from Y
             if not (own or by or first.value or first.person or "from" in reading.asked):

@@ -208,6 +208,10 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if not joins or ";" in signs:
         return False
     last = joins[-1]
+    if last.kind == "or" and all(
+        reading.has("modal", *gap) for gap in ((0, first.start), (last.end, second.start))
+    ):
+        return True  # it might be X, or it might still be Y
     tail = [at for at in range(last.end, second.start) if reading.tokens[at].is_word]
     lead = reading.lead(first) + 1
     again = [reading.key(at) for at in tail if not reading.is_a(at, "article", "title", "filling", "kin")]

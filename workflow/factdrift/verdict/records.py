@@ -107,7 +107,7 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
 
     0 is a label of something else, -1 one of what was before or comes after.
     """
-    keys = keys_of(_WORDS.sub(" ", label))
+    keys = keys_of(_WORDS.sub(" ", _ASIDE.sub("", label)))
     kinds = {cue.kind for cue in cues.find(keys)}
     if kinds & {"former", "took_over", "handed_on", "beside"}:
         return -1
@@ -231,9 +231,12 @@ def _line(record: Sequence[Field], asked: Sequence[str], cues: Cues) -> str:
     best = max(filled, default=0)
     own = [field for fit, field in zip(fits, record, strict=True) if fit == best and field.value]
     if best < 1:
-        plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0]
+        plain = [field for fit, field in zip(fits, record, strict=True) if fit == 0 <= min(fits)]
         return ", ".join(f"{field.label}: {field.value}" for field in plain or record)
     listed = [f"{field.label}: {field.value}" if best == 2 else field.value for field in own]
+    dated = {years[-1]: field for field in own if (years := _YEAR.findall(field.label))}
+    if len(dated) == len(own) > 1:  # League (2025-26): X, League (2024-25): Y
+        listed = [dated[max(dated)].value]
     values = ", ".join(dict.fromkeys(listed))
     years = [field for field in record if field not in own and _is_term(field, cues)]
     if not years or any(character.isdigit() for character in values):

@@ -88,6 +88,12 @@ def _read_limits(reading: Reading) -> None:
 
 def _read_former_list(reading: Reading) -> None:
     """`Previously X and Y` says of both that they were before."""
+    for cue in reading.of("former"):
+        colon = reading.end(cue.end, ":")
+        alone = reading.keys(0).count(":") == 1 and reading.count(0, cue.start) < 3
+        if alone and not any(name.start < colon for name in reading.mentions):
+            for name in reading.mentions:
+                reading.assign(name, Role.BEFORE, HOLDS)  # Former presidents: X, Y
     for first, second in pairwise(reading.named()):
         led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
         joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))

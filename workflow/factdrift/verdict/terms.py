@@ -48,6 +48,8 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         if reading.stopped(cue.end, then.start, _STOPS, ["now"]):
             return
         before = any(reading.is_a(at, "formerly") for at in cue.span) or _of_the_office(reading, cue, then)
+        if first == "once" and reading.key(cue.end) != "more":
+            _doubt_term(reading, then)  # it was once owned by X
         if not (brief or first == "zuvor") or adjacent(reading, cue, then, 4):
             reading.assign(then, Role.BEFORE if before else Role.ONCE)
             return
@@ -72,9 +74,12 @@ def _read_former(reading: Reading, cue: Cue) -> None:
             _doubt_term(reading, name)
         return
     if first not in ("then", "past", "old", "alt"):
-        office = reading.key(cue.end)
-        whole = office in reading.asked and reading.is_a(cue.end, "title", "thing")
-        whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, cue.end + 4)) is True
+        behind = takewhile(lambda at: not reading.is_a(at, "of", "object", "locative"), range(cue.end, end))
+        titles = (at for at in behind if reading.is_a(at, "title", "thing") and is_core(reading, at))
+        at = next(titles, cue.end)  # the former head coach, the ex-CEO
+        office = reading.key(at)
+        whole = office in reading.asked and reading.is_a(at, "title", "thing")
+        whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, at + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
@@ -97,6 +102,9 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if name is not None and name.end <= led < cue.start - 1 and not reading.is_a(led + 1, "pronoun"):
         name = None  # X reigns since his mother stepped down
     for at in range(name.end, len(reading.tokens)) if name is not None else ():
+        if at >= cue.end and reading.is_a(at, "restored"):
+            reading.assign(name, Role.NOW, (*HOLDS, Role.BEFORE))  # X resigned and was reappointed
+            return
         if reading.is_a(at, "remains") and (
             reading.has("tenure", at + 2, at + 4) or any(is_core(reading, core) for core in range(at, at + 9))
         ):
@@ -104,6 +112,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
             return
     over = not reading.is_a(last, "dated")
     contract = name is not None and bool(_CONTRACT & set(reading.keys(name.start - 4, cue.start)))
+    contract |= not {"runs", "lasts", "extends"}.isdisjoint(reading.keys(name.end if name else 0, cue.start))
     if name is not None and (name.value if over else contract):
         return
     apart = name is not None and len(cue.span) < 3
@@ -150,7 +159,11 @@ def _doubt_term(reading: Reading, mention: Mention) -> None:
 
 def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     """Whether `former` is said of what is asked for: `former president X`, not `former vice president X`."""
-    keys = [token.key for token in reading.tokens[cue.end : then.start] if token.is_word]
+    keys = [
+        token.key
+        for at, token in enumerate(reading.tokens[cue.end : then.start], cue.end)
+        if token.is_word and not reading.is_a(at, "verb", "of", "article")
+    ]
     if not keys or len(cue.span) > 1 or reading.key(cue.start) == "outgoing":
         return False
     return all(
@@ -199,6 +212,10 @@ def _read_spans(reading: Reading) -> None:
             last = reading.tokens[at + 2]  # from 2012 to January 2017
         span = Cue("until", at - 1, at + 2)
         name = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED | {","})
+        for mention in reading.mentions if reading.sign(at + 2) == "," else ():
+            apposed = reading.sign(mention.end) == "," and reading.end(mention.end + 1) == at + 2
+            if apposed and "already" not in reading.keys(mention.end, at):
+                name = mention  # X, president of Z from 2010 to 2015, was
         name = name or reading.next(span, 4, STOPS_BUT_PARENTHESES - {":"})
         after = reading.tokens[at + 2 : at + 3]
         if name is None and reading.sign(at - 2) == "," and (not after or after[0].kind == "break"):
@@ -255,7 +272,10 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         return  # having beaten the incumbent Y
     following = reading.tokens[cue.end : cue.end + 3]
     dated = any(token.kind == "number" or token.key == "then" for token in following)
-    if first in ("as", "stand") or (trailing and not dated):
+    if first in ("as", "stand") or (trailing and not dated) or reading.is_a(cue.start - 1, "modal"):
+        return  # it might still be Y
+    if reading.keys(cue.start - 2, cue.start) == ["before", "the"]:
+        reading.assign(reading.next(cue, 12, STOPS - {","}), Role.BEFORE)  # before the current one, X
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
