@@ -352,7 +352,8 @@ def read_conditions(reading: Reading) -> None:
         )
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
-        inside = range(at, reading.end(at + 1, _CLAUSE))
+        then = reading.end(at + 1, STOPS | {"then", "dann"})  # if the winner, X, has, then he is
+        inside = range(at, then if reading.key(then) in ("then", "dann") else reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         named |= not {"has", "have", "went", "did"}.isdisjoint(reading.keys(at, inside.stop))

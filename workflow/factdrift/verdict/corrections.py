@@ -37,6 +37,8 @@ def correction(
             return "refused", "it asks twice"
         if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
             return "refused", "it asks, and says that it does not know"
+        if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
+            return "unclear", "it does not know whether that still holds"
         earlier = {mention.name for mention in reading.asserted()}
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
         if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):

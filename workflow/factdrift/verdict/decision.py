@@ -38,6 +38,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if several and any(mention.start not in reading.doubts for mention in right):
         return "correct", "an accepted answer is asserted, of several that hold together"
     also = [name for name in reading.mentions if reading.role(name) != Role.DENIED and is_also(reading, name)]
+    also += [name for name in reading.mentions if reading.key(reading.lead(name)) in ("both", "sowohl")]
     kinds = {first.kind, *(name.kind for name in also)}
     if not several and ACCEPTED in kinds and kinds & {STALE, OTHER}:
         return "both", f"{first.name!r} is asserted, and {also[0].name!r}, too"
@@ -233,13 +234,18 @@ def answering(reading: Reading) -> Mention | None:
         verb |= reading.is_a(lead, "by", "to") and reading.is_a(lead - 2, "present")  # it is led by Y
         noun = len(name.span) == 1 and lead < 0 and reading.sign(name.end).islower()
         noun &= reading.is_a(name.end + 1, "verb")  # French politics is
-        expected = (lead < 0 and not noun) or lead + 1 in ends or verb or reading.key(lead) in _IT
+        expected = (
+            (lead < 0 and not noun)
+            or lead + 1 in ends
+            or verb
+            or (reading.key(lead) in _IT and not reading.sign(name.end).islower())
+        )
         expected |= name.value or (
             _as_asked(reading, lead) and not reading.sign(name.end).istitle()
         )  # plays for Y
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
-        if expected and not (denied or indefinite or name.possessive):
+        if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name
     return None
 

@@ -356,6 +356,8 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     ]
     if speaks and any(is_core(reading, of) for of in titles):
         return True  # "...", the president X said
+    if len(key) > 9 and any(key.endswith(word) for word in reading.asked if len(word) > 6):
+        return True  # Bundesfinanzminister
     nouns = range(at + 1, mention.start)
     if nouns and not mention.person and all(reading.is_a(noun, "noun") for noun in nouns):
         return True  # the media group X
