@@ -11,7 +11,7 @@ from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
 from factdrift.core.tables import rows_of
-from factdrift.evaluation.layouts.rows import OURS, Fields, Record, closed, opened, row_of
+from factdrift.evaluation.layouts.rows import Fields, Record, closed, opened, row_of
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
 
 NAMES = {
@@ -124,7 +124,7 @@ def read(record: Record, number: int) -> Fields:
 
 def probes(record: Record, number: int) -> Iterator[Row]:
     """The probes of a record, with TESTED: one for each query of each test. Raises InputError as `read`."""
-    row = row_of(record, read(record, number))
+    row = row_of(read(record, number))
     update = f"{row['subject']['id']}-{row['relation']['id']}"
     for criterion, name in NAMES.items():
         given = record[MISSPELT[name] if name not in record and MISSPELT.get(name) in record else name]
@@ -203,10 +203,9 @@ def _subject(record: Record, prompt: str) -> str:
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
     matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
     name = name or next((match[1] for match in matches if match), "")
-    named = (record.get(OURS) or {}).get("subject") or {}
-    if not (named.get("label") or name):
+    if not name:
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
-    return named.get("label") or name
+    return name
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:
