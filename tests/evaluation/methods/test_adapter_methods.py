@@ -1,7 +1,6 @@
 """LoRA, its merges and replay: adapters as peft trains them, and what becomes of them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.lora import Batch, Drops, target_names
 from factdrift.evaluation.methods.lora import together as one_adapter
-from factdrift.evaluation.methods.merge import weights_of
 from factdrift.evaluation.methods.replay import replayed
 from factdrift.evaluation.methods.shared import aligned
 from factdrift.evaluation.states.edited import edited
@@ -138,27 +136,6 @@ def test_adapters_are_merged_by_weights_that_fall_with_age(combination):
         assert {factor.shape[0] for factor, _ in factors_of(found.deltas, 0).values()} == {9}
 
 
-def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same():
-    hyper, made = hyper_of("merge", combination="dare_linear", density=0.25), adapters()
-    state = torch.get_rng_state()
-    found, again = in_a_stream(hyper, GROUPS[:1]), in_a_stream(hyper, GROUPS[:1])
-    assert torch.equal(torch.get_rng_state(), state)
-    two = in_a_stream(hyper, GROUPS[:2])
-    other = in_a_stream(replace(hyper, settings={**hyper, "seed": 1}), GROUPS[:1])
-    masks = []
-    for name, delta in found.deltas.items():
-        first, second = (one.deltas[name].dense(0)[0] for one in made[:2])
-        kept = delta.dense(0)[0] != 0
-        assert torch.allclose(delta.dense(0)[0][kept], 4 * first[kept])
-        assert kept.double().mean().item() == pytest.approx(0.25, abs=0.06)
-        assert torch.equal(delta.dense(0)[0], again.deltas[name].dense(0)[0])
-        masks.append(torch.equal(kept, other.deltas[name].dense(0)[0] != 0))
-        # What is kept of the first adapter does not depend on those after it.
-        rest = two.deltas[name].dense(0)[0] - delta.dense(0)[0]
-        assert ((rest.abs() < 1e-12) | ((rest - 4 * second).abs() < 1e-9)).all()
-    assert not all(masks)
-
-
 def test_a_group_is_one_adapter_or_one_for_each_turn():
     loaded = tiny_model("llama")
     lone = one_adapter(loaded, EDITS, hyper_of("lora", **FEW), Artefacts())
@@ -191,11 +168,6 @@ def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path):
         Plan(kept)
     with pytest.raises(InputError, match=r"merge\.targets: tiny-llama has no matrix"):
         edited(loaded, EDITS, hyper_of("merge", targets=["mlp.nothing"]), Artefacts(), "batch")
-
-
-def test_weights_may_be_those_of_a_mean():
-    assert weights_of(4, hyper_of("merge", mean=True)) == [0.25] * 4
-    assert weights_of(0, hyper_of("merge", mean=True)) == []
 
 
 def artefacts(*texts: str) -> Artefacts:
