@@ -12,7 +12,7 @@ from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.files import export, load, read_beside
-from factdrift.evaluation.layouts.record import LAYOUTS
+from factdrift.evaluation.layouts.record import LAYOUTS, READ
 from factdrift.evaluation.layouts.rows import SCHEMA
 
 PROBED = {"ripples": {}}
@@ -150,7 +150,7 @@ def test_counterfact_is_read(tmp_path):
     assert (row["relation"]["id"], row["scenario"], row["is_replace"]) == ("P449", "ReplaceObject", True)
 
 
-@pytest.mark.parametrize("layout", ["counterfact", "easyedit"])
+@pytest.mark.parametrize("layout", READ)
 def test_there_and_back(layout, dataset, tmp_path):
     assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)

@@ -67,8 +67,8 @@ def export(
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
-    reasons = (record.get("factdrift", {"empty": {}})["empty"] for record in kept)
-    empty = Counter(pair for fields_of_record in reasons for pair in fields_of_record.items())
+    reasons = (record.get("factdrift", {}).get("empty", {}) for record in kept)
+    empty = Counter(pair for of_record in reasons for pair in of_record.items())
     return len(kept), count - len(kept), empty
 
 

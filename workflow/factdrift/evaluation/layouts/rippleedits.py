@@ -55,7 +55,7 @@ def write(fields: Fields, row: Row) -> Record:
     for probe in row["ripples"]:
         if probe["criterion"] in NAMES:
             tests[NAMES[probe["criterion"]]].append(_test(probe))
-    return {"example_type": "recent", "edit": edit, **tests}
+    return {"example_type": "recent", "edit": edit, **tests, "factdrift": {"subject": fields.subject}}
 
 
 def _fact(fields: Fields, label: str, item: str | None) -> Record:
@@ -193,7 +193,7 @@ def _split(record: Record) -> tuple[str, str]:
 
 
 def _subject(record: Record, prompt: str) -> str:
-    """The subject's name: what the sentences about other relations of the same subject end with, too."""
+    """The subject's name: ours, or what the sentences about other relations of the subject end with, too."""
     edit, words = record["edit"], prompt.split(" ")
     own = (query for query in _queries(record) if query["subject_id"] == edit["subject_id"])
     others = (query for query in own if query["relation"] != edit["relation"])
@@ -203,6 +203,7 @@ def _subject(record: Record, prompt: str) -> str:
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
     matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
     name = name or next((match[1] for match in matches if match), "")
+    name = record.get("factdrift", {}).get("subject", name)
     if not name:
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
     return name
