@@ -14,7 +14,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.adapters import factors_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import Batch, Drops, target_names
+from factdrift.evaluation.methods.lora import Batch, dropped, target_names
 from factdrift.evaluation.methods.lora import together as one_adapter
 from factdrift.evaluation.methods.replay import replayed
 from factdrift.evaluation.methods.shared import aligned
@@ -65,21 +65,16 @@ def test_one_adapter_of_a_group_is_what_peft_trains(batch):
     assert {len(delta) for delta in found.deltas.values()} == {1}
 
 
-def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix():
-    loaded, owners, kind = tiny_model("llama"), [1, 0, 1], torch.float32
+def test_a_share_of_the_inputs_of_each_row_is_dropped_and_the_rest_scaled_up():
+    loaded = tiny_model("llama")
     sentences, _ = aligned(loaded, EDITS[:3])
-    batch = Batch(loaded, list(zip(owners, sentences.values(), strict=True)))
-    noise, drawing = ([torch.Generator().manual_seed(seed) for seed in (1, 2)] for _ in range(2))
-    drops = Drops(batch, 0.1, noise, 24 + 56 + 24, kind)
-    most = max(map(len, batch.targets.rows))
-    for width in (24, 56, 24):
-        taken = torch.rand(3, most, width, dtype=kind)
-        kept = torch.ones_like(taken)
-        for row, owner in enumerate(owners):
-            length = len(batch.targets.rows[row])
-            drawn = torch.rand(length, width, generator=drawing[owner], dtype=kind)
-            kept[row, :length] = (drawn >= 0.1).to(kind) / 0.9
-        assert torch.equal(drops.of(taken), taken * kept)
+    batch = Batch(loaded, list(zip([1, 0, 1], sentences.values(), strict=True)))
+    noise = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+    kept = dropped(torch.ones(3, 99, 24), batch, 0.25, noise)
+    own = [row[: len(tokens)] for row, tokens in zip(kept, batch.targets.rows, strict=True)]
+    assert {0, *kept[:, 98].flatten().tolist()} == {0, 1}
+    assert all(((row == 0) | (row == 4 / 3)).all() for row in own)
+    assert torch.cat(own).eq(0).double().mean().item() == pytest.approx(0.25, abs=0.05)
 
 
 @pytest.mark.parametrize(
