@@ -17,7 +17,6 @@ from support.questions import items, write_tables
 from support.tiny_models import tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
 from factdrift.evaluation.questions.items import read_tempripple
@@ -25,8 +24,6 @@ from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.answers import predictions
 from factdrift.evaluation.tools.harness import (
-    QUESTIONS,
-    Task,
     WrittenQuestions,
     cloze_tasks,
     question_tasks,
@@ -89,13 +86,6 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path):
     # The harness puts no blank before what is continued.
     docs = pq.read_table(out / "wikifactdiff_update_old.parquet").to_pylist()
     assert docs == [{"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}]
-
-
-def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks, tmp_path):
-    assert not any(str(tmp_path).encode() in path.read_bytes() for path in tasks.iterdir())
-    write_tasks([Task("other", "other", QUESTIONS.empty_table(), {"output_type": "loglikelihood"})], tasks)
-    names = sorted(path.name for path in tasks.iterdir())
-    assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
 
 
 def test_what_cannot_be_a_task_is_named(tasks, tmp_path):

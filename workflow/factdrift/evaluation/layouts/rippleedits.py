@@ -203,10 +203,10 @@ def _subject(record: Record, prompt: str) -> str:
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
     matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
     name = name or next((match[1] for match in matches if match), "")
-    name = record.get("factdrift", {}).get("subject", name)
-    if not name:
+    subject: str = record.get("factdrift", {}).get("subject", name)
+    if not subject:
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
-    return name
+    return subject
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:
