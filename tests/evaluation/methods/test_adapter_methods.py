@@ -222,14 +222,3 @@ def test_texts_about_an_edited_subject_are_not_replayed():
         replayed(loaded, EDITS, hyper, Artefacts(prefixes=("", ABOUT)))
     with pytest.raises(CannotEdit, match=r"ask for more of them \(replay\.prefixes\)"):
         edited(loaded, EDITS, hyper, Artefacts(), "batch")
-
-
-def test_what_fails_in_a_stream_changes_nothing():
-    loaded = tiny_model("llama", dtype=torch.float32)
-    first = edited(loaded, [EDITS[0], LONG], hyper_of("replay"), artefacts(), "stream")
-    assert [one[0] for one in first.memory] == ["a"]
-    now = Artefacts(artefacts().prefixes, before=first.deltas, memory=first.memory)
-    found = edited(loaded, [EDITS[1]], hyper_of("replay", alpha=1e300), now, "stream")
-    assert (found.failed, found.owner) == ({0: "diverged"}, [-1])
-    assert found.deltas == first.deltas
-    assert found.memory == first.memory
