@@ -1,6 +1,5 @@
 """Exported edits: loaded by peft or transformers, they give the logits of the model with the edit."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ def test_peft_gives_the_logits_of_the_edit(family, tmp_path):
     plain = logits(loaded)
     assert [len(a) for a, _ in factors_of(deltas, 1).values()] == [2, 2, 3]
     assert len(factors_of(deltas, 0)[down(loaded)][0]) == 1
-    write_adapter(loaded, deltas, 1, tmp_path, {})
+    write_adapter(loaded, deltas, 1, tmp_path)
     read = PeftModel.from_pretrained(tiny_model(family).model, str(tmp_path))
     assert (logits(loaded, read) - expected).abs().max() < 1e4 * rounding(family)
     assert (plain - expected).abs().max() > 1e-3
@@ -77,7 +76,7 @@ def test_what_peft_would_put_elsewhere_is_refused(tmp_path):
     loaded = tiny_model("deepseek_v2")
     deltas = low_rank(loaded, {down(loaded, 0): 1})
     with pytest.raises(InputError, match="peft cannot load an adapter of single matrices"):
-        write_adapter(loaded, deltas, 0, tmp_path / "out", {})
+        write_adapter(loaded, deltas, 0, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -85,9 +84,9 @@ def test_numbers_are_written_as_computed_and_twice_alike(tmp_path):
     loaded = tiny_model("llama", dtype=torch.bfloat16)
     deltas = low_rank(loaded, {down(loaded): 1})
     for folder in ("one", "two"):
-        write_adapter(loaded, deltas, 0, tmp_path / folder, {"method": "x"})
+        write_adapter(loaded, deltas, 0, tmp_path / folder)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["adapter_config.json", "adapter_model.safetensors", "factdrift.json"]
+    assert files == ["adapter_config.json", "adapter_model.safetensors"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     written = load_file(tmp_path / "one" / "adapter_model.safetensors")
@@ -105,12 +104,12 @@ def test_a_whole_model_has_the_edit_in_its_weights(family, tmp_path):
     deltas: Deltas = {down(loaded): Dense(weight, bias)}
     with applied(loaded.model, deltas, 1):
         expected = logits(loaded)
-    write_model(loaded, deltas, 1, tmp_path, {})
+    write_model(loaded, deltas, 1, tmp_path)
     read = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float64)
     assert (logits(loaded, read) - expected).abs().max() < 1e-11
     assert all(torch.equal(before[name], value) for name, value in loaded.model.state_dict().items())
     with pytest.raises(InputError, match="changes no weights"):
-        write_model(loaded, {}, 0, tmp_path, {})
+        write_model(loaded, {}, 0, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +143,6 @@ def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results, tmp_path):
     adapted = PeftModel.from_pretrained(plain, str(tmp_path / "adapter"))
     assert chance_of(adapted) > before + 0.1
     assert chance_of(adapted) == pytest.approx(chance_of(whole), abs=1e-5)
-    said = json.loads((tmp_path / "adapter" / "factdrift.json").read_text())
-    assert (said["method"], said["edits"][0]["target"]) == ("rome", "Joe Biden")
 
 
 def plain(model: Any, tokenizer: Any, update: Any) -> None:

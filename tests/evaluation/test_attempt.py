@@ -1,11 +1,9 @@
 """One edit to look at, and the advice where something is missing."""
 
-import builtins
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.asking import command, saved, scoring
@@ -100,19 +98,6 @@ def test_moments_are_kept_and_the_command_for_an_editor_has_the_users_values(mod
     assert json.loads(given["methods"]) == ["mend"]
     assert json.loads(given["mend"]) == {"blocks": 2}
     assert json.loads(given["edit"]) == {"template": "chat"}
-
-
-def test_without_pytorch_there_is_advice(monkeypatch, tmp_path, capsys):
-    plain = builtins.__import__
-
-    def without(name: str, *others: Any) -> Any:
-        if name.split(".")[0] == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-        return plain(name, *others)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    command(Path("sample"), tmp_path / "job", "updates", [tmp_path / "edits"], code=1)
-    assert "make models" in capsys.readouterr().err
 
 
 def test_the_jobs_by_hand(model, tmp_path):

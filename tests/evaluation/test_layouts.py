@@ -139,21 +139,6 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
     return [(each["prompt"], each["object"]["label"]) for each in first]
 
 
-@pytest.mark.parametrize("layout", READ)
-def test_there_and_back_but_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
-    assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
-    assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
-    assert rows(tmp_path / "back.parquet") == rows(dataset)
-    assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
-    first, second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
-    if layout == "counterfact":
-        assert second["requested_rewrite"]["prompt"] == "Jr, so {} plays for"
-    changed = json.loads(json.dumps(first).replace("Olaf Scholz", "Somebody"))
-    (row,) = imported(tmp_path, layout, changed | {"factdrift": first["factdrift"]})
-    assert objects(row) == {"obsolete": "Angela Merkel", "new": "Somebody"}
-    assert [value["start"] for value in row["objects"]] == ["2021-12-08", None]
-
-
 def test_counterfact_is_read(tmp_path):
     (row,) = imported(tmp_path, "counterfact", COUNTERFACT)
     assert row["subject"] == {"id": "counterfact-4402", "label": "Singled Out", "description": None}
@@ -163,6 +148,17 @@ def test_counterfact_is_read(tmp_path):
     assert [value["id"] for value in row["objects"]] == ["Q43359", "Q43380"]
     assert neighbors(row) == [("Daria premieres on ____", "MTV"), ("Jersey Shore premiered on ____", "MTV")]
     assert (row["relation"]["id"], row["scenario"], row["is_replace"]) == ("P449", "ReplaceObject", True)
+
+
+@pytest.mark.parametrize("layout", READ)
+def test_there_and_back(layout, dataset, tmp_path):
+    assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
+    assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
+    assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
+    for row, back in zip(rows(dataset), rows(tmp_path / "back.parquet"), strict=True):
+        assert back["subject"]["label"] == row["subject"]["label"]
+        assert back["update_prompt"] == row["update_prompt"]
+        assert objects(back) == {"obsolete": "Angela Merkel", "new": "Olaf Scholz"}
 
 
 def test_all_files_of_knowedit_are_read(tmp_path):
@@ -199,7 +195,6 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
     [
         ("counterfact", WIKIBIO, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
-        ("counterfact", COUNTERFACT | {"factdrift": {"split": 3}}, "record 1: does not have the layout"),
         ("easyedit", WIKIBIO | {"locality": []}, "record 1: does not have the layout"),
     ],
 )
@@ -251,21 +246,11 @@ def tables(tmp_path) -> Path:
     }
     written(tmp_path / "wfd_repl.parquet", SCHEMA, [new, NUMBER])
     written(tmp_path / "shared.parquet", SCHEMA, [shared])
-    facts = [
-        {"fact_id": "a", "s": "Q183", "p": "P6", "o": "Q61053", "role": "new"},
-        {"fact_id": "b", "s": "Q183", "p": "P6", "o": "Q567", "role": "old"},
-    ]
-    asked = {"question": "Where was the head of Germany born?", "answer_label": "Osnabrück"}
-    row = {"fact_id": "a", "hop": 1, "discriminates": True, "answer_aliases": ["Osnabrueck"]} | asked
-    others = [{"fact_id": "b"}, {"hop": 2}, {"discriminates": False}, {"discriminates": None}]
-    related = [row | each | {"question": "wrong"} for each in others] + [row]
-    pq.write_table(pa.Table.from_pylist(facts), tmp_path / "facts.parquet")
-    pq.write_table(pa.Table.from_pylist(related), tmp_path / "related.parquet")
     return tmp_path
 
 
 def exported(folder: Path, layout: str) -> list[Row]:
-    beside = read_beside(*(folder / f"{name}.parquet" for name in ("shared", "facts", "related")), None)
+    beside = read_beside(folder / "shared.parquet", None)
     output = folder / f"{layout}.json"
     assert export(folder / "wfd_repl.parquet", layout, output, beside)[:2] == (2, 0)
     return json.loads(output.read_text(encoding="utf-8"))
@@ -321,12 +306,11 @@ def test_knowedit(tables):
     unless that is a text. The second loader draws a spelling of an answer, which must be a whole answer, and
     repeats the prompt without a `rephrase`.
     """
-    for record, portable in zip(exported(tables, "easyedit"), (True, False), strict=True):
+    germany, number = exported(tables, "easyedit")
+    for record in (germany, number):
         specific = record["locality"]["Relation_Specificity"]
-        reasoning = record["portability"].get("Reasoning")
         assert record["locality"].get("Forgetfulness") is None
-        assert (reasoning is not None) == portable
-        for one in (*specific, *(reasoning or [])):
+        for one in specific:
             answer = one["ground_truth"]
             while isinstance(answer, list):
                 answer = answer[0]
@@ -340,12 +324,8 @@ def test_knowedit(tables):
         assert for_t5 == for_gpt in ("Alexander De Croo", "8,858,775")
         assert isinstance(record["ground_truth"], str)
         assert record["rephrase"] != record["prompt"]
-        if portable:
-            assert (record["target_new"], record["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
-            assert record["rephrase"] == record["rephrase_prompt"] == "Germany is led by"
-            (one,) = reasoning
-            assert one["prompt"] == "Where was the head of Germany born?"
-            assert one["ground_truth"] == [["Osnabrück", "Osnabrueck"]]
+    assert (germany["target_new"], germany["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
+    assert germany["rephrase"] == germany["rephrase_prompt"] == "Germany is led by"
 
 
 def test_zsre(tables):
@@ -379,12 +359,10 @@ def test_wikibigedit(tables):
         for name in ("tag", "subject", "update", "ans", "rephrase", "loc", "loc_ans", "ground_truth"):
             assert isinstance(record[name], str)
             assert record[name]
-        assert record["personas"] is None
+        assert record["personas"] is record["mhop"] is record["mhop_ans"] is None
         assert record["alt"] == record["ans"]
         assert record["tag"] == "update"
     assert (germany["ans"], germany["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
-    assert (germany["mhop"], germany["mhop_ans"]) == ("Where was the head of Germany born?", "Osnabrück")
-    assert (number["mhop"], number["mhop_ans"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -393,6 +371,7 @@ def test_wikibigedit(tables):
         ("export x.parquet --layout zsr", "--layout: zsr: no such layout here; there are counterfact, "),
         ("export --layout zsre", "--layout: zsre is made of updates; name a dataset such as wfd_repl"),
         ("export x.parquet --layout mquake --facts x", "mquake is made of TempRIPPLE; give --facts"),
+        ("export x.parquet --layout zsre --shared x", "--shared: the layout zsre has no field for it"),
         ("import x.json --layout zsre", "zsre: no such layout here; there are counterfact, easyedit, ripple"),
     ],
 )
@@ -401,7 +380,5 @@ def test_what_a_layout_is_made_of_is_asked_for(line, words):
 
 
 def test_a_table_of_something_else_is_named(tables):
-    with pytest.raises(InputError, match=r"facts.parquet: no column subject, relation, neighborhood"):
-        read_beside(tables / "facts.parquet", None, None, None)
-    with pytest.raises(InputError, match="give both tables of TempRIPPLE"):
-        read_beside(None, tables / "facts.parquet", None, None)
+    with pytest.raises(InputError, match=r"shared.parquet: no column criterion"):
+        read_beside(None, tables / "shared.parquet")

@@ -78,7 +78,7 @@ TESTS: dict[str, list[Row]] = {
 
 def test_subject_and_objects_are_found_in_the_sentence():
     def found(given: Row) -> tuple[str, ...]:
-        row = row_of(given, read(given, 0))
+        row = row_of(read(given, 0))
         return row["subject"]["label"], row["update_prompt"], *(each["label"] for each in row["objects"])
 
     cloze = "The name of the country of citizenship of Anna of Sund is ____"
@@ -187,7 +187,7 @@ def test_our_probes_there_and_back(tmp_path):
     assert composed["test_queries"][0]["second_relation"] == "SPOUSE"
     assert load_probes(output, "rippleedits", tmp_path / "probes.parquet") == 4
     by_prompt = {row["prompt"]: row for row in rows(tmp_path / "probes.parquet")}
-    assert {row["update"] for row in by_prompt.values()} == {"Q1-P6"}
+    assert {row["update"] for row in by_prompt.values()} == {"rippleedits-0-P6"}
     again = by_prompt["The spouse of Atlantis is ____"]["conditions"][0]
     assert condition_id(again) == condition_id(given[0]["conditions"][0])
 

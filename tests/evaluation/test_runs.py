@@ -250,11 +250,7 @@ def test_adapters_do_not_replace_files_of_a_user(updates, tmp_path):
 def test_a_group_of_edits_is_one_adapter(updates, tmp_path):
     found = kept(updates, tmp_path, regime="sequential", group=3)
     assert [name.rpartition(".")[0] for name in found] == ["Q1-P6..Q3-P6", "Q4-P6..Q5-P6"]
-    said = [json.loads(files["factdrift.json"]) for files in found.values()]
-    assert [[edit["id"] for edit in each["edits"]] for each in said] == [
-        ["Q1-P6", "Q2-P6"],  # the third failed
-        ["Q4-P6", "Q5-P6"],
-    ]
+    # The third failed.
     assert [json.loads(files["adapter_config.json"])["r"] for files in found.values()] == [2, 2]
 
 

@@ -2,7 +2,6 @@
 
 import copy
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,10 +19,8 @@ from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.scores.table import CHAT
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import Condition
-from factdrift.evaluation.ways import asked as ways_asked
 from factdrift.models.deltas import written
 from factdrift.models.loaded import Loaded
-from factdrift.verdict import judge
 
 TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"
@@ -94,21 +91,6 @@ def test_the_unedited_model_answers_a_user(world, tmp_path):
         assert loaded.tokenizer.decode(said, skip_special_tokens=True).startswith(row["output"])
 
 
-def test_the_judge_knows_what_a_user_asked(world, tmp_path, monkeypatch):
-    cases: list[judge.Case] = []
-
-    def judged(case: judge.Case) -> judge.Judged:
-        cases.append(case)
-        return judge.judged(case)
-
-    monkeypatch.setattr(ways_asked, "judge", SimpleNamespace(judged=judged, Case=judge.Case))
-    updates = updates_of(world)
-    found, clozes = ask(chatting(), updates, tmp_path, written_tokens=1), asked_of(updates)
-    expected = {clozes[row["question"]].asked for row in found.of_way("written")}
-    assert any(question.endswith("____") for question in expected)
-    assert {case.question for case in cases} == expected
-
-
 def test_a_template_takes_nothing_of_a_long_continuation(world):
     session = Session(chatting(), settings_with())
     for question in updates_of(world).questions:
@@ -142,17 +124,6 @@ def test_a_model_without_a_template_is_refused(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "edit.template: the tokenizer of" in said
     assert "has no chat template" in said
-
-
-def test_one_edit_to_look_at(world):
-    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--method", "prompt"]
-    line += ["--settings", '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]
-    said = printed(*line, *files(world, model="model", dataset="none.parquet"))
-    shown = next(row for row in said.splitlines() if "new object" in row)
-    percent = [float(word.rstrip("%")) / 100 for word in shown.split() if word.endswith("%")]
-    contents = (PROMPT, f"{PROMPT} Joe Biden. {PROMPT}")
-    wanted = [torch.tensor(chance(chatting(), content, "Joe Biden")).exp().item() for content in contents]
-    assert percent == pytest.approx(wanted, abs=1e-4)
 
 
 def test_a_checkpoint_is_probed_in_the_template(world, tmp_path):

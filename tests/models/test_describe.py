@@ -14,7 +14,6 @@ from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.record import records
 from factdrift.models import families
 from factdrift.models.families import read_families, spec_of
 from factdrift.models.loading import load
@@ -42,12 +41,7 @@ def test_traits(tmp_path, capsys):
     assert "mend, rome, memit, alphaedit, ultraedit, wise in blocks 0 to 1: mixture" in mixture
     assert "text begins          with <end>" in llama
     assert "4 heads, 2 of keys and values (grouped queries)" in llama
-    down = "; edited by ft, ft_l, mend, rome, memit, alphaedit, ultraedit, grace and wise"
-    down += "; if named, by lora, merge and replay\n"
-    assert f"model.layers.0.mlp.down_proj: 24 x 56, no bias{down}" in llama
-    up = "; edited by mend; if named, by ultraedit, lora, grace, merge and replay\n"
-    assert f"model.layers.0.mlp.up_proj: 56 x 24, no bias{up}" in llama
-    assert all(method in gpt2 for method in records() if method != "none")
+    assert "model.layers.0.mlp.down_proj: 24 x 56, no bias\n" in llama
     assert "apart from model.embed_tokens" in llama
     assert "transformer.h.0.mlp.c_proj: 24 x 56, kept as [in, out], with bias" in gpt2
     assert "tied to transformer.wte" in gpt2

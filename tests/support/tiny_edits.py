@@ -28,7 +28,7 @@ EDITS = (
 SETTINGS: dict[str, dict[str, Any]] = {
     "ft": {"layers": [1], "lr": 0.01, "steps": 3},
     "lora": {"rank": 3, "alpha": 6, "steps": 4, "dropout": 0},
-    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
+    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "ties", "density": 0.5},
     "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
     "ultraedit": {"layers": [1, 2], "lr": 0.01, "turn": 2},
     "grace": {"layer": 1, "steps": 3, "lr": 0.1},

@@ -68,7 +68,6 @@ def test_the_sample_in_all_layouts(audited):
             assert len(record[field]) <= 10
     assert after > 2 * before > 0
     assert any(record["portability"] for record in records["easyedit"])
-    assert any(record["mhop"] for record in records["wikibigedit"])
     assert all(len(case["new_single_hops"]) > 1 for case in records["mquake"])
 
 

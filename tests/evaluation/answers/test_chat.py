@@ -19,7 +19,7 @@ import factdrift
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings
 from factdrift.evaluation.questions.items import read_items
-from factdrift.evaluation.questions.letters import LETTERS, chosen, listed, orders
+from factdrift.evaluation.questions.letters import LETTERS, chosen, listed
 from factdrift.evaluation.questions.prompts import cloze_of, filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
@@ -232,16 +232,6 @@ def test_each_letter_of_each_number_of_options_is_read(number):
             for line in (listed(names).splitlines()[place], f"Answer: {letter}) {names[place]}"):
                 assert chosen(line, names) == place
     assert chosen(listed(names), names) is None
-
-
-@pytest.mark.parametrize("number", range(2, 27))
-def test_every_option_has_another_letter_in_each_order(number):
-    for key in ("1/Q1-P6/letters", "2/Q1-P6/letters"):
-        first, second = orders(number, key)
-        assert sorted(first) == sorted(second) == [*range(number)]
-        # So a model that gives one letter whatever is asked never names one option twice.
-        assert all(one != other for one, other in zip(first, second, strict=True))
-        assert orders(number, key) == [first, second]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from support.questions import items, write_tables
 from support.tiny_models import tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import CHAINS, questions_of, read_chains
 from factdrift.evaluation.questions.items import read_tempripple
@@ -25,8 +24,6 @@ from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.answers import predictions
 from factdrift.evaluation.tools.harness import (
-    QUESTIONS,
-    Task,
     WrittenQuestions,
     cloze_tasks,
     question_tasks,
@@ -91,45 +88,15 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path):
     assert docs == [{"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}]
 
 
-def test_another_table_of_questions_is_one_task(tmp_path):
-    row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
-    prompt, path = "As of 1 May 2021, the mayor of X was", tmp_path / "asof.parquet"
-    pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
-    (in_writing,) = written_items("asof", path, PROMPT, "")
-    (task,) = question_tasks([in_writing], PROMPT)
-    assert (task.name, task.group) == ("asof", "asof")
-    assert task.table.to_pylist() == [{"id": "a", "prompt": prompt, "choices": ["A", "B"], "answer": 1}]
-    assert (in_writing.group, in_writing.kind) == ("asof", "")
-    (doc,) = in_writing.continued.to_pylist()
-    assert (doc["prompt"], doc["accepted"], doc["others"]) == (prompt, ["B"], ["A"])
-    for index in (None, 2, -1):
-        pq.write_table(pa.Table.from_pylist([row | {"answer_index": index}]), path)
-        said = rf"asof\.parquet: answer_index of the question 'a' is {index}, which is .* of its 2 options"
-        with pytest.raises(InputError, match=said):
-            list(written_items("asof", path, PROMPT, ""))
-
-
-def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks, tmp_path):
-    assert not any(str(tmp_path).encode() in path.read_bytes() for path in tasks.iterdir())
-    write_tasks([Task("other", "other", QUESTIONS.empty_table(), {"output_type": "loglikelihood"})], tasks)
-    names = sorted(path.name for path in tasks.iterdir())
-    assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
-
-
 def test_what_cannot_be_a_task_is_named(tasks, tmp_path):
     questions = tmp_path / "tr_items.parquet"
     same = list(question_tasks(written_items("x", questions, PROMPT, ""), PROMPT)) * 2
     for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
         with pytest.raises(InputError, match=said):
             write_tasks(given, tasks)
-    none = {"item_id": ["a"], "question": ["?"], "options": pa.array([None], pa.list_(pa.string()))}
-    for columns, said in (
-        ({"item_id": ["a"]}, "no column question, options, answer_index"),
-        (none | {"answer_index": [0]}, "is 0, which is the place of none of its 0 options"),
-    ):
-        pq.write_table(pa.table(columns), tmp_path / "some.parquet")
-        with pytest.raises(InputError, match=said):
-            list(written_items("x", tmp_path / "some.parquet", PROMPT, ""))
+    pq.write_table(pa.table({"item_id": ["a"]}), tmp_path / "some.parquet")
+    with pytest.raises(InputError, match="no column question, context, options, answer_index, open_only"):
+        list(written_items("x", tmp_path / "some.parquet", PROMPT, ""))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
     assert "is not of the form tempripple=FILE.parquet" in refusal(*line, "tempripple", "--prompt", PROMPT)
     assert "--questions: mine names two tables" in refusal(

@@ -129,22 +129,6 @@ def three(tmp_path_factory) -> Scored:
     return Scored(tmp_path_factory.mktemp("three"), rows)
 
 
-def test_the_table_says_which_conditions_have_fewer_items(tmp_path):
-    rows = predicted("m", "without", items(), right)
-    rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
-    rows += predicted("n", "with", items(), lambda item: "too_long")
-    found = Scored(tmp_path, rows)
-    said = found.lines("table2")
-    assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in said
-    assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in said
-    assert "ROME: 4 could not be asked and do not count" in said
-    # A group without any answer has a row.
-    assert {(row["n"], row["accuracy"]) for row in found.rows if row["model"] == "n"} == {(0, None)}
-    assert sum(row["unanswered"] for row in found.of(model="n")) == 10
-    assert "w/ ctx: 10 could not be asked and do not count" in said
-    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in said)
-
-
 def test_the_tables_by_task_and_by_hop(three):
     for row in three.of(condition="with"):
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])

@@ -289,24 +289,6 @@ class Answers:
         return -float(done.fun)
 
 
-def test_some_chains_are_these_chains_alone():
-    rng = np.random.default_rng(5)
-    chains = [random_chain(rng) for _ in range(40)]
-    whole = Tenures.of(chains)
-    chosen, neutral = (rng.integers(0, whole.size) for _ in range(2))
-    neutral[::4] = 0
-    known = np.arange(40) % 3 != 1
-    cluster = np.arange(40) // 2
-    choices = Choices(whole, whole.start + chosen, np.where(known, whole.start + neutral, -1), cluster)
-    for picked in (np.arange(40), np.arange(0, 40, 2), np.array([3, 4, 9, 23])):
-        own, some = Tenures.of([chains[place] for place in picked]), choices.only(picked)
-        assert some.chosen.tolist() == (own.start + chosen[picked]).tolist()
-        expected = np.where(known[picked], own.start + neutral[picked], -1)
-        assert (some.neutral.tolist(), some.cluster.tolist()) == (expected.tolist(), cluster[picked].tolist())
-        for name in ("chain", "even", "holder", "begin", "end", "share"):
-            assert getattr(some.tenures, name).tolist() == getattr(own, name).tolist()
-
-
 def test_no_date_is_as_likely_as_permutations_that_fit_the_grid_as_well():
     """Over dates, spreads and mixtures one by one; the answers stay, and each takes other tenures."""
     rng = np.random.default_rng(8)

@@ -18,7 +18,6 @@ from factdrift.evaluation.locators.sentences import (
     Sentence,
     cut,
     drawn,
-    grouped,
     klob_wordings,
     read_sentences,
     write_edit_facts,
@@ -97,12 +96,13 @@ def test_edits_ask_for_what_is_replaced(tmp_path):
 
 
 def test_batches_hold_whole_groups_within_the_budget():
-    of = [Sentence(f"s{n:02}", "", tuple(range(1 + n % 7)), None, (), group=f"g{n // 3}") for n in range(30)]
+    named = [f"g{n // 3}" if n < 27 else "" for n in range(30)]  # each of the last is a group of its own
+    of = [Sentence(f"s{n:02}", "", tuple(range(1 + n % 7)), None, (), group) for n, group in enumerate(named)]
     for budget in (1, 20, 60, 10_000):
         batches = cut(of, budget)
         assert sorted(one.id for batch in batches for one in batch) == [one.id for one in of]
-        groups = [{one.group for one in batch} for batch in batches]
-        assert sum(map(len, groups)) == 10
+        groups = [{one.group or one.id for one in batch} for batch in batches]
+        assert sum(map(len, groups)) == 12
         for batch, inside in zip(batches, groups, strict=True):
             assert len(inside) == 1 or len(batch) * max(len(one.ids) for one in batch) <= budget
         assert cut(of[::-1], budget) == batches
@@ -183,11 +183,3 @@ class OfMemit(dict[str, Any]):
     """Hyperparameters of a locator."""
 
     method = "memit_layers"
-
-
-def test_a_sentence_without_a_group_is_one_of_its_own():
-    named = [
-        Sentence(name, "", (), None, (), group)
-        for name, group in (("a", ""), ("b", "x"), ("c", ""), ("d", "x"))
-    ]
-    assert [[sentence.id for sentence in group] for group in grouped(named)] == [["a"], ["b", "d"], ["c"]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.tiny_models import LISTED, rounding, tiny_model
+from support.tiny_models import rounding, tiny_model
 from support.tiny_sentences import sentences, targets
 
 from factdrift.core.errors import InputError
@@ -229,23 +229,6 @@ def test_draws_depend_on_seed_and_sentence_alone():
 def test_what_cannot_be_removed_has_a_reason(family, given, said):
     with pytest.raises(InputError, match=said):
         Removal(tiny_model(family), *given)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("family", LISTED)
-def test_channels_have_all_parameters_of_a_block_but_its_normalisations(family):
-    loaded = tiny_model(family)
-    if loaded.spec.experts:
-        with pytest.raises(InputError, match="mixture of experts"):
-            removal(loaded, "layer", 5)
-        return
-    for layer, cost in enumerate(removal(loaded, "layer", 5).costs.tolist()):
-        block = loaded.model.get_submodule(loaded.spec.module(layer, ""))
-        sizes = {name: each.numel() for name, each in block.named_parameters()}
-        least = sum(size for name, size in sizes.items() if "norm" not in name and "ln_" not in name)
-        assert least <= cost + 1e-6
-        assert cost <= sum(sizes.values())
-    assert layer == loaded.spec.layers - 1
 
 
 def test_the_interval_of_a_ratio_holds_the_truth_and_facts_are_clusters():

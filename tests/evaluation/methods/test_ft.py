@@ -98,13 +98,6 @@ def test_the_changes_are_those_of_adam_on_the_weights(family, changes):
             assert (found[place] - want).abs().max() <= bound * farthest
 
 
-def test_no_weight_leaves_its_bounds_and_some_reach_them():
-    bound = 0.002
-    for part in parts(edited(tiny_model("gpt2", dtype=torch.float32), norm_constraint=bound, lr=0.01)):
-        farthest = part.abs().amax(dim=tuple(range(1, part.ndim)))
-        assert (farthest == torch.tensor(bound)).all()
-
-
 def test_in_half_precision_large_weights_cannot_move():
     """Spec 1.1: from 1/64 on, half a step of bfloat16 is above a bound of 5e-5; in float32 every weight
     can move.

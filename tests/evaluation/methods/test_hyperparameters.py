@@ -50,10 +50,7 @@ def test_the_users_own_come_first_and_change_the_digest():
     ("method", "given", "message"),
     [
         ("rome", {"keyz": "averaged"}, r"rome\.keyz: no such key \(did you mean keys\?\); there are layer, "),
-        ("rome", {"keys": "both"}, r"rome\.keys: 'both' is not one of \['reference', 'averaged'\]"),
         ("rome", {"covariance": "no"}, r"rome\.covariance: 'no' is not of type 'boolean' \(Whether"),
-        ("rome", {"steps": "many"}, r"rome\.steps: 'many' is not of type 'integer' \(Forward passes"),
-        ("rome", {"steps": 0}, r"rome\.steps: 0 is less than the minimum of 1"),
         ("rome", {"layer": 2.5}, r"rome\.layer: 2\.5 is not of type 'integer'"),
         ("rome", {"lr": float("nan")}, r"rome\.lr: nan is not of type 'number'"),
         ("rome", {"layer": True}, r"rome\.layer: True is not of type 'integer'"),

@@ -5,29 +5,23 @@ A low-rank change `write @ read.T` is that with B = write, A = read.T and alpha 
 """
 
 import hashlib
-import importlib.metadata
-import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import save_file
 from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder, remove_folder, remove_unfinished, writer_of_name
-from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.models.deltas import Deltas, LowRank, written
 from factdrift.models.families import transposed
 from factdrift.models.loaded import Loaded
 
-ABOUT = "factdrift.json"
-"""The file beside adapter or model that says which edits it contains."""
 PREFIX = "base_model.model."
 """What peft puts before the names of the modules of a model."""
 
@@ -53,8 +47,8 @@ def factors_of(deltas: Deltas, edit: int) -> dict[str, tuple[Tensor, Tensor]]:
     return factors
 
 
-def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:
-    """Writes adapter_config.json, adapter_model.safetensors and ABOUT into a folder, which is made.
+def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path) -> None:
+    """Writes adapter_config.json and adapter_model.safetensors into a folder, which is made.
 
     Numbers are as computed: in float32, beside a float64 model in float64. Raises InputError as `factors_of`,
     and if peft would put the factors elsewhere.
@@ -98,11 +92,10 @@ def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(str(folder))
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    _write_about(folder, {**about, "precision": "float32"})
 
 
-def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:
-    """Writes a whole model with one edit in its weights, in their type, with tokenizer and ABOUT.
+def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path) -> None:
+    """Writes a whole model with one edit in its weights, in their type, with the tokenizer.
 
     Raises InputError if nothing was changed.
     """
@@ -112,33 +105,9 @@ def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: 
     with written(loaded.model, deltas, edit):
         loaded.model.save_pretrained(str(folder))
     loaded.tokenizer.save_pretrained(str(folder))
-    _write_about(folder, {**about, "precision": "weights"})
 
 
-def about(loaded: Loaded, hyper: Hyper, edits: Sequence[Edit]) -> dict[str, Any]:
-    """The contents of ABOUT: the model, the method with its values, and the facts."""
-    return {
-        "model": loaded.name,
-        "revision": loaded.revision,
-        "model_digest": loaded.digest,
-        "method": hyper.method,
-        "hyper": dict(hyper),
-        "edits": [
-            {"id": edit.id, "prompt": edit.prompt, "subject": edit.subject, "target": edit.target}
-            for edit in edits
-        ],
-        "factdrift": importlib.metadata.version("factdrift"),
-    }
-
-
-def _write_about(folder: Path, about: Mapping[str, Any]) -> None:
-    text = json.dumps(about, indent=1, sort_keys=True, ensure_ascii=False)
-    (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
-
-
-def keep_adapters(
-    loaded: Loaded, hyper: Hyper, folder: Path, edits: Sequence[Edit], made: Edited, alone: bool
-) -> None:
+def keep_adapters(loaded: Loaded, folder: Path, edits: Sequence[Edit], made: Edited, alone: bool) -> None:
     """Writes an adapter for each edit that did not fail, under its id, or one for all.
 
     `folder`: beside the finished batches until the job ends. `alone`: each edit is in a model of its own.
@@ -151,12 +120,11 @@ def keep_adapters(
     if not made.deltas or not lasting:
         return
     digest = hashlib.sha256("\n".join(edit.id for edit in edits).encode()).hexdigest()[:8]
-    together = (f"{edits[0].id}..{edits[-1].id}.{digest}", lasting, 0)
-    each = [(edits[at].id, [at], made.change_of(at)) for at in lasting]
-    for name, indices, owner in each if alone else [together]:
+    together = (f"{edits[0].id}..{edits[-1].id}.{digest}", 0)
+    each = [(edits[at].id, made.change_of(at)) for at in lasting]
+    for name, owner in each if alone else [together]:
         with new_folder(folder / name) as new:  # of a batch that was killed, it is made again
-            said = about(loaded, hyper, [edits[index] for index in indices])
-            write_adapter(loaded, made.deltas, owner, new, said)
+            write_adapter(loaded, made.deltas, owner, new)
 
 
 def move_adapters(folder: Path, output: Path) -> None:

@@ -307,8 +307,8 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
     ] = None
     layout: Annotated[str, f"of which project: {', '.join(LAYOUTS)}"]
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
-    facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
-    related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
+    facts: Annotated[Path | None, "tr_facts: for MQuAKE"] = None
+    related: Annotated[Path | None, "tr_related: for MQuAKE"] = None
     ripples: Annotated[Path | None, "ripples.parquet: what follows from updates, and what must stay"] = None
     output: Annotated[Output, Flag("JSON")]
 
@@ -318,12 +318,15 @@ class Export(Job, command="edit export", implied_inputs="words reads"):
             raise InputError(f"--layout: {self.layout} is made of updates; name a dataset such as wfd_repl")
         if not LAYOUTS[self.layout].write and None in (self.facts, self.related):
             raise InputError(f"--layout: {self.layout} is made of TempRIPPLE; give --facts and --related")
+        for name in ("shared", "facts", "related", "ripples"):
+            if getattr(self, name) and name not in LAYOUTS[self.layout].tables:
+                raise InputError(f"--{name}: the layout {self.layout} has no field for it; leave it out")
 
     def run(self) -> None:
         from factdrift.evaluation.layouts.files import export, read_beside
 
         if self.dataset and LAYOUTS[self.layout].write:
-            tables = read_beside(self.shared, self.facts, self.related, self.ripples)
+            tables = read_beside(self.shared, self.ripples)
             kept, left, empty = export(self.dataset, self.layout, self.output, tables)
             print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
             for (field, reason), count in sorted(empty.items()):

@@ -283,8 +283,7 @@ class Block:
         self.rows["states"] += states
         self.rows["edits"] += self._edits(placed, edits)
         if self.adapters:
-            hyper = self.condition.prepared.hyper
-            keep_adapters(session.loaded, hyper, self.adapters, edits, placed.made, step.alone)
+            keep_adapters(session.loaded, self.adapters, edits, placed.made, step.alone)
 
     def tables(self) -> dict[str, pa.Table]:
         """The rows so far as tables of TABLES."""

@@ -19,7 +19,6 @@ Lines = Iterable[tuple[str, str]]
 
 def describe(
     name: str,
-    role: Callable[[ModelSpec, int, str], str],
     more: Callable[[Any, ModelSpec, str], Lines],
     revision: str = "main",
     folder: Path = FOLDER,
@@ -27,9 +26,8 @@ def describe(
 ) -> str:
     """The description as text, one property a line.
 
-    `role`: what is done with a matrix, given its block and usual name. `more`: further lines, given the model
-    without weights and the path or name from which it is loaded. Raises InputError if the model cannot be
-    read or its family or tokenizer is not supported.
+    `more`: further lines, given the model without weights and the path or name from which it is loaded.
+    Raises InputError if the model cannot be read or its family or tokenizer is not supported.
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
@@ -39,7 +37,7 @@ def describe(
         ("family", f"{title} ({spec.family}), {type(model).__name__}"),
         *_origin(source),
         *_sizes(model, spec),
-        *_block(model, spec, role),
+        *_block(model, spec),
         *_tokenizer(tokenizer, spec, name),
         *more(model, spec, source),
     ]
@@ -84,10 +82,8 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
     yield "head", f"{spec.head}, {spec.vocabulary:,} entries, {tied}"
 
 
-def _block(
-    model: Any, spec: ModelSpec, role: Callable[[ModelSpec, int, str], str]
-) -> Iterator[tuple[str, str]]:
-    """How the blocks are built, and the edited matrices of each kind of block."""
+def _block(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
+    """How the blocks are built, and the matrices of each kind of block that methods edit."""
     yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
     yield "normalisation", "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
     if spec.residual_factor != 1:
@@ -111,7 +107,7 @@ def _block(
             out, into = shape_of(module)
             kept = ", kept as [in, out]" if transposed(module) else ""
             bias = "with bias" if getattr(module, "bias", None) is not None else "no bias"
-            yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role(spec, layer, part)}"
+            yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}"
 
 
 def _tokenizer(tokenizer: Any, spec: ModelSpec, name: str) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -72,35 +71,26 @@ class Unpack(Job, command="models unpack"):
 class Moments(RunsModel, command="models moments"):
     """Compute second moments of the keys of layers, for ROME and MEMIT.
 
-    They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes. `--add` adds
-    those of several corpora, or of parts of one.
+    They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes.
     """
 
-    model: Annotated[str, "sample, a folder, or a name that transformers knows; not with --add"] = ""
+    model: Annotated[str, "sample, a folder, or a name that transformers knows"]
     layers: Annotated[tuple[int, ...], "blocks, from 0 (default: all)"] = ()
     texts: Annotated[Paths, "texts, one a line; .jsonl or .parquet with `text`", Flag("FILE")] = ()
     facts: Annotated[Path | None, "the benchmark's own facts: what `sentences` wrote", Flag("PARQUET")] = None
     sampled: Annotated[bool, "use texts that the model writes itself"] = False
     tokens: Annotated[int, Key("moments.tokens")]
-    add: Annotated[Paths, "files of one block, whose sum is the file OUTPUT", Flag("FILE", by_hand=True)] = ()
-    ridge: Annotated[float, "added to the diagonal, relative to its mean", Flag(by_hand=True)] = 1e-6
     seed: Annotated[int, Key("seed"), "of the texts that the model writes;"]
     output: Annotated[Output, "LAYER.safetensors", Flag("FOLDER")]
 
     def check(self) -> None:
-        if bool(self.texts) + bool(self.facts) + self.sampled + bool(self.add) != 1:
-            raise InputError("models moments: name one of --texts, --facts, --sampled and --add")
-        if not self.add:
-            super().check()
+        if bool(self.texts) + bool(self.facts) + self.sampled != 1:
+            raise InputError("models moments: name one of --texts, --facts and --sampled")
+        super().check()
 
     def run(self) -> None:
-        from factdrift.models.moments import added, write_reason
+        from factdrift.models.moments import write_reason
 
-        if self.add:
-            total = added(self.add)
-            total.write(self.output)
-            print(f"{self.output}: {total.tokens:,} tokens")
-            return
         try:
             self._count()
         except CannotEdit as error:
@@ -131,7 +121,7 @@ class Moments(RunsModel, command="models moments"):
                 counted = count_moments(model, layers, texts, wanted, name=name)
             for layer, moments in counted.items():
                 path = self.output / f"{layer}.safetensors"
-                replace(moments, ridge=self.ridge).write(path)
+                moments.write(path)
                 print(f"{path}: {moments.tokens:,} tokens")
             if moments.tokens < wanted:
                 print(

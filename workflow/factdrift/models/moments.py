@@ -130,17 +130,6 @@ def read_file(path: Path) -> Moments:
         raise InputError(f"{path}: no second moments: {error} is missing; name another file") from None
 
 
-def added(paths: Sequence[Path]) -> Moments:
-    """The sum of the moments in files of one model, layer and ridge; raises InputError for others."""
-    total = read_file(paths[0])
-    for path in paths[1:]:
-        try:
-            total += read_file(path)
-        except ValueError as error:
-            raise InputError(f"{path}: {error}; name files of one model, layer and ridge") from None
-    return total
-
-
 def write_reason(folder: Path, reason: str) -> None:
     """Writes to a folder of moments why some blocks have none."""
     write_json({"reason": reason}, folder / REASON)

@@ -1,4 +1,4 @@
-"""Models whose weights are quantized: how they are described, made ready, and whether gradients pass them.
+"""Models whose weights are quantized: how they are described and made ready.
 
 bitsandbytes keeps matrices in 4 or 8 bits; GPTQ, AWQ, compressed tensors and fp8 are other forms that
 transformers reads. Imports torch.
@@ -7,18 +7,10 @@ transformers reads. Imports torch.
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import nn
-
-from factdrift.core.errors import CannotEdit
-from factdrift.models.loaded import Loaded
 
 PACKED = "support_avx512bf16_for_cpu"
 """The attribute of 4-bit matrices by which bitsandbytes packs them for the CPU when they are first used."""
-APART = 0.1
-"""The largest relative difference of a product and its gradient; activations in 8 bits differ by 0.01."""
-TOKENS = 4
-"""The number of vectors by which a gradient is tried."""
 
 
 def is_quantized(config: Any) -> bool:
@@ -62,48 +54,3 @@ def prepare(model: nn.Module) -> None:
     for module in model.modules():
         if hasattr(module, PACKED):
             setattr(module, PACKED, False)
-
-
-def check_gradient(loaded: Loaded, method: str) -> None:
-    """Tries one matrix of each kind in the blocks of a quantized model: is its gradient that of its product?
-
-    For a matrix W and vectors v, d the gradient of v W x by x, times d, is v W d. Raises CannotEdit, naming
-    the method, if there is no gradient or it is another one: kernels of some forms have none, and training
-    through them would go on without a word.
-    """
-    spec = loaded.spec
-    if not is_quantized(loaded.model.config):
-        return
-    kinds: dict[type, str] = {}
-    for layer in range(spec.layers):
-        block = spec.module(layer, "")
-        for name, module in loaded.model.get_submodule(block).named_modules(prefix=block):
-            if isinstance(getattr(module, "in_features", None), int) and not any(module.children()):
-                kinds.setdefault(type(module), name)
-    for kind, name in kinds.items():
-        if not _apart(loaded.model.get_submodule(name), loaded) < APART:
-            how = described(loaded.model.config)
-            raise CannotEdit(
-                f"methods: {method} on {loaded.name}: no right gradient passes its quantized matrices "
-                f"({kind.__name__}, {how}), so nothing can be trained through them; give the model in 4 or "
-                "8 bits of bitsandbytes, or without quantization"
-            )
-
-
-def _apart(module: Any, loaded: Loaded) -> float:
-    """The relative difference between a product of a matrix and what its gradient says; inf without one."""
-    device = next(iter((*module.parameters(), *module.buffers()))).device
-    drawing = torch.Generator().manual_seed(0)
-    shape = (1, TOKENS, module.in_features)
-    x, d = (torch.randn(shape, generator=drawing).to(device, loaded.dtype) for _ in range(2))
-    v = torch.randn((1, TOKENS, module.out_features), generator=drawing).to(device)
-    with torch.enable_grad():
-        out = module(x.requires_grad_(True))
-        if not out.requires_grad:
-            return float("inf")
-        (slope,) = torch.autograd.grad((out * v).sum(), x)
-    with torch.no_grad():
-        moved = module(d) - module(torch.zeros_like(d))
-    ours, own = (slope.float() * d.float()).sum((0, 2)), (moved.float() * v).sum((0, 2))
-    size = moved.float().norm() * v.norm() / TOKENS
-    return float((ours - own).abs().max() / size)

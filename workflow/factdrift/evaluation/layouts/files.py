@@ -16,37 +16,20 @@ from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import rippleedits, rows
 from factdrift.evaluation.layouts.record import LAYOUTS, function
-from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Record
+from factdrift.evaluation.layouts.rows import SCHEMA, Record
 
-Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
-"""What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
-`related` by (subject, relation, new object)."""
+Tables = Mapping[str, Mapping[tuple[str, str], Any]]
+"""What belongs to the updates, of the tables that there are: `shared`, `ripples`, by (subject, relation)."""
 
 
-def read_beside(
-    shared: Path | None, facts: Path | None, related: Path | None, ripples: Path | None
-) -> Tables:
-    """Reads `shared_objects.parquet`, TempRIPPLE's tr_facts and tr_related, and `ripples.parquet`.
-
-    Of the related facts those of one hop are read whose answer shows that the new fact was used. Raises
-    InputError if a table lacks a column, or one of TempRIPPLE's two is missing.
-    """
-    tables: dict[str, dict[tuple[str | None, ...], Any]] = {}
+def read_beside(shared: Path | None, ripples: Path | None) -> Tables:
+    """Reads `shared_objects.parquet` and `ripples.parquet`; raises InputError if a table lacks a column."""
+    tables: dict[str, dict[tuple[str, str], Any]] = {}
     if shared is not None:
         tables["shared"] = {
             (row["subject"]["id"], row["relation"]["id"]): row
             for row in _rows(shared, "subject", "relation", "neighborhood", "random_neighborhood")
         }
-    if facts is not None and related is not None:
-        given = _rows(facts, "fact_id", "s", "p", "o", "role")
-        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in given if row["role"] == "new"}
-        tables["related"] = {}
-        columns = ("fact_id", "hop", "question", "answer_label", "answer_aliases", "discriminates")
-        for row in _rows(related, *columns):
-            if row["fact_id"] in new and row["hop"] == 1 and row["discriminates"]:
-                tables["related"].setdefault(new[row["fact_id"]], []).append(row)
-    elif facts is not related:
-        raise InputError("--facts and --related: give both tables of TempRIPPLE, tr_facts and tr_related")
     if ripples is not None:
         tables["ripples"] = {}
         asked = ("asked_subject", "asked_relation", "path", "prompt", "answers", "conditions")
@@ -76,19 +59,16 @@ def export(
         key = row["subject"]["id"], row["relation"]["id"]
         fields = rows.fields_of(row)
         for name, table in tables.items():
-            row[name] = table.get((*key, fields.new_id) if name == "related" else key, [])
+            row[name] = table.get(key, [])
         fits = all(getattr(fields, name) for name in needs)
         record = write(fields, row | {"number": number}) if fits else None
         if record is not None:
-            ours = {name: row.get(name) for name in FIELD_OF_NONE}
-            ours |= {"paraphrases": fields.paraphrases, "objects": row["objects"]}
-            read = rows.scenario_of(fields.obsolete)
-            ours |= {name: row[name] for name, value in read.items() if row[name] != value}
-            kept.append(record | {OURS: ours | record.get(OURS, {})})
+            kept.append(record)
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
-    empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
+    reasons = (record.get("factdrift", {}).get("empty", {}) for record in kept)
+    empty = Counter(pair for of_record in reasons for pair in of_record.items())
     return len(kept), count - len(kept), empty
 
 
@@ -103,7 +83,7 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
     def row_of(record: Record, number: int) -> Iterator[Row]:
         fields = read(record, number)
         if fields is not None and fields.subject and fields.new:
-            yield rows.row_of(record, fields)
+            yield rows.row_of(fields)
 
     per_record = _read(path, layout, row_of, SCHEMA)
     kept = sum(map(len, per_record))

@@ -21,7 +21,6 @@ class Layout(NamedTuple):
 
 
 RIPPLES = {"ripples": "ripples"}
-TEMPRIPPLE = {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"}
 
 LAYOUTS = {
     "counterfact": Layout(
@@ -30,13 +29,11 @@ LAYOUTS = {
         ("new", "obsolete"),
         {"shared": "shared_objects", **RIPPLES},
     ),
-    "easyedit": Layout("rows.write_easyedit", "rows.read_easyedit", ("new",), TEMPRIPPLE | RIPPLES),
+    "easyedit": Layout("rows.write_easyedit", "rows.read_easyedit", ("new",), RIPPLES),
     "rippleedits": Layout("rippleedits.write", "rippleedits.read", ("new",), RIPPLES),
-    "wikibigedit": Layout(
-        "rows.write_wikibigedit", needs=("new", "paraphrases", "neighbors"), tables=TEMPRIPPLE
-    ),
+    "wikibigedit": Layout("rows.write_wikibigedit", needs=("new", "paraphrases", "neighbors")),
     "zsre": Layout("rows.write_zsre"),
-    "mquake": Layout(tables=TEMPRIPPLE),
+    "mquake": Layout(tables={"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"}),
 }
 READ = [name for name, layout in LAYOUTS.items() if layout.read]
 """The layouts that `edit import` reads."""

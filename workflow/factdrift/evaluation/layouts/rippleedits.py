@@ -11,7 +11,7 @@ from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
 from factdrift.core.tables import rows_of
-from factdrift.evaluation.layouts.rows import OURS, Fields, Record, closed, opened, row_of
+from factdrift.evaluation.layouts.rows import Fields, Record, closed, opened, row_of
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
 
 NAMES = {
@@ -55,7 +55,7 @@ def write(fields: Fields, row: Row) -> Record:
     for probe in row["ripples"]:
         if probe["criterion"] in NAMES:
             tests[NAMES[probe["criterion"]]].append(_test(probe))
-    return {"example_type": "recent", "edit": edit, **tests}
+    return {"example_type": "recent", "edit": edit, **tests, "factdrift": {"subject": fields.subject}}
 
 
 def _fact(fields: Fields, label: str, item: str | None) -> Record:
@@ -124,7 +124,7 @@ def read(record: Record, number: int) -> Fields:
 
 def probes(record: Record, number: int) -> Iterator[Row]:
     """The probes of a record, with TESTED: one for each query of each test. Raises InputError as `read`."""
-    row = row_of(record, read(record, number))
+    row = row_of(read(record, number))
     update = f"{row['subject']['id']}-{row['relation']['id']}"
     for criterion, name in NAMES.items():
         given = record[MISSPELT[name] if name not in record and MISSPELT.get(name) in record else name]
@@ -193,7 +193,7 @@ def _split(record: Record) -> tuple[str, str]:
 
 
 def _subject(record: Record, prompt: str) -> str:
-    """The subject's name: what the sentences about other relations of the same subject end with, too."""
+    """The subject's name: ours, or what the sentences about other relations of the subject end with, too."""
     edit, words = record["edit"], prompt.split(" ")
     own = (query for query in _queries(record) if query["subject_id"] == edit["subject_id"])
     others = (query for query in own if query["relation"] != edit["relation"])
@@ -203,10 +203,10 @@ def _subject(record: Record, prompt: str) -> str:
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
     matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
     name = name or next((match[1] for match in matches if match), "")
-    named = (record.get(OURS) or {}).get("subject") or {}
-    if not (named.get("label") or name):
+    subject: str = record.get("factdrift", {}).get("subject", name)
+    if not subject:
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
-    return named.get("label") or name
+    return subject
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:

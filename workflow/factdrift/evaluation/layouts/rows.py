@@ -11,12 +11,6 @@ from factdrift.words.templates import BLANK
 
 Record = dict[str, Any]
 
-OURS = "factdrift"
-"""The key of a record for columns that the layout has no field for; the loaders of others ignore it."""
-
-EMPTY = "empty"
-"""The key under `OURS` for fields of the layout that are empty: field -> reason."""
-
 SUBJECT = "{}"
 """Placeholder of the subject in a prompt of CounterFact."""
 PROMPTS = 10
@@ -46,13 +40,6 @@ SCHEMA = schema_of(
     "scenario split popularity_source template_source: string, subject_is_ambiguous: bool",
 )
 """The columns of wfd_repl.parquet (docs/tables/wikifactdiff.md)."""
-
-FIELD_OF_NONE = (
-    *("subject", "relation", "subject_is_ph_new", "relation_is_temp_func", "subject_popularity"),
-    *("neighborhood", "random_neighborhood", "split", "popularity_source", "template_source"),
-    "subject_is_ambiguous",
-)
-"""Columns that no layout has a field for."""
 
 
 class Fields(NamedTuple):
@@ -86,6 +73,11 @@ def closed(text: str) -> str:
 
 def fields_of(row: Row) -> Fields:
     """What a row has for the fields of a record."""
+    named: Row = {}
+    for decision in ("new", "obsolete"):
+        alike = [value for value in row["objects"] if value["decision"] == decision]
+        value = alike[0] if len(alike) == 1 else {"id": None, "label": ""}
+        named |= {decision: value["label"], f"{decision}_id": value["id"]}
     neighbors = (*row["neighborhood"], *row["random_neighborhood"])
     facts = (fact for neighbor in neighbors for fact in neighbor["objects"])
     return Fields(
@@ -95,58 +87,37 @@ def fields_of(row: Row) -> Fields:
         paraphrases=[opened(text) for text in row["generalization_prompts"]],
         neighbors=[(opened(fact["prompt"]), fact["object"]["label"]) for fact in facts],
         relation=row["relation"]["id"],
-        **_named(row["objects"]),
+        **named,
     )
 
 
-def _named(objects: Sequence[Row]) -> Row:
-    """Label and id of the new and of the obsolete object among these; empty where there is not just one."""
-    named: Row = {}
-    for decision in ("new", "obsolete"):
-        alike = [value for value in objects if value["decision"] == decision]
-        value = alike[0] if len(alike) == 1 else {"id": None, "label": ""}
-        named |= {decision: value["label"], f"{decision}_id": value["id"]}
-    return named
-
-
-def scenario_of(obsolete: str) -> Row:
-    """The scenario of a record with one new object, as far as the record's own fields show it."""
-    return {"scenario": "ReplaceObject" if obsolete else "AddRelation", "is_replace": bool(obsolete)}
-
-
-def row_of(record: Record, fields: Fields) -> Row:
-    """The row of a record; what it leaves out is null, or what it has under `OURS`."""
-    ours = record.get(OURS, {})
-    objects = [{"id": fields.new_id, "label": fields.new, "decision": "new"}]
-    if fields.obsolete:
-        objects.insert(0, {"id": fields.obsolete_id, "label": fields.obsolete, "decision": "obsolete"})
-    given = ours.get("objects", [])
-    known = {(value["decision"], value["label"]): value for value in given}
-    row: Row = {
-        "subject": {"id": fields.id},
+def row_of(fields: Fields) -> Row:
+    """The row of a record; what it leaves out is null."""
+    replaced = [{"id": fields.obsolete_id, "label": fields.obsolete, "decision": "obsolete"}]
+    neighbors = [
+        {
+            "subject": {},
+            "relation": {"id": fields.relation},
+            "objects": [{"object": {"label": label}, "prompt": closed(text)}],
+        }
+        for text, label in fields.neighbors
+    ]
+    return {
+        "subject": {"id": fields.id, "label": fields.subject},
         "relation": {"id": fields.relation},
+        "update_prompt": closed(fields.prompt),
+        "generalization_prompts": [closed(text) for text in fields.paraphrases],
         "subject_is_ph_new": False,
         "relation_is_temp_func": False,
-        "neighborhood": [
-            {
-                "subject": {},
-                "relation": {"id": fields.relation},
-                "objects": [{"object": {"label": label}, "prompt": closed(text)}],
-            }
-            for text, label in fields.neighbors
+        "scenario": "ReplaceObject" if fields.obsolete else "AddRelation",
+        "is_replace": bool(fields.obsolete),
+        "objects": [
+            *(replaced if fields.obsolete else []),
+            {"id": fields.new_id, "label": fields.new, "decision": "new"},
         ],
+        "neighborhood": neighbors,
         "random_neighborhood": [],
-        **{column: ours[column] for column in FIELD_OF_NONE if column in ours},
-        "update_prompt": closed(fields.prompt),
-        "generalization_prompts": [closed(text) for text in ours.get("paraphrases", fields.paraphrases)],
-        **scenario_of(fields.obsolete),
-        "objects": [known.get((value["decision"], value["label"]), value) for value in objects],
     }
-    if given and {"new": fields.new, "obsolete": fields.obsolete}.items() <= _named(given).items():
-        # No field of the layout says anything of the update's other objects.
-        row |= {"objects": given, **{name: ours[name] for name in scenario_of("") if name in ours}}
-    row["subject"] = row["subject"] | {"label": fields.subject}
-    return row
 
 
 def write_counterfact(fields: Fields, row: Row) -> Record | None:
@@ -180,7 +151,7 @@ def write_counterfact(fields: Fields, row: Row) -> Record | None:
         "neighborhood_prompts": near,
         "attribute_prompts": attributes,
         "generation_prompts": fields.paraphrases,
-        OURS: {EMPTY: lacks},
+        "factdrift": {"empty": lacks},
     }
 
 
@@ -248,15 +219,10 @@ def write_easyedit(fields: Fields, row: Row) -> Record:
         names = [name for answer in probe["answers"] for name in (answer["label"], *answer["aliases"])]
         fact = {"prompt": opened(probe["prompt"]), "ground_truth": [names]}
         probes.setdefault(probe["criterion"], []).append(fact)
-    reasoning = [
-        {"prompt": fact["question"], "ground_truth": [[fact["answer_label"], *fact["answer_aliases"]]]}
-        for fact in row.get("related") or []
-    ]
     specificity = [{"prompt": text, "ground_truth": [[label]]} for text, label in fields.neighbors]
     portability = {
         "Subject_Aliasing": probes.get("alias"),
         "Logical_Generalization": probes.get("logical"),
-        "Reasoning": reasoning,
     }
     locality = {LOCALITY[0]: specificity, LOCALITY[1]: probes.get("preserve")}
     # A part without facts is left out: the loaders take the first fact of a part that is there.
@@ -303,7 +269,6 @@ def write_wikibigedit(fields: Fields, row: Row) -> Record:
     null.
     """
     text, answer = fields.neighbors[0]
-    related = row.get("related") or [{"question": None, "answer_label": None}]
     record = {
         "tag": "update" if fields.obsolete else "new",
         "subject": fields.subject,
@@ -314,8 +279,8 @@ def write_wikibigedit(fields: Fields, row: Row) -> Record:
         "alt": fields.new,
         "loc": text,
         "loc_ans": answer,
-        "mhop": related[0]["question"],
-        "mhop_ans": related[0]["answer_label"],
+        "mhop": None,
+        "mhop_ans": None,
     }
     return record | ({"ground_truth": fields.obsolete} if fields.obsolete else {})
 

@@ -74,10 +74,6 @@ class Split:
         write_json({"digest": self.digest(), "train": train, "validation": validation}, path)
 
 
-NOTHING = Split((), (), {})
-"""The facts of an editor that is not trained, because there are too few or the model cannot be edited."""
-
-
 def read_split(sources: Sources, hyper: Hyper, seed: int) -> Split:
     """Splits the facts of a dataset by a hash of subject, seed and method; the edited subjects have no part.
 
@@ -156,7 +152,7 @@ def convert_editor(loaded: Loaded, hyper: Hyper, checkpoint: Path, output: Path,
 
 def skip_editor(reason: str, output: Path, subjects: Path) -> None:
     """Writes the reason why there is no editor, which `read_editor` raises."""
-    NOTHING.write(subjects)
+    Split((), (), {}).write(subjects)
     write_tensors(output, {}, {"skipped": reason})
 
 

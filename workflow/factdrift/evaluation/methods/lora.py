@@ -125,7 +125,8 @@ class Batch:
         """`rows`: numbers of changes, and sentences. `weight`: of these beside other batches of a step."""
         sentences = [sentence for _, sentence in rows]
         self.targets = Targets(loaded, sentences)
-        self.owner = torch.tensor([number for number, _ in rows], device=loaded.device)
+        self.numbers = [number for number, _ in rows]
+        self.owner = torch.tensor(self.numbers, device=loaded.device)
         lengths = [len(sentence.ids) - sentence.target for sentence in sentences]
         counts = torch.tensor(lengths, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
@@ -133,44 +134,16 @@ class Batch:
         self.weights = weight * counts / whole
 
 
-class Drops:
-    """Which inputs of A are set to zero in one step; drawn at once for each change, by its generator.
-
-    A change has `width` numbers for each token of its sentences: matrix after matrix in the order in which
-    they run, in each sentence after sentence.
-    """
-
-    def __init__(
-        self, batch: Batch, share: float, noise: Sequence[torch.Generator], width: int, kind: torch.dtype
-    ):
-        """`share`: of the inputs, set to zero. `kind`: the type in which random numbers are drawn."""
-        self._share, self._done = share, 0
-        if not share:
-            return
-        owner = batch.owner
-        self._length = torch.tensor([len(row) for row in batch.targets.rows], device=owner.device)
-        own = (owner[:, None] == owner) * self._length
-        # Of each sentence: the tokens of its change, those before its own, and where its change begins.
-        self._tokens, self._before = own.sum(1), own.tril(-1).sum(1)
-        self._begin = width * ((owner[:, None] > owner) * self._length).sum(1)
-        tokens = dict(sorted(zip(owner.tolist(), self._tokens.tolist(), strict=True)))
-        drawn = [
-            torch.rand(width * count, generator=noise[number], dtype=kind, device=owner.device)
-            for number, count in tokens.items()
-        ]
-        self._kept = torch.cat(drawn) >= share
-
-    def of(self, taken: Tensor) -> Tensor:
-        """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
-        if not self._share:
-            return taken
-        _, most, width = taken.shape
-        start = self._begin + self._tokens * self._done + self._before * width
-        self._done += width
-        index = torch.arange(most * width, device=taken.device).view(most, width)
-        real = (torch.arange(most, device=taken.device) < self._length[:, None])[:, :, None]
-        kept = self._kept.take(torch.where(real, start[:, None, None] + index, 0))
-        return taken * torch.where(real, kept.to(taken.dtype) / (1 - self._share), 1)
+def dropped(taken: Tensor, batch: Batch, share: float, noise: Sequence[torch.Generator]) -> Tensor:
+    """Inputs [rows, tokens, d_in] of a matrix, a share of each row set to zero by its change's generator."""
+    if not share:
+        return taken
+    kept = torch.ones_like(taken)
+    for row, number in enumerate(batch.numbers):
+        own = kept[row, : len(batch.targets.rows[row])]
+        drawn = torch.rand(own.shape, generator=noise[number], dtype=own.dtype, device=own.device)
+        own.copy_((drawn >= share).to(own.dtype) / (1 - share))
+    return taken * kept
 
 
 class Training:
@@ -237,12 +210,11 @@ class Training:
 
     def _backward(self, batch: Batch) -> Tensor:
         """Adds the gradients of a batch; returns the losses of its sentences."""
-        width = sum(a.shape[2] for a in self.a.values())
-        drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
 
         def add(name: str, taken: Tensor, given: Tensor) -> Tensor:
             a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-            entered = drops.of(taken.to(a.dtype).flatten(1, -2))
+            inputs = taken.to(a.dtype).flatten(1, -2)
+            entered = dropped(inputs, batch, self._hyper["dropout"], self._noise)
             change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
             out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
             return out

@@ -85,10 +85,10 @@ class MethodRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     recalled: str = ""
     """What stands before the prompts of some edits of a stream, for methods that keep texts."""
     changes: Literal["weights", "codebook", "text", "nothing"] = "weights"
-    edits: Literal["trained", "values", "states", "all", "named", "output", "others", ""] = ""
+    edits: Literal["trained", "values", "states", "all", "named", "output", ""] = ""
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
-    matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
+    matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); others."""
     adapter: str = ""
     """The names of the matrices that it changes, if changes are trained beside them, also quantized ones."""
     whole: bool = False
@@ -101,8 +101,6 @@ class MethodRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """The hyper-parameter that names the block of an edit that can be made at any block."""
     editor: TrainedEditor | None = None
     """What is trained once for each model, before the first edit."""
-    says: str = ""
-    """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
@@ -186,30 +184,6 @@ def instead(spec: ModelSpec, layer: int, method: str) -> str:
     """The other methods that can edit block `layer` of a model, as advice."""
     able = [name for name, record in records().items() if record.changes != "nothing" and name != method]
     return f"use {', '.join(name for name in able if not refusal(spec, name, layer))} or one of your own"
-
-
-def anywhere() -> list[tuple[str, str]]:
-    """Methods that `role` names at no matrix, and what they do."""
-    says: dict[str, list[str]] = {}
-    for name, record in records().items():
-        if record.says:
-            says.setdefault(record.says, []).append(name)
-    return [(", ".join(names), text) for text, names in says.items()]
-
-
-def role(spec: ModelSpec, layer: int, part: str) -> str:
-    """Which methods edit a matrix of block `layer`; `part` is its usual name, as in `ModelSpec.module`."""
-    able = {name: record.edits for name, record in records().items() if not refusal(spec, name, layer)}
-
-    def that_edit(*what: str) -> str:
-        *most, last = (name for name, edits in able.items() if edits in what)
-        return f"{', '.join(most)} and {last}" if most else last
-
-    if part == spec.attention_out:
-        return f"edited by {that_edit('trained')}"
-    if part == spec.down:
-        return f"edited by {that_edit('trained', *DOWN, 'output')}; if named, by {that_edit('others')}"
-    return f"edited by {that_edit('all')}; if named, by {that_edit('named', 'others', 'output')}"
 
 
 def refused(spec: ModelSpec) -> Iterator[str]:

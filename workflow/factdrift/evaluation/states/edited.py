@@ -30,7 +30,7 @@ from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
-from factdrift.models.quantized import check_gradient, is_quantized
+from factdrift.models.quantized import described, quantization
 
 TRAINED_COPIES = 4
 """Matrices or factors for each one that is trained: the change, its gradient, and the two moments of Adam."""
@@ -133,17 +133,10 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have, or cannot edit it.
+    """Raises InputError if a block does not exist, would be written into quantized, or cannot be edited.
 
-    What is trained beside quantized weights needs a gradient through them (`check_gradient`).
+    What is trained beside quantized weights needs a gradient through them, which bitsandbytes has.
     """
-    check_able(loaded, hyper)
-    if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
-        check_gradient(loaded, hyper.method)
-
-
-def check_able(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if a block does not exist, would be written into quantized, or cannot be edited."""
     record, spec = hyper.record, loaded.spec
     for layer in hyper.layers:
         if not 0 <= layer < spec.layers:
@@ -151,12 +144,19 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
             raise InputError(
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
             )
-    writes = hyper.own is None and record.changes == "weights" and not record.adapter
-    if writes and is_quantized(loaded.model.config):
+    how = quantization(loaded.model.config)
+    if how and hyper.own is None and record.changes == "weights" and not record.adapter:
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
             f"{_listed(lambda other: other.changes != 'weights' or bool(other.adapter))}"
+        )
+    trained = hyper.own is None and record.changes in ("weights", "codebook")
+    if how and trained and how.get("quant_method") != "bitsandbytes":
+        raise CannotEdit(
+            f"methods: {hyper.method} on {loaded.name}: training through quantized weights needs those of "
+            f"bitsandbytes, not {described(loaded.model.config)}; give the model in such a form, or "
+            "without quantization"
         )
     for layer in blocks_of(spec, hyper):
         reason = None if hyper.own else refusal(spec, hyper.method, layer)

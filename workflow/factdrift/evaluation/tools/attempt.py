@@ -13,7 +13,7 @@ from pathlib import Path
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.adapters import about, write_adapter, write_model
+from factdrift.evaluation.adapters import write_adapter, write_model
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Prepared
 from factdrift.evaluation.methods.record import title_of
@@ -162,4 +162,4 @@ def export(model: Loaded, edit: Edit, prepared: Prepared, output: Path, full: bo
         if reason := made.failed.get(0):
             raise InputError(f"{hyper.method}: the edit failed: {reason}")
         write_to = write_model if full else write_adapter
-        write_to(model, made.deltas, made.change_of(0), folder, about(model, hyper, [edit]))
+        write_to(model, made.deltas, made.change_of(0), folder)

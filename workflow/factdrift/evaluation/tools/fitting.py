@@ -17,7 +17,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hype
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.methods.shared import named
-from factdrift.evaluation.states.edited import check_able, matrix_bytes
+from factdrift.evaluation.states.edited import check_layers, matrix_bytes
 from factdrift.models.devices import LARGE, fast_type
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
@@ -79,7 +79,7 @@ def _matrices(loaded: Loaded) -> Iterator[tuple[int, int]]:
 
 def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     """What a method needs beside the weights; raises CannotEdit if it cannot edit the model."""
-    check_able(loaded, hyper)
+    check_layers(loaded, hyper)
     wanted, spec = needs(hyper), loaded.spec
     if hyper.record.changes in ("text", "nothing"):
         return Needs(0, 0)

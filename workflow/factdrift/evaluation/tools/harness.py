@@ -34,8 +34,6 @@ CLOZES = schema_of("id prompt target: string")
 WRITTEN = schema_of("id prompt question target: string, accepted stale others: [string], several: bool")
 """A table of documents. `prompt`: what the model reads; `question`: what is asked in it; `target`: the first
 accepted answer."""
-COLUMNS = ("item_id", "question", "options", "answer_index")
-"""What any table of questions with options has."""
 
 _ACCURACY = {"metric": "acc", "aggregation": "mean", "higher_is_better": True}
 _CHOSEN: dict[str, Any] = {
@@ -110,26 +108,23 @@ class Task(NamedTuple):
 
 
 def written_items(name: str, path: Path, prompt: str, instruction: str) -> Iterator[WrittenQuestions]:
-    """TempRIPPLE's items and those with a date, open ones among them, or a table of COLUMNS; with a column
-    `context`, also without it. With TempRIPPLE's column `task` there is a kind for each of its four.
+    """TempRIPPLE's items or those with a date, open ones among them, without and with their context.
 
-    `prompt`, `instruction`: as in the configuration. Raises InputError if a column is missing, or an answer
-    is not known.
+    With TempRIPPLE's column `task` there is a kind for each of its four. `prompt`, `instruction`: as in the
+    configuration. Raises InputError if a column is missing.
     """
-    check_columns(path, COLUMNS, "; give a table such as tempripple.parquet")
+    columns = ("item_id", "question", "context", "options", "answer_index", "open_only")
+    check_columns(path, columns, "; give tempripple.parquet or asof.parquet")
     kinds: dict[str, list[Question]] = {}
     rows = pq.read_table(path).to_pylist()
-    if rows and "open_only" in rows[0] and not is_dated(path):
+    if not is_dated(path):
         add_stale(rows)
     for row in sorted(rows, key=lambda row: str(row["item_id"])):
         kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-        kinds.setdefault(kind, []).append(_question(row, path))
-    conditions = CONDITIONS if any(question.context for own in kinds.values() for question in own) else ("",)
-    for condition in conditions:
+        kinds.setdefault(kind, []).extend(questions_of([row]))
+    for condition in CONDITIONS:
         for kind, questions in kinds.items():
-            with_context = condition == "with"
-            group = f"{name}_{condition}".rstrip("_")
-            yield _written(group, kind, questions, with_context, prompt, instruction)
+            yield _written(f"{name}_{condition}", kind, questions, condition == "with", prompt, instruction)
 
 
 def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[WrittenQuestions]:
@@ -140,28 +135,6 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
             roles.setdefault(question.role, []).append(question)
     for role, questions in roles.items():
         yield _written("wikifactdiff", f"_{role}", questions, False, prompt, instruction)
-
-
-def _question(row: Row, path: Path) -> Question:
-    """The question of a row; InputError that names it in the table `path` if no answer of it is known."""
-    if "open_only" in row:
-        (question,) = questions_of([dict(row)])
-        return question
-    options, index = row["options"] or (), row["answer_index"]
-    if index is None or not 0 <= index < len(options):
-        raise InputError(
-            f"{path}: answer_index of the question {row['item_id']!r} is {index}, which is the place of none "
-            f"of its {len(options)} options, so no answer of it is known; correct it, or leave the row out"
-        )
-    return Question(
-        row["item_id"],
-        words=row["question"],
-        context=row.get("context") or "",
-        targets=tuple(options),
-        answer=index,
-        accepted=(options[index],),
-        others=tuple(option for option in options if option != options[index]),
-    )
 
 
 def _written(

@@ -34,15 +34,15 @@ class Describe(Job, command="models describe"):
         check_name(self.model)
 
     def run(self) -> str:
-        from factdrift.evaluation.methods.record import anywhere, refused, role
+        from factdrift.evaluation.methods.record import refused
         from factdrift.evaluation.tools.fitting import lines_of
         from factdrift.models.describe import describe
 
         def more(model: Any, spec: ModelSpec, source: str) -> Lines:
             lacking = (("not supported", reason) for reason in refused(spec))
-            return [*lines_of(model, spec, self.model, source), *anywhere(), *lacking]
+            return [*lines_of(model, spec, self.model, source), *lacking]
 
-        return describe(self.model, role, more, self.revision, self.folder, self.trust_remote_code)
+        return describe(self.model, more, self.revision, self.folder, self.trust_remote_code)
 
 
 class Sentences(Job, command="models sentences", implied_inputs="words"):
