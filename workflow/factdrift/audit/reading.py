@@ -10,7 +10,6 @@ from factdrift.audit import (
     kinds,
     of_corpus,
     of_dated,
-    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -70,7 +69,7 @@ class AuditedBuild(NamedTuple):
             for path in self.beside
             if path.is_dir()
             for folder in sorted(path.iterdir())
-            if folder.is_dir() and folder.name in of_folders.TABLES
+            if folder.is_dir() and folder.name in kinds.DATASETS
         ]
 
 
