@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.digests import Check, Product
 
-from factdrift.audit.jobs import folder_faults
+from factdrift.audit.of_folders import folder as faults_of
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import ANSWERS, Store
@@ -309,9 +309,9 @@ def test_the_audit_writes_a_folder_again_with_its_day_address_and_replies(
     shutil.copytree(store, bench.folder / "fetched/chat")
     edition = {"date": "2026-11-23", "url": "https://example.org"}
     bench.write(published, answers=(answers(pair / "verbalize", "aac"),), store=store, **edition)
-    assert [fault for name in FOLDERS for fault in folder_faults(published / name, pair)] == []
+    assert [fault for name in FOLDERS for fault in faults_of(published / name, pair)] == []
     (published / "wfd_repl/replay/answers.sqlite").write_bytes(b"")
-    (fault,) = folder_faults(published / "wfd_repl", pair)
+    (fault,) = faults_of(published / "wfd_repl", pair)
     assert fault.reason == "replay/answers.sqlite is not what the products give"
 
 

@@ -24,6 +24,7 @@ from support.workflow import snakemake
 from factdrift.audit import (
     of_corpus,
     of_dated,
+    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -35,7 +36,6 @@ from factdrift.audit import (
 )
 from factdrift.audit.account import AUDIT
 from factdrift.audit.build import Samples, samples_of
-from factdrift.audit.jobs import folder_faults
 from factdrift.audit.kinds import (
     ASKED,
     CORPUS,
@@ -334,7 +334,7 @@ def test_faults_of_published_folders_are_found(plant, summed, reason, published)
     plant(published)
     if summed:
         _sum(published)
-    faults = list(folder_faults(published, published.parents[1] / PAIR))
+    faults = list(of_folders.folder(published, published.parents[1] / PAIR))
     assert any(reason in fault.reason for fault in faults), faults
 
 
@@ -390,7 +390,7 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited):
     assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
     folders = [path for path in (audited / "publish").iterdir() if path.is_dir()]
     assert len(folders) == 6
-    assert [fault for folder in folders for fault in folder_faults(folder, audited / PAIR)] == []
+    assert [fault for folder in folders for fault in of_folders.folder(folder, audited / PAIR)] == []
     summary = json.loads((audited / "audit.json").read_text("utf-8"))
     assert set(summary["sampled"]) | {FOLDERS} == set(DATASETS)
     assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}

@@ -55,13 +55,11 @@ class Samples(NamedTuple):
     lengths: Mapping[str, int]
 
 
-def audit(
-    source: AuditedBuild, rows: int, seed: int, folders: Iterable[Iterator[Fault]]
-) -> tuple[list[Row], dict[str, Any]]:
+def audit(source: AuditedBuild, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
     """The findings, as rows of AUDIT, and a summary: sizes, rates by kind, guesses from the surface.
 
-    `rows`: of each dataset at most, and subjects to draw from the new dump. `folders`: the faults of each
-    published folder. Raises InputError if a file is missing.
+    `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
+    missing.
     """
     manifest = read_manifest(source.pair / "manifest.json")
     if kinds.UPDATES not in source.files():
@@ -76,9 +74,6 @@ def audit(
     samples = samples_of(source, manifest, rows, seed)
     reading = read(source, manifest, samples.rows, samples.probed, rows, seed)
     findings = list(_findings(source, samples, reading))
-    if source.folders():
-        for faults in (*folders, of_folders.copies(source.pair)):
-            findings += _faults(kinds.FOLDERS, "folder", faults)
     guesses: dict[str, Guessed] = {}
     for name, questions in (
         (kinds.UPDATES, questions_of_updates(samples.every_update)),
@@ -289,6 +284,10 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
         yield from rows(
             kinds.RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
+    for folder in source.folders():
+        yield from _faults(kinds.FOLDERS, "folder", of_folders.folder(folder, source.pair))
+    if source.folders():
+        yield from _faults(kinds.FOLDERS, "folder", of_folders.copies(source.pair))
 
 
 def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
@@ -14,9 +12,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place
 from factdrift.core.manifests import read_manifest
-
-if TYPE_CHECKING:
-    from factdrift.audit.of_tables import Fault
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,42 +61,12 @@ class Audit(Job, command="audit", implied_inputs="manifest kinds tables built fi
         beside = _beside(pair) if self.beside_ is None else self.beside_
         claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
         source = AuditedBuild(pair, old, new, self.labels, beside)
-        folders = (folder_faults(path, pair) for path in source.folders())
-        findings, summary = audit(source, self.settings.rows, self.settings.seed, folders)
+        findings, summary = audit(source, self.settings.rows, self.settings.seed)
         text = "\n".join(text_of(summary, findings))
         write_text(text, folder / "audit.txt")
         write_json(summary, folder / "audit.json")
         write_parquet(pa.Table.from_pylist(findings, schema=AUDIT), folder / "audit.parquet")
         return text
-
-
-def folder_faults(path: Path, pair: Path) -> Iterator[Fault]:
-    """The faults of a published folder: what differs when it is written again from the products in results/.
-
-    Day and address are those that it has; `audit.json`, too, because it is the account of another audit.
-    """
-    from factdrift.audit.of_folders import folder
-    from factdrift.audit.of_tables import until_damage
-    from factdrift.core.owned import scratch
-    from factdrift.publish.datasets import known
-    from factdrift.publish.folders import Inputs, write_folders
-
-    results = pair.parent
-    (dataset,) = (dataset for dataset in known() if dataset.folder == path.name)
-    names = [name for config in dataset.configs for name in config.files.values()] + dataset.accounts
-    sources = (path / name if name == "audit.json" else results / name for name in names)
-    products = [source for source in sources if source.is_file()]
-    answers, store = [pair / "verbalize/answers.parquet"], results / "fetched/chat"
-    stored = (answers, store) if (path / "replay").is_dir() else ((), None)
-
-    def faults() -> Iterator[Fault]:
-        described = json.loads((path / "croissant.json").read_text("utf-8"))
-        edition = (described.get(name, "") for name in ("datePublished", "url"))
-        with scratch() as empty:
-            write_folders(Inputs(products, results / "manifest.json", *stored, *edition), empty / "publish")
-            yield from folder(path, empty / "publish" / path.name)
-
-    return until_damage(faults(), path.name)
 
 
 def _beside(pair: Path) -> list[Path]:

@@ -1,27 +1,64 @@
 """Checks of published folders, file by file, and of the copies of products in results/."""
 
 import filecmp
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from factdrift.audit.of_tables import Fault
+from factdrift.audit.of_tables import Fault, until_damage
+from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
+from factdrift.core.owned import scratch
+from factdrift.core.products import places
 
 
-def folder(path: Path, again: Path) -> Iterator[Fault]:
-    """Files in which a published folder differs from the same folder, made `again` of the products."""
-    names = {file.relative_to(root) for root in (path, again) for file in root.rglob("*") if file.is_file()}
-    for name in sorted(names):
-        published, due = path / name, again / name
-        if not published.is_file():
+def folder(path: Path, pair: Path) -> Iterator[Fault]:
+    """Files in which a published folder differs from one that is written of the products beside the pair.
+
+    Day and address are those that it has; `audit.json`, too, because it is the account of another audit.
+    """
+    with scratch() as empty:
+        yield from until_damage(_differences(path, pair, empty / "publish"), path.name)
+
+
+def _differences(path: Path, pair: Path, again: Path) -> Iterator[Fault]:
+    results = pair.parent
+    names = dict.fromkeys(target.name for target in places() if target.folder == path.name)
+    sources = [path / name if name == "audit.json" else results / name for name in names]
+    described = json.loads((path / "croissant.json").read_text("utf-8"))
+    options = {
+        "manifest": results / "manifest.json",
+        "date": described.get("datePublished", ""),
+        "url": described.get("url", ""),
+        "output": again,
+    }
+    if (path / "replay").is_dir():
+        options |= {"answers": pair / "verbalize/answers.parquet", "store": results / "fetched/chat"}
+    products = [source for source in sources if source.is_file()]
+    program = Path(sys.executable).with_name("factdrift")
+    # A process of its own: no module of the audit imports what writes folders.
+    process = subprocess.run(
+        [program, "publish", "folders", *products, *(f"--{key}={value}" for key, value in options.items())],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    if process.returncode:
+        raise InputError(process.stderr.strip())
+    due = again / path.name
+    files = {file.relative_to(root) for root in (path, due) for file in root.rglob("*") if file.is_file()}
+    for name in sorted(files):
+        if not (path / name).is_file():
             reason = "is not in the folder, but the products give it"
-        elif not due.is_file():
+        elif not (due / name).is_file():
             reason = "is in the folder, but the products do not give it"
-        elif filecmp.cmp(published, due, shallow=False):
+        elif filecmp.cmp(path / name, due / name, shallow=False):
             continue
         else:
-            reason = f"is not what the products give{_line(published, due)}"
+            reason = f"is not what the products give{_line(path / name, due / name)}"
         yield Fault(path.name, "", f"{name.as_posix()} {reason}")
 
 
