@@ -17,13 +17,13 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
+from factdrift.core.text import folded, printable
 from factdrift.pages import DAY, Axis, chart, environment, meanings, packaged, palette, periods, shown, ticks
 from factdrift.pages.browse.build import MOST, Build, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.summary import sentences
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
-from factdrift.wikidata.text import folded, printable
 
 LISTED = 50
 """Updates on a page of a list."""

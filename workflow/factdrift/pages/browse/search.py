@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.wikidata.text import folded
+from factdrift.core.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
