@@ -23,9 +23,6 @@ EXACT = 10
 ALIKE = 0.65
 """The least share of equal letters by which an unknown word is taken for one of the index."""
 
-CLASSES = 100
-"""Classes above or below another that its page shows, at most."""
-
 
 class Chosen(NamedTuple):
     """Which updates a list has; empty for all.
@@ -215,14 +212,6 @@ class Index:
         first, _ = self._kinds.get(RELATION, (1, 0))
         query = "SELECT * FROM names WHERE place >= ? AND id < 0 AND updates > 0 ORDER BY place LIMIT ?"
         return self._all(query, first, most)
-
-    def classes_around(self, of: int) -> dict[str, list[int]]:
-        """The classes directly `above` and `below` a class, by id; of more than CLASSES one more."""
-        around = {}
-        for side, known, wanted in (("above", "sub", "class"), ("below", "class", "sub")):
-            query = f"SELECT {wanted} FROM subclasses WHERE {known} = ? ORDER BY 1 LIMIT {CLASSES + 1}"
-            around[side] = [row[wanted] for row in self._all(query, of)]
-        return around
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""
