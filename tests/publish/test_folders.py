@@ -209,13 +209,6 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[...,
 
     manifest = ("--manifest", bench.manifest)
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
-    other = bench.put("other.parquet", [update(1)])
-    assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
-    other.write_text("rows")
-    assert re.search(r"other\.parquet: .*; build it again", said(other, *manifest))
-    again = shutil.copy(bench.folder / "klob_c.parquet", tmp_path)
-    both = said(bench.folder / "klob_c.parquet", again, *manifest)
-    assert f"{again}: {bench.folder}/klob_c.parquet is the same product; leave one of them out" in both
     account = bench.folder / "klob_meta.json"
     account.write_text("{}", "utf-8")
     assert "add results/wikifactdiff.parquet" in said(account, *manifest)
@@ -227,8 +220,6 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[...,
         assert "is no JSON object" in said(klob, *manifest)
     bench.manifest.write_text('{"dates": {}}', "utf-8")
     assert "has no configuration; name the manifest.json of the build" in said(klob, *manifest)
-    bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")
-    assert re.search(r"klob_c\.parquet: has 2 rows, .*manifest\.json lists 99", said(klob, *manifest))
     bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")
     bench.put("wikifactdiff.parquet", [update(1, "validation")])
     assert "has splits other than train, test" in said(bench.folder / "wikifactdiff.parquet", *manifest)
