@@ -160,7 +160,7 @@ def test_files_count_by_their_content(tmp_path: Path) -> None:
     assert before == configuration(configured(only={"subjects": str(second)}))
     second.write_text("Q31\n")
     with pytest.raises(InputError, match=r"only\.subjects"):
-        check_unchanged(before, configuration(configured(only={"subjects": str(second)})), {}, tmp_path)
+        check_unchanged(before, configuration(configured(only={"subjects": str(second)})), tmp_path)
     second.unlink()
     with pytest.raises(InputError, match=r"only\.subjects: .*b\.txt does not exist"):
         configuration(configured(only={"subjects": str(second)}))
