@@ -47,7 +47,7 @@ def _differences(path: Path, pair: Path, again: Path) -> Iterator[Fault]:
         encoding="utf-8",
     )
     if process.returncode:
-        raise InputError(process.stderr.strip())
+        raise InputError(process.stderr.strip().rpartition("\n")[2])
     due = again / path.name
     files = {file.relative_to(root) for root in (path, due) for file in root.rglob("*") if file.is_file()}
     for name in sorted(files):
