@@ -85,7 +85,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "audit": (
         ("audit",),
         (
-            *("audit", "wikidata/test_text.py", DIGESTS),
+            *("audit", "publish/test_folders.py", DIGESTS),
             *(f"{name}/test_against_oracle.py" for name in ("updates", "streams", "ripples")),
         ),
     ),

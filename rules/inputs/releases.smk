@@ -13,14 +13,13 @@ def none_of(names):
     return "".join(f"(?!{name})" for name in names)
 
 
-# Also here, because a run may be given keys that `factdrift refresh` does not see. A key that the release lacks is
-# one of a newer version.
+# Also here, because a run may be given keys that `factdrift refresh` does not see.
 if RELEASED_DATES:
     try:
         folder = last_release(Path("results/releases"))
         if folder is not None:
             recorded = read_account(folder)[0].configuration
             now = configuration(config)
-            check_unchanged(recorded, now, now, folder)
+            check_unchanged(recorded, now, folder)
     except InputError as error:
         raise WorkflowError(str(error)) from None

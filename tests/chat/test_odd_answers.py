@@ -188,23 +188,6 @@ def test_a_failure_inside_a_response_is_asked_again(bench: Any, server: ChatServ
     assert "ended with 'error'" in answer["error"]
 
 
-@pytest.mark.parametrize("imported", [False, True])
-def test_a_failure_that_was_stored_as_an_answer_is_asked_again(
-    bench: Any, server: ChatServer, imported: bool
-) -> None:
-    bench.write(3)
-    whole = bench.ask()
-    with sqlite3.connect(bench.store / "answers.sqlite") as connection:
-        wrong = None if imported else FAILURES["error"].decode()
-        line = "UPDATE answers SET content = 'Joe Bi', finish_reason = 'error', response = ? WHERE key = ?"
-        connection.execute(line, (wrong, whole[1]["key"]))
-    seen = bench.ask(mode="replay")
-    assert [row["status"] for row in seen] == ["answered", "failed", "answered"]
-    assert (seen[1]["content"], seen[1]["finish_reason"]) == (None, None)
-    assert bench.ask() == whole
-    assert sorted(server.asked.values()) == [1, 1, 2]
-
-
 TEXT = {"type": "text", "text": "Joe"}
 
 

@@ -118,13 +118,3 @@ def test_a_copy_has_the_answers_without_what_differs_between_runs(tmp_path: Path
         assert {tuple(row.values())[1:] for row in other.rows(keys, times).values()} == {(None, None, None)}
     with pytest.raises(InputError, match="s: lacks 1 of 2 answers; ask for them again"):
         copy_store(tmp_path / "s", [request("n5").key, "1"], tmp_path / "c")
-
-
-def test_a_store_that_has_more_columns_is_used(tmp_path: Path) -> None:
-    filled(tmp_path, "a")
-    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
-        for table in ("answers", "charges"):
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN source TEXT")
-    with Store(tmp_path) as store:
-        store.keep(request("b"), MODEL, reply("b"), 1, (request("b").key, "t", 3, 4))
-        assert store.charged([request("b").key, request("a").key]) == (3, 4)

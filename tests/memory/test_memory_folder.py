@@ -161,7 +161,6 @@ def test_from_export_to_scores_by_hand(inputs, tmp_path, capsys, refused):
         ("{", "line 2: no JSON"),
         ('["a"]', "line 2: no JSON object such as"),
         ("", "line 2: the line is empty"),
-        ('{"id": "b", "text": "x", "text": "y"}', "line 2: no JSON: .*text"),
         ('{"id": "b", "text": "\\ud800"}', "line 2: half of a surrogate pair"),
         ('{"id": "b"}', "line 2: not of the form"),
         ('{"id": "nobody", "text": "x"}', "line 2: 'nobody' is no question"),

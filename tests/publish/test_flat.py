@@ -1,7 +1,8 @@
-"""The flat table against the audit's, which is written row by row in plain Python."""
+"""The flat table against one that is written row by row in plain Python."""
 
 import csv
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from support.examples import examples
 
-from factdrift.audit import of_cards
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.publish.flat import FLAT, write_flat
 
@@ -31,6 +31,41 @@ def sheet(text: str) -> str:
     return f"'{text}" if text.lstrip("'")[:1] in (*"=+-@", "\t", "\r") and text.lstrip("'") else text
 
 
+def flat_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the flat table, written in plain Python."""
+    by_decision = {
+        decision: [value for value in row["objects"] if value["decision"] == decision]
+        for decision in ("obsolete", "new", "static")
+    }
+    lasting = [value for value in row["objects"] if value["decision"] != "obsolete"]
+    cells: dict[str, Any] = {
+        "subject_id": row["subject"]["id"],
+        "subject": row["subject"]["label"],
+        "relation_id": row["relation"]["id"],
+        "relation": row["relation"]["label"],
+        "static": joined(value["label"] for value in by_decision["static"]),
+        "prompt": row["update_prompt"],
+        "popularity": row["subject_popularity"],
+        "scenario": row["scenario"],
+        "split": row["split"],
+    }
+    shorts = [value["short"] for value in lasting if value["short"] is not None]
+    cells["answers"] = joined([*(value["label"] for value in lasting), *shorts])
+    for name, decision in (("old", "obsolete"), ("new", "new")):
+        values = by_decision[decision]
+        starts = (own["point_in_time"] if own["start"] is None else own["start"] for own in values)
+        cells[name] = joined(value["label"] for value in values)
+        cells[f"{name}_value"] = joined(value["raw"] for value in values)
+        cells[f"{name}_start"] = joined(starts)
+        cells[f"{name}_end"] = joined(value["end"] for value in values)
+    return cells
+
+
+def joined(values: Iterable[str | None]) -> str | None:
+    texts = [value or "" for value in values]
+    return " | ".join(texts) if any(texts) else None
+
+
 @settings(max_examples=examples(35))
 @given(UPDATES)
 def test_rows(drawn: list[tuple[int, list[dict[str, Any]], str]]) -> None:
@@ -39,9 +74,9 @@ def test_rows(drawn: list[tuple[int, list[dict[str, Any]], str]]) -> None:
         folder = Path(name)
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / "dataset.parquet")
         assert write_flat(folder / "dataset.parquet", folder) == len(rows)
-        assert list(of_cards.flat(folder, folder / "dataset.parquet")) == []
         table = pq.read_table(folder / "updates.parquet")
         assert table.schema.equals(FLAT)
+        assert table.to_pylist() == [flat_row(row) for row in rows]
         with (folder / "updates.csv").open(encoding="utf-8", newline="") as file:
             read = list(csv.DictReader(file))
     texts = [name for name in FLAT.names if name != "popularity"]

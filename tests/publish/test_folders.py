@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.digests import Check, Product
 
-from factdrift.audit import of_folders
+from factdrift.audit.of_folders import folder as faults_of
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import ANSWERS, Store
@@ -92,8 +92,6 @@ def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -
     account |= {"facts": 21153, "made_up_ids": 548, "items": 6486}
     bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
-    faults = of_folders.folder(tmp_path / "out/wikifactdiff", bench.folder)
-    assert [fault.reason for fault in faults] == []
     text = card(tmp_path / "out/wikifactdiff")
     for sentence in (
         "Built from the bundled sample, a table of 21,153 dated facts",
@@ -211,13 +209,6 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[...,
 
     manifest = ("--manifest", bench.manifest)
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
-    other = bench.put("other.parquet", [update(1)])
-    assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
-    other.write_text("rows")
-    assert re.search(r"other\.parquet: .*; build it again", said(other, *manifest))
-    again = shutil.copy(bench.folder / "klob_c.parquet", tmp_path)
-    both = said(bench.folder / "klob_c.parquet", again, *manifest)
-    assert f"{again}: {bench.folder}/klob_c.parquet is the same product; leave one of them out" in both
     account = bench.folder / "klob_meta.json"
     account.write_text("{}", "utf-8")
     assert "add results/wikifactdiff.parquet" in said(account, *manifest)
@@ -229,8 +220,6 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, refused: Callable[...,
         assert "is no JSON object" in said(klob, *manifest)
     bench.manifest.write_text('{"dates": {}}', "utf-8")
     assert "has no configuration; name the manifest.json of the build" in said(klob, *manifest)
-    bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")
-    assert re.search(r"klob_c\.parquet: has 2 rows, .*manifest\.json lists 99", said(klob, *manifest))
     bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")
     bench.put("wikifactdiff.parquet", [update(1, "validation")])
     assert "has splits other than train, test" in said(bench.folder / "wikifactdiff.parquet", *manifest)
@@ -301,6 +290,20 @@ def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path:
         assert answered == {request(letter).key for letter in "ac"}
         assert "replay/answers.sqlite" in (tmp_path / "out" / name / "SHA256SUMS").read_text("utf-8")
     assert not (tmp_path / "out" / "klob" / "replay").exists()
+
+
+def test_the_audit_writes_a_folder_again_with_its_day_address_and_replies(
+    bench: Bench, store: Path, tmp_path: Path
+) -> None:
+    pair, published = bench.folder / "a_b", bench.folder / "publish"
+    (pair / "verbalize").mkdir(parents=True)
+    shutil.copytree(store, bench.folder / "fetched/chat")
+    edition = {"date": "2026-11-23", "url": "https://example.org"}
+    bench.write(published, answers=(answers(pair / "verbalize", "aac"),), store=store, **edition)
+    assert [fault for name in FOLDERS for fault in faults_of(published / name, pair)] == []
+    (published / "wfd_repl/replay/answers.sqlite").write_bytes(b"")
+    (fault,) = faults_of(published / "wfd_repl", pair)
+    assert fault.reason == "replay/answers.sqlite is not what the products give"
 
 
 def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path) -> None:

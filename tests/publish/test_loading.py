@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from support import corpora, hub
 
-from factdrift.audit import of_folders
-
 SPLITS = {"wikifactdiff": {"train": 2, "test": 1}, "wfd_repl": {"train": 1}, "stream": {"train": 3}}
 SPLITS |= {"klob": {"c": 2, "r": 1, "u": 1}, "tempripple": {"test": 2}, "corpus": {"test": 14}}
 
@@ -140,10 +138,3 @@ def test_the_context_stands_before_the_question_and_the_right_letter_counts(
             assert (f"Land {number} is led by c." in text) == task.name.endswith("_with")
         (metric,) = [score.metrics["accuracy"].value for score in log.results.scores]
         assert metric == 0.5
-
-
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "tempripple", "stream", "corpus"])
-def test_the_audit_finds_no_fault_in_a_folder(name: str, published: Path) -> None:
-    """It compares rows, schemas, checksums, numbers of the card and Croissant with the products."""
-    assert {path.name for path in published.iterdir()} == SPLITS.keys()
-    assert [fault.reason for fault in of_folders.folder(published / name, published.parent)] == []

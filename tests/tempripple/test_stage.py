@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from support.ripples import CITY, COUNTRY, HUMAN, TEAM, Ripple, kinds, ripple
+from support.ripples import CITY, COUNTRY, HUMAN, TEAM, kinds, ripple
 from support.worlds import Date, Fact, Text, World
 
 USA, BIDEN, TRUMP, JILL, FRANCE, PARIS = 30, 6279, 22686, 235349, 142, 90
@@ -203,39 +203,6 @@ def test_caps_and_durations(tmp_path):
     )
     assert kept == of_one[:2]
     assert Counter(row["reason"] for row in cut.dropped) == {"cap": 2}
-
-
-def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path):
-    """Three countries with the same two heads, who share a birthplace: its country is asked for six times."""
-    world = World(
-        new=[
-            *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q3=(COUNTRY,), Q10=(HUMAN,), Q11=(HUMAN,), Q20=(CITY,)),
-            *(fact for item in (1, 2, 3) for fact in held(item, HEAD, 10, 11)),
-            *(Fact(10, BIRTHPLACE, 20), Fact(11, BIRTHPLACE, 20), Fact(20, COUNTRY_OF, 30)),
-        ]
-    )
-    whole = ripple(world, tmp_path / "a")
-    roles = {fact["fact_id"]: fact["role"] for fact in whole.facts}
-
-    def asked(found: Ripple) -> dict[tuple[str, str, str], list[str]]:
-        """Role, item and relation -> the ids of the related facts that ask for it, sorted."""
-        ids: dict[tuple[str, str, str], list[str]] = {}
-        for row in sorted(found.related, key=lambda row: row["rel_id"]):
-            key = roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]
-            ids.setdefault(key, []).append(row["rel_id"])
-        return ids
-
-    assert {len(ids) for ids in asked(whole).values()} == {3}
-    capped = ripple(world, tmp_path / "b", cap_per_asked_fact=2)
-    assert asked(capped) == {key: ids[:2] for key, ids in asked(whole).items()}
-    # With both caps, a fact gets the first of what the other cap has left it.
-    left: dict[str, str] = {}
-    for row in sorted(capped.related, key=lambda row: row["rel_id"]):
-        left.setdefault(row["fact_id"], row["rel_id"])
-    both = ripple(world, tmp_path / "c", cap_per_asked_fact=2, cap_per_fact=1)
-    assert {row["rel_id"] for row in both.related} == set(left.values())
-    reasons = Counter(row["reason"] for row in both.dropped)
-    assert (reasons["cap_asked"], reasons["cap"]) == (4, len(capped.related) - len(left))
 
 
 def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path):

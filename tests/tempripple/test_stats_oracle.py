@@ -101,18 +101,6 @@ def test_every_number_is_that_of_a_plain_count(seed):
     opened = [item["asked_p"] for item in items if item["open_only"]]
     assert stats["open_only"]["items"] == len(opened)
     assert stats["open_only"]["share"] == round(len(opened) / len(items), 4)
-    of_related = [(item["asked_s"], item["asked_p"]) for item in items if item["rel_id"]]
-    spread = stats["concentration"]
-    assert (spread["related_items"], spread["asked_facts"]) == (len(of_related), len({*of_related}))
-    assert spread["most_items_of_one_asked_fact"] == max(Counter(of_related).values(), default=0)
-    mean = round(len(of_related) / len({*of_related}), 2) if of_related else None
-    assert spread["items_per_asked_fact"] == mean
-    holders = Counter(row["path"][0]["x"] for row in related)
-    largest = sorted(holders, key=lambda name: (-holders[name], int(name[1:])))
-    assert [holder["id"] for holder in spread["largest_holders"]] == largest
-    for holder in spread["largest_holders"]:
-        assert holder["label"] == f"holder {holder['id'][1:]}"
-        assert holder["share"] == round(holders[holder["id"]] / len(of_related), 4)
     counts = Counter((row["stage"], row["reason"], row["p"]) for row in dropped)
     for stage, reasons in stats["dropped"].items():
         totals = [numbers["all"] for numbers in reasons.values()]

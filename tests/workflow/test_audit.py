@@ -282,53 +282,60 @@ def _cut(name: str) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("plant", "summed", "reason"),
     [
-        (lambda folder: (folder / "notes.txt").write_text("x"), False, "is not in SHA256SUMS"),
-        (lambda folder: (folder / "updates.parquet").unlink(), False, "not in the folder"),
-        (lambda folder: (folder / "updates.parquet").unlink(), True, "which is not there"),
-        (lambda folder: (folder / "SHA256SUMS").unlink(), False, "there is no SHA256SUMS"),
-        (_table(lambda found: found.pop()), False, "another checksum"),
-        (_table(lambda found: found.pop()), True, "rows, the product"),
-        (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
-        (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
+        (lambda folder: (folder / "notes.txt").write_text("x"), False, "notes.txt is in the folder, but"),
+        (lambda folder: (folder / "updates.parquet").unlink(), False, "updates.parquet is not in the folder"),
+        (lambda folder: (folder / "updates.parquet").unlink(), True, "updates.parquet is not in the folder"),
+        (lambda folder: (folder / "SHA256SUMS").unlink(), False, "SHA256SUMS is not in the folder"),
+        (_table(lambda found: found.pop()), False, f"{TRAIN} is not what"),
+        (_table(lambda found: found.pop()), True, f"{TRAIN} is not what"),
+        (_table(lambda found: found.reverse()), True, f"{TRAIN} is not what"),
+        (_table(lambda found: found[0].update(scenario="Other")), True, f"{TRAIN} is not what"),
         (
             lambda folder: shutil.copy(folder / TRAIN, folder / "data/more-0.parquet"),
             True,
-            "belongs to no split",
+            "more-0.parquet is in",
         ),
-        (lambda folder: (folder.parents[1] / "wfd_repl.parquet").unlink(), False, "rows are not checked"),
-        *((_cut(name), False, "cannot be read") for name in (TRAIN, "manifest.json")),
-        (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md says"),
-        (_text("manifest.json", "2021", "2020"), True, "manifest.json: dates"),
-        (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
-        (_table(lambda rows: rows.pop(), RIPPLES_TABLE), True, "rows, the product"),
-        (_table(lambda rows: rows[3].update(prompt="It"), RIPPLES_TABLE), True, "those of ripples.parquet"),
-        (_text("README.md", " updates of ", "0 updates of "), True, "'trust it # updates of'"),
-        (_text("README.md", " have no neighbour facts", "1 have no neighbour facts"), True, "README.md says"),
-        (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "'Objects by decision'"),
-        (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "'Updates by scenario'"),
-        (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "to no split"),
-        (_text("croissant.json", "2023", "2024"), True, "croissant.json: temporalCoverage"),
-        (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json: data has"),
-        (_text("croissant.json", '"version": "0', '"version": "1'), True, "croissant.json: version"),
-        (_text("manifest.json", '"variant": "paper"', '"variant": "revised"'), True, "json: configuration"),
-        (_text("updates.csv", "Joe Biden", "Jo Biden"), True, "updates.csv: row "),
+        (lambda folder: (folder.parents[1] / "wfd_repl.parquet").unlink(), False, "cannot be read"),
+        *((_cut(name), False, f"{name} is not what") for name in (TRAIN, "manifest.json")),
+        (_cut("croissant.json"), False, "cannot be read"),
+        (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md is not what"),
+        (_text("manifest.json", "2021", "2020"), True, "manifest.json is not what"),
+        (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "croissant.json is not what"),
+        (_table(lambda rows: rows.pop(), RIPPLES_TABLE), True, f"{RIPPLES_TABLE} is not what"),
         (
-            _table(lambda rows: rows[9].update(answers="x"), "updates.parquet"),
+            _table(lambda rows: rows[3].update(prompt="It"), RIPPLES_TABLE),
             True,
-            "updates.parquet: row 10",
+            f"{RIPPLES_TABLE} is not what",
         ),
-        (lambda folder: next(folder.glob("figures/*")).write_bytes(b""), True, "no whole PNG"),
-        (lambda folder: (folder / "data.json").write_text("{}"), True, "knows no source"),
+        (_text("README.md", " updates of ", "0 updates of "), True, "README.md is not what"),
+        (
+            _text("README.md", " have no neighbour facts", "1 have no neighbour facts"),
+            True,
+            "README.md is not",
+        ),
+        (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "README.md is not what"),
+        (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "README.md is not what"),
+        (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "README.md is not what"),
+        (_text("croissant.json", "2023", "2024"), True, "croissant.json is not what"),
+        (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json is not what"),
+        (_text("croissant.json", '"version": "0', '"version": "1'), True, "croissant.json is not what"),
+        (_text("manifest.json", '"variant": "paper"', '"variant": "revised"'), True, "manifest.json is not"),
+        (
+            _text("updates.csv", "Joe Biden", "Jo Biden"),
+            True,
+            "updates.csv is not what the products give from ",
+        ),
+        (_table(lambda rows: rows[9].update(answers="x"), "updates.parquet"), True, "updates.parquet is not"),
+        (lambda folder: next(folder.glob("figures/*")).write_bytes(b""), True, ".png is not what"),
+        (lambda folder: (folder / "data.json").write_text("{}"), True, "data.json is in the folder, but"),
     ],
 )
 def test_faults_of_published_folders_are_found(plant, summed, reason, published):
-    results = published.parents[1]
-    assert list(of_folders.folder(published, results)) == []
     plant(published)
     if summed:
         _sum(published)
-    found = [fault.reason for fault in of_folders.folder(published, results)]
-    assert any(reason in each for each in found), found
+    faults = list(of_folders.folder(published, published.parents[1] / PAIR))
+    assert any(reason in fault.reason for fault in faults), faults
 
 
 # --- the command ----------------------------------------------------------------------------------------
@@ -383,7 +390,7 @@ def test_the_default_build_is_right_and_the_page_has_a_section(audited):
     assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
     folders = [path for path in (audited / "publish").iterdir() if path.is_dir()]
     assert len(folders) == 6
-    assert [fault for folder in folders for fault in of_folders.folder(folder, audited)] == []
+    assert [fault for folder in folders for fault in of_folders.folder(folder, audited / PAIR)] == []
     summary = json.loads((audited / "audit.json").read_text("utf-8"))
     assert set(summary["sampled"]) | {FOLDERS} == set(DATASETS)
     assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}

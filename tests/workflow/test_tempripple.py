@@ -41,7 +41,7 @@ def test_the_sample_is_large_enough_and_every_reason_to_drop_occurs(made):
         (at, each) for names, stages in named for at in stages.split(", ") for each in names.split(", ")
     }
     # Without a gap before it, a timeline of one holder cannot begin in the period; a cap is not set.
-    missing = {("mutable", "`no_old`"), ("related", "`cap`"), ("related", "`cap_asked`")}
+    missing = {("mutable", "`no_old`"), ("related", "`cap`")}
     assert {(stage, f"`{reason}`") for stage, reason in found} == wanted - missing
 
 

@@ -19,13 +19,13 @@ from support.explorer import NAMED, world
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import full
 from factdrift.core.tables import database
+from factdrift.core.text import folded
 from factdrift.pages import DAY
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 from factdrift.pages.browse.search import Chosen, Index
 from factdrift.wikidata.ids import entity_id
-from factdrift.wikidata.text import folded
 
 
 @pytest.fixture(scope="module")

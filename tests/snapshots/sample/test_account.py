@@ -49,22 +49,6 @@ def test_what_goes_on_longer_is_named():
     assert "companies until 2023-02-27 but chief executives until 2024-12-31" in line
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("b\t2023-02-27\t\teverything\tus", "column part: there is no "),
-        ("a\tsoon\t\teverything\tus", "column complete_until: 'soon' is no day"),
-        ("a\t\t\teverything\tus", "column complete_until: is empty"),
-        ("", r"a\.tsv: its part has no row in"),
-    ],
-)
-def test_wrong_parts_are_refused(write_tables, text, what):
-    folder = write_tables(FACTS, MADE_UP)
-    (folder / "parts.tsv").write_text(f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", "utf-8")
-    with pytest.raises(InputError, match=what):
-        read_parts(folder)
-
-
 def test_the_commands_say_it(write_tables, tmp_path, capsys):
     folder, dump, saved = write_tables(FACTS, MADE_UP), tmp_path / "dump.json", tmp_path / "account.json"
     call("sample", "render", "--tables", folder, "--date", "2024-01-01", "--account", saved, "-o", dump)

@@ -1,17 +1,17 @@
 """The bundled sample's tables are whole in themselves and true to the real data that they were taken from.
 
 Until the sample's horizon, offices have holders, and ends have successors. Tables are read here with `csv`,
-so that a mistake of the package's reader cannot hide one of them. That no id stands twice or without a row is
-what that reader checks, in test_sample_tables.py.
+so that a mistake of the package's reader cannot hide one of them. That a value names what has a row is what
+that reader checks.
 """
 
 import csv
 import datetime
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from support.excerpt import real as capture
 
 from factdrift.core.paths import SAMPLE
 from factdrift.snapshots.sample.account import read_parts
+from factdrift.snapshots.sample.tables import read_sample
 from factdrift.snapshots.sample.value_text import parse_snak, parse_time_text
 from factdrift.wikidata.values import read_time, read_value
 
@@ -90,6 +91,47 @@ def test_ids_are_real_or_from_the_reserved_range(entities):
     assert wrong == []
     # Wikidata itself is far from 500 million items: nothing may lie between its range and the reserved one.
     assert [place for place, row in entities if 500_000_000 < number(row["id"]) < RESERVED_FROM] == []
+
+
+def test_ids_cells_and_columns_that_need_each_other(entities, facts, properties):
+    files = [*SAMPLE.glob("entities/*.tsv"), *SAMPLE.glob("facts/*.tsv")]
+    assert {path.stem for path in files} == {row["part"] for row in table(SAMPLE / "parts.tsv")}
+    ids = Counter(chain((row["id"] for _, row in entities), properties))
+    assert [name for name, times in ids.items() if times > 1] == []
+    every = [*entities, *facts, *properties.items()]
+    assert [place for place, row in every if [*row.values()] != [*map(str.strip, row.values())]] == []
+    most = len(table(SAMPLE / "sites.tsv")) + 1
+    assert max(int(row["sitelinks"] or 0) for _, row in entities) <= most
+    assert {row["rank"] for _, row in facts} <= {"", "normal", "preferred", "deprecated", "current", "latest"}
+    assert [place for place, row in facts if row["end_stated"] and not row["end"]] == []
+    assert [place for place, row in facts if row["rank"] == "latest" and not row["start"] + row["pit"]] == []
+    whole = Counter(str({**row, "source": "", "checked": ""}) for _, row in facts)
+    typed = ((row["subject"], row["value"]) for _, row in facts if row["property"] == "P31")
+    classes = [(row["id"], name) for _, row in entities for name in row["classes"].split()]
+    twice = Counter((*whole.elements(), *classes, *{*typed}))
+    assert [fact for fact, times in twice.items() if times > 1] == []
+    named = ((row["statement"], row["subject"].lower()) for _, row in facts if row["statement"])
+    assert [
+        name for name, subject in named if not re.fullmatch(rf"{subject}\$[0-9a-f-]{{36}}", name.lower())
+    ] == []
+    single = [row for row in properties.values() if "single-" in row["constraints"]]
+    assert [row["id"] for row in properties.values() if row["separators"] and row not in single] == []
+    languages = Counter((row["id"], row["language"]) for row in table(SAMPLE / "translations.tsv"))
+    assert [key for key, times in languages.items() if times > 1 or key[1] in ("", "en")] == []
+
+
+def test_no_redirect_in_a_circle_and_states_of_a_statement_one_after_another():
+    sample = read_sample(SAMPLE)
+    redirects = {number: entity.target for number, entity in sample.entities.items() if entity.target}
+    for number in redirects:
+        passed = [number]
+        while passed[-1] in redirects:
+            passed.append(redirects[passed[-1]])
+            assert passed[-1] in sample.entities.keys() - {*passed[:-1]}
+    facts = list(chain.from_iterable(sample.facts.values()))
+    assert [fact for fact in facts if fact.until <= fact.since] == []
+    states = sorted((fact.statement.upper(), fact.since, fact.until) for fact in facts)
+    assert [new for old, new in pairwise(states) if old[0] == new[0] and old[2] > new[1]] == []
 
 
 class Real(NamedTuple):

@@ -57,23 +57,6 @@ def test_values(datatype, text, value):
     assert (snak.kind, snak.datatype, snak.value) == ("value", datatype, value)
 
 
-@pytest.mark.parametrize(
-    ("datatype", "texts"),
-    [
-        ("wikibase-property", ["Q42"]),
-        ("wikibase-lexeme", ["Q7"]),
-        ("quantity", ["+1,000", "+1 km", "+1.5Q712226"]),
-        ("monolingualtext", ["Text", "en:"]),
-        ("globe-coordinate", ["north", "95.0,10"]),
-        ("string", ["", " blank"]),
-    ],
-)
-def test_what_is_no_value(datatype, texts):
-    for text in texts:
-        with pytest.raises(ValueError):
-            parse_snak(1, datatype, text)
-
-
 def test_days():
     assert parse_day("2020-02-29") == 20200229
     for text in ("2021-02-29", "2021-13-01", "20210104", "0000-01-01", ""):

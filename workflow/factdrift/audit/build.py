@@ -285,7 +285,7 @@ def _findings(source: AuditedBuild, samples: Samples, reading: Reading) -> Itera
             kinds.RIPPLES, lambda row: of_ripples.check_probe(row, samples.probed.get(row["update"]), dumps)
         )
     for folder in source.folders():
-        yield from _faults(kinds.FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
+        yield from _faults(kinds.FOLDERS, "folder", of_folders.folder(folder, source.pair))
     if source.folders():
         yield from _faults(kinds.FOLDERS, "folder", of_folders.copies(source.pair))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.audit.filters import How, Statement
 from factdrift.audit.phrases import has_run
-from factdrift.audit.visible import visible_text
+from factdrift.core.text import clean
 
 BLANK = "____"
 
@@ -77,7 +77,7 @@ def _is_blank(triple: Triple) -> bool:
     """Whether the object is a text of which a reader sees nothing."""
     content = json.loads(triple.any.json or "null")
     text = content.get("text") if isinstance(content, dict) else content
-    return isinstance(text, str) and not visible_text(text)
+    return isinstance(text, str) and not clean(text)
 
 
 def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> None:

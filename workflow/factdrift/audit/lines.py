@@ -16,9 +16,9 @@ from qwikidata.claim import WikidataClaim
 from qwikidata.entity import WikidataItem
 
 from factdrift.audit.filters import PAPER_DATATYPES
-from factdrift.audit.visible import visible_text
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
+from factdrift.core.text import clean
 
 _ID = re.compile(rb'"id"\s*:\s*"([QPL]\d+)"')
 _BEGINNING = 400
@@ -48,16 +48,16 @@ class Entity:
         self.id: str = line["id"]
         self.revision: int | None = line.get("lastrevid")
         self.label, self.description = (
-            visible_text(name_in("en")) or visible_text(name_in("mul")) or None
+            clean(name_in("en")) or clean(name_in("mul")) or None
             for name_in in (item.get_label, item.get_description)
         )
-        aliases = map(visible_text, [*item.get_aliases("en"), *item.get_aliases("mul")])
+        aliases = map(clean, [*item.get_aliases("en"), *item.get_aliases("mul")])
         self.aliases: list[str] = [alias for alias in aliases if alias]
         self.has_article = "enwiki" in line["sitelinks"]
         self.sitelinks = len(line["sitelinks"])
         self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
         self.symbols = {
-            visible_text(claim["mainsnak"]["datavalue"]["value"]["text"])
+            clean(claim["mainsnak"]["datavalue"]["value"]["text"])
             for claim in line["claims"].get("P5061", [])
             if stated(claim) and isinstance(claim["mainsnak"].get("datavalue", {}).get("value"), dict)
         }

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.columns import Row
+from factdrift.core.errors import InputError
 
 UNREADABLE = (OSError, ValueError, AttributeError, TypeError, LookupError)
 """What a check ends with that meets a missing value, lists that do not fit together or a damaged file."""
@@ -28,7 +29,7 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
     """The faults of `name`, and that the check has ended where it has: at what cannot be read."""
     try:
         yield from faults
-    except UNREADABLE as error:
+    except (*UNREADABLE, InputError) as error:
         yield Fault(
             name, "", f"it cannot be read, so that not all of it is checked: {type(error).__name__}: {error}"
         )

@@ -10,7 +10,6 @@ from factdrift.audit import (
     kinds,
     of_corpus,
     of_dated,
-    of_folders,
     of_klob,
     of_neighbours,
     of_questions,
@@ -27,10 +26,10 @@ from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
-from factdrift.audit.visible import visible_text
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
+from factdrift.core.text import clean
 
 Wanted = dict[str, frozenset[str] | None]
 
@@ -70,7 +69,7 @@ class AuditedBuild(NamedTuple):
             for path in self.beside
             if path.is_dir()
             for folder in sorted(path.iterdir())
-            if folder.is_dir() and folder.name in of_folders.TABLES
+            if folder.is_dir() and folder.name in kinds.DATASETS
         ]
 
 
@@ -275,6 +274,6 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for path in tables:
         for row in read_tsv(path):
-            if label := visible_text(row["label"] or ""):
+            if label := clean(row["label"] or ""):
                 labels.setdefault(row["id"], label)
     return labels

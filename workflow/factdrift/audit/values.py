@@ -11,7 +11,7 @@ from qwikidata.snak import WikidataSnak
 
 from factdrift.audit.dates import Day, Span, packed, span
 from factdrift.audit.lines import Entity
-from factdrift.audit.visible import visible_text
+from factdrift.core.text import clean
 
 START, END, POINT = "P580", "P582", "P585"
 DATES = frozenset({START, END, POINT})
@@ -36,11 +36,11 @@ def raw_of(snak: WikidataSnak) -> str | None:
         return None
     value = snak.datavalue.value
     if isinstance(value, str):
-        return visible_text(value)
+        return clean(value)
     if entity := entity_of(snak):
         return entity
     raw = next((value[name] for name in ("time", "amount", "text", "id") if name in value), None)
-    return visible_text(raw) if isinstance(raw, str) else raw
+    return clean(raw) if isinstance(raw, str) else raw
 
 
 def identity(snak: WikidataSnak) -> Hashable:
@@ -53,13 +53,13 @@ def identity(snak: WikidataSnak) -> Hashable:
     if entity := entity_of(snak):
         return kind, entity
     if isinstance(value, str):
-        return kind, visible_text(value)
+        return kind, clean(value)
     if kind == "quantity" and (amount := decimal(value.get("amount"))) is not None:
         return kind, amount, str(value.get("unit", "1")).rpartition("/")[2]
     if kind == "time" and (covered := span(value)):
         return kind, covered.first, covered.last, value.get("precision"), value.get("calendarmodel")
     if kind == "monolingualtext":
-        return kind, value.get("language"), visible_text(str(value.get("text")))
+        return kind, value.get("language"), clean(str(value.get("text")))
     return kind, json.dumps(value, sort_keys=True)
 
 
@@ -150,4 +150,4 @@ def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
 
 def plain(text: str | None) -> str:
     """What a reader sees of a text, with single blanks."""
-    return " ".join(visible_text(text or "").split())
+    return " ".join(clean(text or "").split())

@@ -165,17 +165,6 @@ def end_of(finish_reason: str | None) -> Literal["complete", "cut", "filtered"] 
     return _ENDS.get(finish_reason.casefold()) if finish_reason else "complete"
 
 
-def is_answer(finish_reason: str | None, response: str | None) -> bool:
-    """Whether what was once stored as an answer still is one; a copied store has no `response`, the body."""
-    if response is None:
-        return end_of(finish_reason) is not None
-    try:
-        read_reply(response.encode("utf-8"))
-    except Malformed:
-        return False
-    return True
-
-
 def _texts(message: _Message) -> tuple[str | None, str | None]:
     """Content and refusal of a message; parts of a content that hold text are joined, others left out."""
     content = message.content

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from factdrift.chat.replies import Reply, is_answer
+from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, distinct_requests
 from factdrift.core.columns import Row, schema_of
 from factdrift.core.errors import InputError
@@ -46,11 +46,11 @@ _COLUMNS = (*_COPIED, "response", "asked", "tries")
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS answers ({", ".join(_COLUMNS)}, PRIMARY KEY (key)) WITHOUT ROWID
 """
-# An answer is never replaced, a failure always, also one that was once taken for an answer.
+# An answer is never replaced, a failure always.
 _KEEP = f"""
 INSERT INTO answers ({", ".join(_COLUMNS)}) VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
 ON CONFLICT (key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])}
-WHERE answers.status = '{FAILED}' OR NOT is_answer(answers.finish_reason, answers.response)
+WHERE answers.status = '{FAILED}'
 """
 _CREATE_CHARGES = """
 CREATE TABLE IF NOT EXISTS charges (
@@ -88,7 +88,6 @@ class Store:
                 uri, uri=True, isolation_level="IMMEDIATE", timeout=30 if reading else 0
             )
             self._connection.row_factory = sqlite3.Row
-            self._connection.create_function("is_answer", 2, is_answer, deterministic=True)
             try:
                 if not reading:
                     self._open()
@@ -126,7 +125,7 @@ class Store:
         marks = ", ".join("?" * len(wanted))
         with self._errors():
             rows = self._connection.execute(f"SELECT * FROM answers WHERE key IN ({marks})", wanted)
-            return {row["key"]: _read(row, ("key", *columns)) for row in rows}
+            return {row["key"]: {name: row[name] for name in ("key", *columns)} for row in rows}
 
     def answered(self, keys: Iterable[str]) -> set[str]:
         """The keys that have an answer."""
@@ -224,18 +223,6 @@ def copy_store(folder: Path, keys: Collection[str], output: Path) -> None:
         raise InputError(
             f"{folder}: lacks {len(wanted) - copied:,} of {len(wanted):,} answers; ask for them again"
         )
-
-
-def _read(row: sqlite3.Row, columns: Sequence[str]) -> Row:
-    """Columns of a stored row, by the rules of today: what was stored as an answer may be a failure."""
-    failed = row["status"] == ANSWERED and not is_answer(row["finish_reason"], row["response"])
-    whole: Row = dict(row)
-    if failed:
-        error = f"the server failed over this answer, which ended with {row['finish_reason']!r}"
-        kept = ("key", "requested_model", "body")
-        whole = {name: row[name] if name in kept else None for name in whole}
-        whole |= {"status": FAILED, "error": error}
-    return {name: whole[name] for name in columns}
 
 
 def _row(request: Request, model: str, tries: int) -> Row:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from factdrift.core.paths import RESOURCES
-from factdrift.wikidata.text import printable
+from factdrift.core.text import printable
 
 if TYPE_CHECKING:
     import jinja2

@@ -21,8 +21,8 @@ from factdrift.core.files import read_yaml
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import CARDS, CITATION
 from factdrift.core.tables import database, only_file, sql
+from factdrift.core.text import printable
 from factdrift.publish.datasets import Dataset, Statistic
-from factdrift.wikidata.text import printable
 
 LICENCES = ["cc0-1.0", "mit"]
 """Of the facts, and of sentences and selection, as the hub names them."""

@@ -8,7 +8,7 @@ import pyarrow.csv
 from factdrift.core.columns import schema_of
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.wikidata.text import sheet_cell
+from factdrift.core.text import sheet_cell
 
 SEPARATOR = " | "
 """Between the values of several objects in one cell."""

@@ -21,7 +21,7 @@ from factdrift.core.paths import DICTIONARY
 from factdrift.core.tables import write_parquet
 from factdrift.publish.card import OPEN, Edition, Table, count, write_card
 from factdrift.publish.croissant import write_croissant
-from factdrift.publish.datasets import Config, Dataset, all_products, known
+from factdrift.publish.datasets import Config, Dataset, known
 from factdrift.publish.flat import write_flat
 
 UPDATES = Config("updates", pages=["flat_updates"], files={"full": "updates.parquet"})
@@ -53,36 +53,19 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
 
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
     manifest, the stored answers, `date` and `url` only. A data set without any row is left out, because
-    nothing can load it. Raises InputError if `output` exists, nothing is left, a file is no product, two
-    files are the same product, a product is no Parquet file, it or its description is missing, or the
-    manifest is that of another build.
+    nothing can load it. Raises InputError if `output` exists, nothing is left, or a product or a description
+    is missing.
     """
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
-    sources: dict[str, Path] = {}
-    rows: dict[str, int] = {}
-    for path in inputs.products:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; build it, or leave it out")
-        if sources.setdefault(path.name, path) != path:
-            raise InputError(f"{path}: {sources[path.name]} is the same product; leave one of them out")
-        if path.suffix == ".parquet":
-            try:
-                rows[path.name] = pq.read_metadata(path).num_rows
-            except pa.ArrowInvalid as error:
-                raise InputError(f"{path}: {error}; build it again") from error
+    if missing := [path for path in inputs.products if not path.is_file()]:
+        raise InputError(f"{missing[0]}: no such file; build it, or leave it out")
+    sources = {path.name: path for path in inputs.products}
+    tables = {name: path for name, path in sources.items() if path.suffix == ".parquet"}
+    rows = {name: pq.read_metadata(path).num_rows for name, path in tables.items()}
     build = read_manifest(inputs.manifest)
     if lacking := sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build)):
         raise InputError(f"{inputs.manifest}: has no {lacking[0]}; name the manifest.json of the build")
-    for name, number in rows.items():
-        listed = [size for table, size in build["rows"].items() if Path(table).name == name]
-        if listed and number not in listed:
-            raise InputError(
-                f"{sources[name]}: has {number:,} rows, {inputs.manifest} lists {listed[0]:,}; it is the "
-                "manifest of another build. Name the one that was made with the file"
-            )
-    if unknown := sorted(sources.keys() - set(all_products())):
-        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
     asked = [dataset for dataset in known() if not sources.keys().isdisjoint(dataset.needed)]
     if not asked:
         raise InputError(

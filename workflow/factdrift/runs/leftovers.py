@@ -68,7 +68,10 @@ def unlock() -> None:
     if not locks:
         return
     if runs := runs_in(Path.cwd()):
-        raise InputError(_refusal(runs[0]))
+        raise InputError(
+            f"a Snakemake run is at work in this directory (process {runs[0]}); wait for it or stop it, with "
+            f"`kill -KILL {runs[0]}` where it hangs, and run the same command again"
+        )
     if any(map(_is_locked, locks)):
         raise InputError(
             "a Snakemake run is at work in this directory, on another machine, in another container or as "
@@ -89,25 +92,6 @@ def _is_locked(path: Path) -> bool:
         return True  # of another user
     except InputError:
         return False  # a file system without locks
-
-
-def _refusal(process: int) -> str:
-    """Why the lock of a living run stays, and what to do where that run hangs."""
-    jobs = 0
-    with contextlib.suppress(psutil.NoSuchProcess):
-        children = psutil.Process(process).children()
-        jobs = sum(child.status() != psutil.STATUS_ZOMBIE for child in children)
-    if jobs:
-        return (
-            f"a Snakemake run is at work in this directory (process {process}, with {jobs} child processes); "
-            "wait for it or stop it"
-        )
-    return (
-        f"a Snakemake run holds this directory (process {process}), but none of its jobs is at work on this "
-        "machine. If they run on a cluster, wait. If the run was asked to end (SIGTERM) and does not, it "
-        "hangs, as Snakemake may when a job ends at that moment: end it with "
-        f"`kill -KILL {process}` and run the same command again, which goes on from there"
-    )
 
 
 def runs_in(directory: Path) -> list[int]:

@@ -20,7 +20,7 @@ from factdrift.core.exhausted import is_full
 from factdrift.core.files import write_text
 from factdrift.core.progress import read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
-from factdrift.wikidata.text import printable
+from factdrift.core.text import printable
 
 POLL_SECONDS = 2.0
 """Seconds between two readings of the jobs' files."""

@@ -14,7 +14,7 @@ from factdrift.core.products import datasets, former_lines
 from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
-from factdrift.wikidata.text import printable
+from factdrift.core.text import printable
 
 EXAMPLES = 5
 BAR = 28

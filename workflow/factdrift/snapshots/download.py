@@ -33,15 +33,13 @@ def download(dump: Dump, output: Path, client: Client) -> None:
 
     Continues what an earlier download has left in `output`.part. Raises InputError if no address has the
     dump, the disk is too small, the checksum is not the published one, or the server fails too often. The
-    incomplete file is kept, except after a wrong checksum. An `output` that is there already is compared with
-    what is published of the dump; InputError if it differs.
+    incomplete file is kept, except after a wrong checksum. InputError, too, if `output` is there already.
     """
     output = final_path(output)
     if is_special(output):
         raise InputError(f"{output}: is no regular file, and could not hold a part of the dump; name a file")
     if output.exists():
-        _check(dump, output, client)
-        return
+        raise InputError(f"{output}: is there already; remove the file to fetch it again")
     output.parent.mkdir(parents=True, exist_ok=True)
     with _part(output) as part:
         for url in dump.urls:
@@ -59,23 +57,6 @@ def download(dump: Dump, output: Path, client: Client) -> None:
         "date (resources/dumps.tsv has some), or give an address or a file in the configuration "
         "(`dumps: {DATE: URL or PATH}`)"
     )
-
-
-def _check(dump: Dump, output: Path, client: Client) -> None:
-    """Compares a file with the known or published size and checksums; says so if there are none."""
-    for url in dump.urls:
-        known, digests = _known(dump, url, client)
-        if digests:
-            break
-    size = output.stat().st_size
-    fault = f"it has {size:,} bytes, the published dump {known:,}" if known not in (None, size) else ""
-    if fault := fault or _difference(output, digests):
-        raise InputError(
-            f"{output} is there already, but {fault}; remove the file, and run the same command again to "
-            "fetch it"
-        )
-    how = _checked(digests, known)
-    say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
 
 
 def _known(dump: Dump, url: str, client: Client) -> tuple[int | None, dict[str, str]]:

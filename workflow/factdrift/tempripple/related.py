@@ -1,7 +1,7 @@
 """Related facts: what follows from a mutable fact over up to three hops of immutable ones."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ def find_related(search: Search, facts: list[Row]) -> StageTables:
         tables.counts[f"hop_{hop}"] += len(extended)
         paths = [path for path in extended if path.edges[-1].claim.object is not None]
     tables.mark(facts)
-    _cap(tables, facts, search.settings)
+    _cap(tables, search.settings.cap_per_fact)
     return tables
 
 
@@ -172,23 +172,20 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], search: Search) -> R
     }
 
 
-def _cap(tables: StageTables, facts: Iterable[Row], settings: TempRippleSettings) -> None:
-    """Keeps the related facts within both caps, those with the smallest ids."""
-    roles = {fact["fact_id"]: fact["role"] for fact in facts}
-    for cap, reason in ((settings.cap_per_asked_fact, "cap_asked"), (settings.cap_per_fact, "cap")):
-        if cap is None:
-            continue
-        counts, kept = Counter[Hashable](), []
-        for row in sorted(tables.rows, key=lambda row: row["rel_id"]):  # ids are hashes
+def _cap(tables: StageTables, cap: int | None) -> None:
+    """Keeps at most `cap` related facts of each fact, those with the smallest ids."""
+    if cap is None:
+        return
+    counts, kept = Counter[str](), []
+    for row in sorted(tables.rows, key=lambda row: row["rel_id"]):  # ids are hashes
+        counts[row["fact_id"]] += 1
+        if counts[row["fact_id"]] <= cap:
+            kept.append(row)
+        else:
             last = row["path"][-1]
-            same = row["fact_id"] if reason == "cap" else (roles[row["fact_id"]], last["x"], last["p"])
-            counts[same] += 1
-            if counts[same] <= cap:
-                kept.append(row)
-            else:
-                subject, relation = int(last["x"][1:]), int(last["p"][1:])
-                tables.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
-        tables.rows = kept
+            subject, relation = int(last["x"][1:]), int(last["p"][1:])
+            tables.drop(subject, relation, "cap", [last["stmt_id"]], row["rel_id"])
+    tables.rows = kept
 
 
 def immutable_value(

@@ -34,7 +34,6 @@ class TempRippleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     immutable_set: Literal["full53", "seed_visible"]
     require_start: bool
     cap_per_fact: int | None
-    cap_per_asked_fact: int | None
     leak_check: bool
     grammar: Literal["variant", "fitted", "plain"]
     """`variant` is `fitted` where no variant is known, as outside a workflow."""

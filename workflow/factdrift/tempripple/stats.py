@@ -54,7 +54,6 @@ def statistics(
             "share": round(open_only.total() / len(items), 4) if items else None,
             "by_property": _descending(open_only),
         },
-        "concentration": _concentration(items, related, facts),
         "dropped": _drops(dropped),
     }
 
@@ -124,22 +123,6 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
         }
     flags = Counter(flag for item in items for flag in item["flags"])
     return counts | {"flags": dict(sorted(flags.items()))}
-
-
-def _concentration(items: Sequence[Row], related: Sequence[Row], facts: Sequence[Row]) -> dict[str, Any]:
-    """How many different facts the related items ask for, and the holders from whom most paths start."""
-    asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"] is not None)
-    labels = {fact["o"]: fact["o_label"] for fact in facts}
-    holders = Counter(row["path"][0]["x"] for row in related)
-    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int(pair[0][1:])))[:10]
-    shares = [(name, round(number / asked.total(), 4)) for name, number in largest]
-    return {
-        "related_items": asked.total(),
-        "asked_facts": len(asked),
-        "items_per_asked_fact": round(asked.total() / len(asked), 2) if asked else None,
-        "most_items_of_one_asked_fact": max(asked.values(), default=0),
-        "largest_holders": [{"id": name, "label": labels[name], "share": share} for name, share in shares],
-    }
 
 
 def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:

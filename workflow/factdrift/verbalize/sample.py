@@ -14,11 +14,11 @@ from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
 from factdrift.core.columns import schema_of
 from factdrift.core.tables import sql, table_of, write_parquet
+from factdrift.core.text import printable
 from factdrift.verbalize.language import Texts, read_language
 from factdrift.verbalize.literals import units_of
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.wikidata.text import printable
 from factdrift.wikidata.values import read_value
 from factdrift.words.literals import shown
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from factdrift.wikidata.text import clean
+from factdrift.core.text import clean
 
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
 """An empty map as PHP writes it. A list with elements makes the line unreadable."""

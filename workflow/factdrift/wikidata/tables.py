@@ -9,8 +9,8 @@ from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.tables import sql, table_of
+from factdrift.core.text import clean
 from factdrift.wikidata.ids import entity_number
-from factdrift.wikidata.text import clean
 from factdrift.wikidata.time import YEAR
 
 TIME = struct_of("year: int64, month day precision: int8, julian: bool, written first last: int64")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from factdrift.core.text import clean
 from factdrift.wikidata.ids import entity_id, entity_number
-from factdrift.wikidata.text import clean
 from factdrift.wikidata.time import DAY, MONTH, YEAR, Time, covered, parse_time
 
 _AMOUNT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")

@@ -19,8 +19,8 @@ from factdrift.core.errors import InputError
 from factdrift.core.products import former_lines, no_file, of_pair, pair_of
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
+from factdrift.core.text import folded, printable
 from factdrift.wikidata.ids import is_made_up, page, revision_page
-from factdrift.wikidata.text import folded, printable
 
 Record = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import TEMPLATES
+from factdrift.core.text import clean
 from factdrift.wikidata.ids import property_number
-from factdrift.wikidata.text import clean
 
 SUBJECT, OBJECT, RELATION = "{subject}", "{object}", "{relation}"
 

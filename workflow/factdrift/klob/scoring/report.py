@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from factdrift.core.columns import Row
-from factdrift.core.figures import INK, KEPT, SOFT, parts, save
+from factdrift.core.figures import INK, KEPT, SOFT
 from factdrift.core.panels import Figure, Mark, draw
 from factdrift.core.screen import grid
 from factdrift.klob.scoring.evaluate import ABOVE, EFFECT, Evaluation
@@ -177,30 +177,21 @@ def draw_rsim(groups: Sequence[Group], subtask: str, *paths: Path) -> None:
 
 
 def draw_rsd(groups: Sequence[Group], *paths: Path) -> None:
-    """Draws RSD on KLoB-u, a bar for each locator, by group."""
-    titles = [f"{group.title}: how much more even the scores are without a fact (KLoB-u)" for group in groups]
-    figure, made = parts(titles, [1] * len(groups), 1, (7, 2.8))
-    for (axis,), group in zip(made, groups, strict=True):
-        _draw_bars(axis, group)
-    save(figure, *paths)
-
-
-def _draw_bars(axis: Any, group: Group) -> None:
-    bars = [
-        (evaluation.locator.replace("_", " "), row, reference)
-        for reference, every in ((False, group.methods), (True, group.references))
-        for evaluation in every
-        for row in evaluation.measures
-        if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None
-    ]
-    for index, (_, row, reference) in enumerate(reversed(bars)):
-        error = None if row["low"] is None else [[row["value"] - row["low"]], [row["high"] - row["value"]]]
-        spread = {"error_kw": {"linewidth": 0.8, "ecolor": INK}}
-        axis.barh(index, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
-        right = row["value"] if row["high"] is None else row["high"]
-        beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-        axis.annotate(f"{row['value']:.2f}", (max(right, 0), index), **beside, fontsize="x-small")
-    axis.set_yticks(range(len(bars)), [name for name, *_ in reversed(bars)])
-    axis.set_xlabel("RSD: 1 - spread after random words / spread after facts; grey: reference locators")
-    axis.axvline(0, color=SOFT, linewidth=0.9)
-    axis.grid(visible=False, axis="y")
+    """Draws RSD on KLoB-u, a bar with its interval for each locator, by group."""
+    names: list[str] = []
+    marks: list[Mark] = []
+    for group in groups:
+        marks.append(Mark("", len(names), 0, len(names), text=group.title, color=INK, kind="text"))
+        names.append("")
+        colors = {KEPT: group.methods, SOFT: group.references}
+        bars = ((color, own, row) for color, every in colors.items() for own in every for row in own.measures)
+        for color, own, row in bars:
+            if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None:
+                line, value, high = len(names), row["value"], row["high"]
+                names.append(own.locator.replace("_", " "))
+                marks.append(Mark("", line, 0, value, row["low"], high, color=color, kind="bar"))
+                end = max(0, value if high is None else high)
+                marks.append(Mark("", line, end, line, text=f"{value:.2f}", color=INK, kind="text"))
+    axes = {"xlabel": "RSD: 1 - spread after random words / spread after facts; grey: reference locators"}
+    figure = Figure([""], 1, (7.5, 0.21 * len(names) + 0.9), axes, lines=names)
+    draw(figure, {"How much more even the scores are without a fact (KLoB-u)": marks}, paths)

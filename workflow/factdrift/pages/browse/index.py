@@ -28,7 +28,7 @@ from factdrift.pages import DAY
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
-VERSION = 5
+VERSION = 6
 """Of the tables below; an index of another version is made again."""
 
 KEPT = 300
@@ -51,7 +51,6 @@ CREATE TABLE updates (
     record TEXT);
 CREATE TABLE instances (class INTEGER, place INTEGER, PRIMARY KEY (class, place)) WITHOUT ROWID;
 CREATE TABLE objects (object INTEGER, place INTEGER, PRIMARY KEY (object, place)) WITHOUT ROWID;
-CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) WITHOUT ROWID;
 """
 
 _INDEXES = """
@@ -59,7 +58,6 @@ CREATE UNIQUE INDEX names_by_id ON names (id);
 CREATE INDEX updates_by_subject ON updates (subject, relation);
 CREATE INDEX updates_by_relation ON updates (relation, place);
 CREATE INDEX updates_by_scenario ON updates (scenario, place);
-CREATE INDEX subclasses_by_sub ON subclasses (sub, class);
 """
 
 
@@ -110,7 +108,7 @@ def make_index(build: Build, path: Path, state: str) -> None:
         try:
             _add_updates(build, tables, db)
             _add_names(build, tables, db)
-            _add_classes(build, tables, db)
+            _add_instances(db)
             print("index: sorting", file=sys.stderr)
             db.executescript(_INDEXES)
             db.execute("INSERT INTO words(words) VALUES ('optimize')")
@@ -216,21 +214,14 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
     db.execute("INSERT INTO kinds SELECT kind, min(place), max(place) FROM names GROUP BY kind")
 
 
-def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
-    """Which updates are of direct instances of a class, and which classes are below a class."""
+def _add_instances(db: sqlite3.Connection) -> None:
+    """Which updates are of direct instances of a class."""
     db.execute("CREATE TEMP TABLE of_subject (id INTEGER PRIMARY KEY, classes TEXT)")
     db.execute("INSERT INTO of_subject SELECT id, classes FROM names WHERE updates > 0 AND id > 0")
     db.execute(
         """INSERT OR IGNORE INTO instances SELECT c.value, u.place
         FROM updates u JOIN of_subject s ON s.id = u.subject, json_each(s.classes) c"""
     )
-    progress = Progress("index: classes", None, "subclasses")
-    classes = [build.snapshot(side, CLASSES) for side in SIDES]
-    pairs = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
-    for batch in _batches(pairs):
-        db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
-        progress.advance(len(batch))
-    progress.say()
 
 
 def _batches(relation: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:

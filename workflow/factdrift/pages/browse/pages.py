@@ -17,13 +17,13 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
+from factdrift.core.text import folded, printable
 from factdrift.pages import DAY, Axis, chart, environment, meanings, packaged, palette, periods, shown, ticks
 from factdrift.pages.browse.build import MOST, Build, Subject, Tables, buckets_of
-from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
+from factdrift.pages.browse.search import ALL, CLASS, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.summary import sentences
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
-from factdrift.wikidata.text import folded, printable
 
 LISTED = 50
 """Updates on a page of a list."""
@@ -127,7 +127,7 @@ class Pages:
         samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
         made.globals |= {"links": links, "build": self.build, "sample": next(iter(samples), None)}
-        made.globals |= {"rows_at_once": most_rows, "rows_open": OPEN, "classes_shown": CLASSES}
+        made.globals |= {"rows_at_once": most_rows, "rows_open": OPEN}
         made.globals |= {"on_axis": on_axis, "summary": sentences, "meanings": meanings(), "stages": STAGES}
         of_ids = {"entity_id": entity_id, "property_id": property_id, "is_made_up": is_made_up}
         made.globals |= of_ids | {"wikidata": page}
@@ -203,13 +203,12 @@ class Pages:
             of_subject, named = indexed(subject, self.index, self.tables.untouched)
             names |= named
             line = time_line(of_subject, self.build.old, self.build.new)
-        around = self.index.classes_around(row["id"])
-        names |= self.index.names([*classes, *around["below"], *around["above"]])
+        names |= self.index.names(classes)
         listed = self._listed(chosen, number, of=row["id"])
         of_object = self._listed(ALL, 1, object=row["id"])
         listed["names"] |= of_object["names"] | names
         shown = {"row": row, "classes": classes, "found": of_subject, "line": line, "of_object": of_object}
-        return self._render("entity.html", **shown, **around, **listed)
+        return self._render("entity.html", **shown, **listed)
 
     def statements(self, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from factdrift.core.columns import Row
 from factdrift.core.errors import InputError
-from factdrift.wikidata.text import folded
+from factdrift.core.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
@@ -22,9 +22,6 @@ EXACT = 10
 
 ALIKE = 0.65
 """The least share of equal letters by which an unknown word is taken for one of the index."""
-
-CLASSES = 100
-"""Classes above or below another that its page shows, at most."""
 
 
 class Chosen(NamedTuple):
@@ -215,14 +212,6 @@ class Index:
         first, _ = self._kinds.get(RELATION, (1, 0))
         query = "SELECT * FROM names WHERE place >= ? AND id < 0 AND updates > 0 ORDER BY place LIMIT ?"
         return self._all(query, first, most)
-
-    def classes_around(self, of: int) -> dict[str, list[int]]:
-        """The classes directly `above` and `below` a class, by id; of more than CLASSES one more."""
-        around = {}
-        for side, known, wanted in (("above", "sub", "class"), ("below", "class", "sub")):
-            query = f"SELECT {wanted} FROM subclasses WHERE {known} = ? ORDER BY 1 LIMIT {CLASSES + 1}"
-            around[side] = [row[wanted] for row in self._all(query, of)]
-        return around
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""

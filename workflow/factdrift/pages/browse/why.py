@@ -15,13 +15,13 @@ from factdrift.core.commands import program
 from factdrift.core.errors import InputError
 from factdrift.core.products import no_file
 from factdrift.core.tables import sql
+from factdrift.core.text import folded, printable
 from factdrift.pages import meanings
 from factdrift.pages.browse.build import SIDES, Build, Subject, Tables, parquet_files
 from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.summary import decided, deciding, listed, of_value, sentences
 from factdrift.pages.browse.view import Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
-from factdrift.wikidata.text import folded, printable
 from factdrift.wikifactdiff.accounts import by_stage
 from factdrift.wikifactdiff.show import SIGNS
 

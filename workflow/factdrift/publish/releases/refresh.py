@@ -57,7 +57,7 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
     Safe to repeat after any interruption. Raises InputError if the configuration is wrong or has changed
     since the last release, that one is not complete, or a listing cannot be read.
     """
-    default, config = (read_yaml(CONFIG / "config.yaml") for _ in range(2))
+    config = read_yaml(CONFIG / "config.yaml")
     if configfile is not None:
         if not configfile.is_file():
             raise InputError(f"{configfile}: no such file; name a configuration")
@@ -70,8 +70,7 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
         update_config(config, own)
     if contact is not None:
         config["contact"] = contact
-    for keys in (config, default):
-        configure(keys, keys_of_methods)
+    configure(config, keys_of_methods)
     for argument in arguments:
         if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
             raise InputError(
@@ -87,7 +86,7 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
         # What Snakemake's command line says beside the values of a release.
         words = [*arguments] or ["--cores", "all"]
         words += ["--configfile", str(configfile)] if configfile is not None else []
-        return _Refresh(words, contact, config, default, lock).run()
+        return _Refresh(words, contact, config, lock).run()
 
 
 def _say(text: str) -> None:
@@ -100,12 +99,11 @@ class _Refresh:
         arguments: Sequence[str],
         contact: str | None,
         config: dict[str, Any],
-        default: dict[str, Any],
         lock: IO[str],
     ) -> None:
         self._arguments, self._contact, self._lock = arguments, contact, lock
         self._keys, self._client = config["refresh"], Client(config["contact"])
-        self._recorded, self._default = configuration(config), configuration(default)
+        self._recorded = configuration(config)
         self._trial = any(_TRIAL.fullmatch(argument) for argument in self._arguments)
 
     def run(self) -> int:
@@ -113,7 +111,7 @@ class _Refresh:
         before, every = Release([], {}, {}), self._keys["every"]
         if (folder := last_release(RELEASES)) is not None:
             before, _ = read_release(folder)
-            check_unchanged(before.configuration, self._recorded, self._default, folder)
+            check_unchanged(before.configuration, self._recorded, folder)
         usable = candidates(self._keys["listings"], every, before.dates, self._keys["skip"], self._client)
         due = sequences(usable, before.dates, every)
         if not due:

@@ -187,18 +187,15 @@ def configuration(config: Mapping[str, Any]) -> dict[str, Any]:
     return normal
 
 
-def check_unchanged(
-    recorded: Mapping[str, Any], now: Mapping[str, Any], default: Mapping[str, Any], where: Path
-) -> None:
+def check_unchanged(recorded: Mapping[str, Any], now: Mapping[str, Any], where: Path) -> None:
     """Raises InputError that names each key whose value in a series' releases is not that of `now`.
 
-    `recorded`: what the release whose account is `where` was made with. A key that it lacks, because an older
-    version did not have it, counts as its `default`. All three as `configuration` returns them.
+    `recorded`: what the release whose account is `where` was made with. Both as `configuration` returns them.
     """
     changed = [
         f"{key} (was {_shown(before)}, is {_shown(value)})"
         for key, value in now.items()
-        if (before := recorded.get(key, default.get(key))) != value
+        if (before := recorded.get(key)) != value
     ]
     if changed:
         raise InputError(

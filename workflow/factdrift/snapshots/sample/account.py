@@ -11,7 +11,7 @@ from factdrift.core.manifests import incomplete
 from factdrift.snapshots.sample.model import LAUNCH
 from factdrift.snapshots.sample.rows import read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
-from factdrift.snapshots.sample.value_text import item_number, parse_day
+from factdrift.snapshots.sample.value_text import item_number
 from factdrift.wikidata.ids import MADE_UP_ITEMS
 from factdrift.wikidata.time import iso_day
 
@@ -37,39 +37,30 @@ class Part(NamedTuple):
 def read_parts(folder: Path) -> list[Part]:
     """The parts in the order of `parts.tsv`.
 
-    Raises InputError that names, with file, line and column, what is wrong in `parts.tsv`: a day that is
-    none, a part without files, files without a part.
+    Raises InputError that names file and line of what cannot be read.
     """
-    table = folder / "parts.tsv"
-    rows = {row["part"]: row for row in read_rows([table], PART_COLUMNS)}
     parts = []
-    for name, row in rows.items():
+    for row in read_rows([folder / "parts.tsv"], PART_COLUMNS, dict):
+        name = row["part"]
         files = [folder / kind / f"{name}.tsv" for kind in ("entities", "facts")]
-        if missing := [str(path) for path in files if not path.is_file()]:
-            raise row.fault("part", f"there is no {' or '.join(missing)}")
-        row.needed("complete_until", parse_day)
-        ids = [item.needed("id", item_number) for item in read_rows(files[:1], ENTITY_COLUMNS)]
+        ids = read_rows(files[:1], ENTITY_COLUMNS, lambda item: item_number(item["id"]))
         named = {"": "general knowledge", "copied": "copied"}
-        facts = read_rows(files[1:], FACT_COLUMNS)
-        checks = Counter(named.get(fact["checked"], "compared") for fact in facts)
+        methods = read_rows(files[1:], FACT_COLUMNS, lambda fact: fact["checked"])
+        checks = Counter(named.get(method, "compared") for method in methods)
         counts = len(ids), sum(number >= MADE_UP_ITEMS for number in ids), dict(sorted(checks.items()))
         parts.append(Part(name, row["complete_until"], *counts, row["longer"]))
-    for path in sorted(folder.glob("*/*.tsv")):
-        if path.stem not in rows:
-            raise InputError(f"{path}: its part has no row in {table}; add one")
     return parts
 
 
 def first_end(folder: Path) -> str:
     """The last day (YYYY-MM-DD) on which all parts are complete, from `parts.tsv` alone."""
-    return min(row["complete_until"] for row in read_rows([folder / "parts.tsv"], PART_COLUMNS))
+    return min(read_rows([folder / "parts.tsv"], PART_COLUMNS, lambda row: row["complete_until"]))
 
 
 def check_pair(folder: Path, old: str, new: str) -> None:
     """Raises InputError if nothing of the sample can change between two days (YYYY-MM-DD)."""
-    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS)
-    texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
-    first, last = iso_day(LAUNCH), max(re.findall(r"\d{4}-\d\d-\d\d", texts))
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, lambda row: row["complete_until"] + row["longer"])
+    first, last = iso_day(LAUNCH), max(re.findall(r"\d{4}-\d\d-\d\d", " ".join(rows)))
     if old >= last or new <= first or old < first:
         raise InputError(
             f"snapshots: {old} and {new}: the bundled sample knows what changed between {first}, when "

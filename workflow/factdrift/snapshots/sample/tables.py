@@ -1,11 +1,9 @@
-"""The bundled sample's tables, read and checked: dated facts from which a dump of any day can be rendered.
+"""The bundled sample's tables, read: dated facts from which a dump of any day can be rendered.
 
 A folder holds `properties.tsv`, `entities/*.tsv`, `facts/*.tsv` and maybe `translations.tsv`: UTF-8,
 tab-separated, a header row, no quoting. The README beside the tables explains the columns.
 """
 
-import itertools
-import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,7 +25,7 @@ from factdrift.snapshots.sample.model import (
     Qualifier,
     Sample,
 )
-from factdrift.snapshots.sample.rows import Row, other_sites, read_rows
+from factdrift.snapshots.sample.rows import Row, read_rows
 from factdrift.snapshots.sample.value_text import (
     DATATYPES,
     Snak,
@@ -37,7 +35,6 @@ from factdrift.snapshots.sample.value_text import (
     parse_snak,
 )
 from factdrift.wikidata.ids import entity_id, entity_number, property_number
-from factdrift.wikidata.time import iso_day
 
 ENTITY_COLUMNS = (
     "id label description aliases title sitelinks created article merged deleted classes note source "
@@ -51,7 +48,6 @@ PROPERTY_COLUMNS = (
     "id label description aliases datatype types constraints separators inverses examples source"
 )
 
-RANKS = ("normal", "preferred", "deprecated", "current", "latest")
 CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874, "symmetric": 21510862}
 
 _STRUCTURE = {
@@ -61,35 +57,24 @@ _STRUCTURE = {
 }
 """Datatypes of the properties that the tables use through columns of their own, listed or not."""
 
-_TELLING = [column for column in FACT_COLUMNS.split() if column not in ("source", "checked")]
-"""What rows of facts differ in, if they are not the same fact."""
-_STATEMENT = re.compile(r"[QqPp]\d+\$[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _GUIDS = uuid.uuid5(uuid.NAMESPACE_URL, "http://www.wikidata.org/entity/statement/")
 
 
 def read_sample(folder: str | Path) -> Sample:
-    """Reads and checks all tables of the folder.
+    """Reads all tables of the folder.
 
-    Raises InputError that names the first problem with file, line, column and remedy.
+    Raises InputError that names the first problem with file and line. What only the whole shows (rows that
+    occur twice, redirects in a circle, states that overlap) is looked at by the tests of the bundled tables.
     """
     folder = Path(folder)
     reader = _Reader()
-    properties = read_rows([folder / "properties.tsv"], PROPERTY_COLUMNS)
-    entities = read_rows(sorted(folder.glob("entities/*.tsv")), ENTITY_COLUMNS)
-    numbered = [(reader.add_property(row), row) for row in properties]
-    numbered += [(reader.add_item(row), row) for row in entities]
-    reader.check_redirects()
-    for number, row in numbered:
-        if number < 0:
-            reader.add_property_facts(number, row)
-        else:
-            for text in row["classes"].split():
-                reader.add_made(row, "classes", number, TYPE, text)
-    for row in read_rows(sorted(folder.glob("facts/*.tsv")), FACT_COLUMNS):
-        reader.add_fact(row)
-    for row in read_rows(sorted(folder.glob("translations.tsv")), TRANSLATION_COLUMNS):
-        reader.add_translation(row)
-    reader.check_statements()
+    properties, items = [folder / "properties.tsv"], sorted(folder.glob("entities/*.tsv"))
+    read_rows(properties, PROPERTY_COLUMNS, reader.add_property)
+    read_rows(items, ENTITY_COLUMNS, reader.add_item)
+    read_rows(properties, PROPERTY_COLUMNS, reader.add_property_facts)
+    read_rows(items, ENTITY_COLUMNS, reader.add_classes)
+    read_rows(sorted(folder.glob("facts/*.tsv")), FACT_COLUMNS, reader.add_fact)
+    read_rows(sorted(folder.glob("translations.tsv")), TRANSLATION_COLUMNS, reader.add_translation)
     return Sample(reader.entities, dict(reader.facts))
 
 
@@ -99,183 +84,95 @@ class _Reader:
     def __init__(self) -> None:
         self.entities: dict[int, Entity] = {}
         self.facts: dict[int, list[Fact]] = defaultdict(list)
-        self._rows: dict[int, Row] = {}
         self._datatypes: dict[int, str] = dict(_STRUCTURE)
-        self._first_rows: dict[tuple[str, ...], str] = {}
         self._alike: dict[tuple[str, ...], int] = defaultdict(int)
         self._snaks: dict[tuple[int, str], Snak] = {}
-        self._spans: dict[str, list[tuple[int, int, Row]]] = defaultdict(list)
 
-    def add_property(self, row: Row) -> int:
-        """Returns the property's number, negative."""
-        number, datatype = row.needed("id", property_number), row["datatype"]
-        if datatype not in DATATYPES:
-            known = ", ".join(DATATYPES)
-            what = f"{datatype!r} is no datatype that the sample can write; use one of {known}"
-            raise row.fault("datatype", what)
-        if _STRUCTURE.get(number, datatype) != datatype:
-            raise row.fault("datatype", f"{row['id']} has the datatype {_STRUCTURE[number]}; write that")
+    def add_property(self, row: Row) -> None:
+        number, datatype = property_number(row["id"]), row["datatype"]
+        if datatype not in DATATYPES or _STRUCTURE.get(number, datatype) != datatype:
+            raise ValueError(f"{datatype!r} is no datatype that {row['id']} can have")
         self._datatypes[number] = datatype
         names = row["label"], row["description"], _split(row["aliases"])
-        return self._add(row, Entity(-number, *names, datatype))
+        self.entities[-number] = Entity(-number, *names, datatype)
 
-    def add_item(self, row: Row) -> int:
-        """Returns the item's number."""
-        created = row.read("created", parse_day, ALWAYS)
-        merged, target = row.read("merged", _merge, (NEVER, 0))
-        return self._add(
-            row,
-            Entity(
-                row.needed("id", item_number),
-                row["label"],
-                row["description"],
-                _split(row["aliases"]),
-                title=row["title"],
-                sitelinks=row.read("sitelinks", _site_count, 0),
-                created=created,
-                article=max(created, row.read("article", parse_day, ALWAYS)),
-                merged=merged,
-                target=target,
-                deleted=row.read("deleted", parse_day, NEVER),
-            ),
+    def add_item(self, row: Row) -> None:
+        number, created = item_number(row["id"]), _day(row["created"], ALWAYS)
+        merged, _, target = row["merged"].partition(">")
+        self.entities[number] = Entity(
+            number,
+            row["label"],
+            row["description"],
+            _split(row["aliases"]),
+            title=row["title"],
+            sitelinks=int(row["sitelinks"] or 0),
+            created=created,
+            article=max(created, _day(row["article"], ALWAYS)),
+            merged=_day(merged, NEVER),
+            target=item_number(target) if merged else 0,
+            deleted=_day(row["deleted"], NEVER),
         )
+
+    def add_classes(self, row: Row) -> None:
+        for text in row["classes"].split():
+            self.add_made(item_number(row["id"]), TYPE, text)
 
     def add_translation(self, row: Row) -> None:
         """Adds label and description in another language to an entity."""
-        number = entity_number(row["id"]) or 0
-        if (entity := self.entities.get(number)) is None:
-            raise row.fault("id", f"{row['id']!r} has no row in the other tables; add one there")
-        if row["language"] in {"", "en", *(named[0] for named in entity.translations)}:
-            what = f"{row['language']!r} is no other language, or {row['id']} has it already"
-            raise row.fault("language", what)
+        entity = self.entities[entity_number(row["id"]) or 0]
         added = (row["language"], row["label"], row["description"])
-        self.entities[number] = entity._replace(translations=(*entity.translations, added))
+        self.entities[entity.number] = entity._replace(translations=(*entity.translations, added))
 
-    def check_redirects(self) -> None:
-        for number, entity in self.entities.items():
-            passed = {number}
-            while (target := entity.target) != 0:
-                row = self._rows[number]
-                if target in passed:
-                    raise row.fault("merged", "the item becomes a redirect to itself; name another")
-                if target not in self.entities:
-                    raise row.fault("merged", f"Q{target} has no row in entities/*.tsv; add one")
-                passed.add(target)
-                entity = self.entities[target]
-
-    def add_property_facts(self, property_: int, row: Row) -> None:
+    def add_property_facts(self, row: Row) -> None:
         """P31 from `types`, P2302 with P4155 from `constraints` and `separators`, P1696 from `inverses`, and
         P1855 from `examples`."""
+        number = property_number(row["id"])
         for text in row["types"].split():
-            self.add_made(row, "types", property_, TYPE, text)
-        separators = [("separators", SEPARATOR, text) for text in row["separators"].split()]
-        constraints = row["constraints"].split()
-        for constraint in constraints:
-            if constraint not in CONSTRAINTS:
-                what = f"{constraint!r} is none of {', '.join(CONSTRAINTS)}; leave it empty or use these"
-                raise row.fault("constraints", what)
+            self.add_made(-number, TYPE, text)
+        separators = [(SEPARATOR, text) for text in row["separators"].split()]
+        for constraint in row["constraints"].split():
             # The constraint's own item is no subject of the sample and needs no row.
             value = item_value(CONSTRAINTS[constraint])
             snak = Snak(CONSTRAINT, "value", "wikibase-item", "wikibase-entityid", value)
-            own = [] if constraint == "symmetric" else separators
-            self.add_made(row, "constraints", property_, CONSTRAINT, snak, own)
-        if separators and not {"single-value", "single-best-value"} & {*constraints}:
-            what = "there is no single-value constraint to which they belong; name one"
-            raise row.fault("separators", what)
+            self.add_made(-number, CONSTRAINT, snak, [] if constraint == "symmetric" else separators)
         for text in row["inverses"].split():
-            self.add_made(row, "inverses", property_, INVERSE, text)
+            self.add_made(-number, INVERSE, text)
         for text in _split(row["examples"]):
-            subject, arrow, value_text = text.partition(">")
-            if not arrow:
-                raise row.fault("examples", f"{text!r} is no example; write subject>value")
-            qualifier = ("examples", -property_, value_text)
-            self.add_made(row, "examples", property_, EXAMPLE, subject, [qualifier])
+            subject, _, value_text = text.partition(">")
+            self.add_made(-number, EXAMPLE, subject, [(number, value_text)])
 
     def add_fact(self, row: Row) -> None:
-        none: list[Snak] = []
-        subject = row.needed("subject", self._known_item)
-        number = row.needed("property", self._known_property)
-        snak = row.needed("value", lambda text: self._snak(number, text))
-        starts = row.read("start", lambda text: self._dates(START, text), none)
-        ends = row.read("end", lambda text: self._dates(END, text), none)
-        points = row.read("pit", lambda text: self._dates(POINT_IN_TIME, text), none)
-        others = row.read("qualifiers", self._other_qualifiers, none)
-        stated = row.read("stated", parse_day, None)
-        end_stated = row.read("end_stated", parse_day, None)
-        removed = row.read("removed", parse_day, NEVER)
-        statement = row.read("statement", lambda text: _statement(text, row["subject"]), "")
+        subject = self._known_item(row["subject"])
+        snak = self._snak(self._known_property(row["property"]), row["value"])
+        starts, ends = self._dates(START, row["start"]), self._dates(END, row["end"])
+        points = self._dates(POINT_IN_TIME, row["pit"])
+        others = self._other_qualifiers(row["qualifiers"])
         rank = row["rank"] or "normal"
         begins = _firsts(starts) or _firsts(points)
-        if rank not in RANKS:
-            raise row.fault("rank", f"{rank!r} is none of {', '.join(RANKS)}; leave it empty or use one")
-        if rank == "latest" and not begins:
-            raise row.fault("rank", "latest needs a date in start or pit; add one")
-        if end_stated is not None and not ends:
-            raise row.fault("end_stated", "there is no end; fill the column end, or empty this one")
-        whole = tuple(row[column] for column in _TELLING)
-        first = self._first_rows.get(whole)
-        if snak.property == TYPE:
-            first = first or self._first_rows.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
-        if first is not None:
-            raise row.fault("row", f"the same fact is in {first}; keep one of the two")
-        self._first_rows[whole] = row.where
-
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
             own = end.time.first if end.time else ALWAYS
-            qualifiers.append(Qualifier(end, own if end_stated is None else end_stated))
+            qualifiers.append(Qualifier(end, _day(row["end_stated"], own)))
         qualifiers += [Qualifier(date, ALWAYS) for date in points]
         qualifiers += [Qualifier(other, self._since(other)) for other in others]
-        began = _first_stated(starts, points) if stated is None else stated
+        began = _day(row["stated"], _first_stated(starts, points))
         since = max(began, self.entities[subject].created, self._since(snak))
-        if removed <= since:
-            what = f"is not after {iso_day(since)}, the first day of the statement; correct one of the two"
-            raise row.fault("removed", what)
+        statement = row["statement"]
         if not statement:
             identity = tuple(row[column] for column in ("subject", "property", "value", "start", "pit"))
             self._alike[identity] += 1
             statement = _guid(subject, (*identity, str(self._alike[identity])))
-        self._spans[statement.upper()].append((since, removed, row))
+        removed = _day(row["removed"], NEVER)
         fact = Fact(subject, snak, tuple(qualifiers), rank, statement, since, removed, begins)
         self.facts[subject].append(fact)
 
-    def check_statements(self) -> None:
-        """Rows that share a statement id are states of one statement, whose days must not overlap."""
-        for statement, spans in self._spans.items():
-            spans.sort(key=lambda span: span[:2])
-            for (_, until, first), (since, _, second) in itertools.pairwise(spans):
-                if since < until:
-                    what = f"{statement} is in {first.where} at the same time; fill the column removed there"
-                    raise second.fault("statement", what)
-
-    def _add(self, row: Row, entity: Entity) -> int:
-        if entity.number in self.entities:
-            where = self._rows[entity.number].where
-            raise row.fault("id", f"{row['id']} is in {where} too; keep one of the rows")
-        self.entities[entity.number] = entity
-        self._rows[entity.number] = row
-        return entity.number
-
     def add_made(
-        self,
-        row: Row,
-        column: str,
-        subject: int,
-        property_: int,
-        value: str | Snak,
-        qualifiers: Iterable[tuple[str, int, str]] = (),
+        self, subject: int, property_: int, value: str | Snak, qualifiers: Iterable[tuple[int, str]] = ()
     ) -> None:
-        """Adds a statement that lasts as long as its subject and object; `qualifiers` with their columns."""
-        snaks: list[Snak] = []
-        for source, number, text in [(column, property_, value), *qualifiers]:
-            try:
-                snaks.append(text if isinstance(text, Snak) else self._snak(number, text))
-            except ValueError as error:
-                raise row.fault(source, str(error)) from None
+        """Adds a statement that lasts as long as its subject and object; `qualifiers`: property and text."""
+        snaks = [value if isinstance(value, Snak) else self._snak(property_, value)]
+        snaks += [self._snak(number, text) for number, text in qualifiers]
         identity = (entity_id(subject), f"P{property_}", *(str(snak.value) for snak in snaks))
-        if identity in self._first_rows:
-            raise row.fault(column, f"{value} occurs twice; keep one")
-        self._first_rows[identity] = row.where
         since = max(self.entities[subject].created, *map(self._since, snaks))
         others = tuple(Qualifier(snak, ALWAYS) for snak in snaks[1:])
         fact = Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
@@ -304,17 +201,13 @@ class _Reader:
         return snak
 
     def _dates(self, number: int, text: str) -> list[Snak]:
-        return [self._snak(number, date) for date in text.split("|")]
+        return [self._snak(number, date) for date in _split(text)]
 
     def _other_qualifiers(self, text: str) -> list[Snak]:
         qualifiers = []
-        for part in text.split(";"):
-            name, equals, value = part.partition("=")
-            if not equals:
-                raise ValueError(f"{part!r} is no qualifier; write P39=Q11696;P1534=Q123")
+        for part in filter(None, text.split(";")):
+            name, _, value = part.partition("=")
             number = self._known_property(name)
-            if number in (START, END, POINT_IN_TIME):
-                raise ValueError(f"{name} has a column of its own; move {value} there")
             qualifiers.append(self._snak(number, value))
         return qualifiers
 
@@ -327,26 +220,9 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.split("|") if part)
 
 
-def _merge(text: str) -> tuple[int, int]:
-    day, arrow, target = text.partition(">")
-    if not arrow:
-        raise ValueError(f"{text!r} is no merge; write day>target as 2022-05-01>Q42")
-    return parse_day(day), item_number(target)
-
-
-def _site_count(text: str) -> int:
-    most = len(other_sites()) + 1
-    if not (text.isascii() and text.isdigit()) or int(text) > most:
-        raise ValueError(f"{text!r} is no number of sites; write one from 0 to {most}")
-    return int(text)
-
-
-def _statement(text: str, subject: str) -> str:
-    if not _STATEMENT.fullmatch(text):
-        raise ValueError(f"{text!r} is no statement id; write it as Wikidata does, {subject}$ and a GUID")
-    if text.partition("$")[0].upper() != subject:
-        raise ValueError(f"{text!r} belongs to another subject than {subject}; empty the cell")
-    return text
+def _day(text: str, empty: int) -> int:
+    """The day of a cell; `empty` for an empty one."""
+    return parse_day(text) if text else empty
 
 
 def _guid(subject: int, identity: tuple[str, ...]) -> str:

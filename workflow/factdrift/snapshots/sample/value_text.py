@@ -111,7 +111,7 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
         case "wikibase-property":
             value = {"entity-type": "property", "numeric-id": property_number(text), "id": text}
         case "wikibase-lexeme" | "wikibase-form" | "wikibase-sense":
-            lexeme = _matched(_LEXEME, text, "lexeme, form or sense; write L1, L1-F1 or L1-S1")
+            lexeme = _matched(_LEXEME, text)
             value = {"entity-type": "lexeme", "numeric-id": int(lexeme[1]), "id": text}
             if lexeme[2]:
                 value = {"entity-type": "form" if lexeme[2][1] == "F" else "sense", "id": text}
@@ -119,19 +119,15 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
             type_ = "time"
             value, time = parse_time_text(text)
         case "quantity":
-            hint = "quantity; write +125440000 or, with a unit, '+643801 Q712226'"
-            quantity = _matched(_QUANTITY, text, hint)
+            quantity = _matched(_QUANTITY, text)
             type_, unit = "quantity", quantity[2]
             item = item_number(unit) if unit else None
             value = {"amount": quantity[1], "unit": f"{ENTITY_URL}{unit}" if unit else NO_UNIT}
         case "monolingualtext":
-            written = _matched(_TEXT, text, "text with its language; write en:Text")
+            written = _matched(_TEXT, text)
             type_, value = "monolingualtext", {"text": written[2], "language": written[1]}
         case "globe-coordinate":
-            hint = "place on Earth; write latitude,longitude in degrees as 51.5,-0.12"
-            latitude, longitude = map(float, _matched(_COORDINATE, text, hint).groups())
-            if abs(latitude) > 90 or abs(longitude) > 360:
-                raise ValueError(f"{text!r} is no {hint}")
+            latitude, longitude = map(float, _matched(_COORDINATE, text).groups())
             type_, value = "globecoordinate", {"latitude": latitude, "longitude": longitude}
             value |= {"altitude": None, "precision": None, "globe": ENTITY_URL + EARTH}
         case _:
@@ -139,10 +135,10 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
     return Snak(property_, "value", datatype, type_, value, item, time)
 
 
-def _matched(pattern: re.Pattern[str], text: str, wanted: str) -> re.Match[str]:
-    """The match of a whole text; ValueError that says what is wanted if there is none."""
+def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    """The match of a whole text; ValueError if there is none."""
     if (match := pattern.fullmatch(text)) is None:
-        raise ValueError(f"{text!r} is no {wanted}")
+        raise ValueError(f"{text!r} is not written as its datatype is ({pattern.pattern})")
     return match
 
 
