@@ -67,6 +67,8 @@ def test_nothing_but_the_rows_is_printed(tmp_path):
         ("[]", "no JSON object"),
         ({"text": 7, "accepted": ["7"]}, "`text` must be"),
         ({"text": "7", "accepted": [7]}, "`accepted` must be a list"),
+        ('{"text": "x", "text": "y", "accepted": ["x"]}', "a key is there twice: 'text'"),
+        ('{"text": "x", "accepted": ["x"], "score": NaN}', "NaN is no number of JSON"),
         ({"text": "\ud800", "accepted": ["x"]}, "half of a surrogate pair"),
         ({"text": "x", "accepted": []}, "`accepted` is empty"),
         ({"text": "x", "accepted": ["x"], "several": "yes"}, "`several` must be"),

@@ -69,7 +69,7 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.strip():
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: no JSON: {error}") from None
         if not isinstance(row, dict):
@@ -81,6 +81,19 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
                 f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
             ) from None
         yield where, row
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs. Raises ValueError if a key is there twice."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"a key is there twice: {name!r}")
+    return dict(pairs)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_tsv(path: Path) -> list[dict[str, str]]:
