@@ -11,7 +11,7 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import date_id, days_of_text, packed
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.of_dated import claims_of, objections, own, written
-from factdrift.audit.of_tables import differing, of_each, records
+from factdrift.audit.of_tables import differing, of_rows, records
 from factdrift.audit.of_updates import Dumps, Finding, outcomes
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import END, START, entity_of, may_hold, plain, spans
@@ -107,7 +107,7 @@ Stated = Mapping[str, set[tuple[str, str, str]]]
 
 def stated_in_documents(corpus: Path, questions: Sequence[Row]) -> Stated:
     """What the documents of these questions state."""
-    wanted = {*of_each(questions, lambda row: (*row["right_docs"], *row["stale_docs"]))}
+    wanted = {*of_rows(questions, lambda row: (*row["right_docs"], *row["stale_docs"]))}
     return {
         row["doc"]: {(fact["subject"], fact["relation"], fact["object"]) for fact in row["facts"] or ()}
         for row in records(corpus, ["doc", "facts"])

@@ -103,6 +103,8 @@ def _empty(row: Row) -> Iterator[str]:
     """What an example has that its part does not have: a second hop, the facts of random words."""
     absent = [name for hop, names in _OF_HOPS.items() if hop > _HOPS[row["subtask"]] for name in names]
     yield from differing(row, dict.fromkeys(absent), "subtask")
+    if row["origin"] not in ("snapshot", "mquake", "published"):
+        yield f"the origin {row['origin']} is unknown"
     random = row["subtask"] == "u"
     for sentence in row["sentences"]:
         if random and sentence["target_id"] is not None:

@@ -35,7 +35,7 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
         )
 
 
-def of_each(rows: Iterable[Row], read: Callable[[Row], Iterable[Any]]) -> Iterator[Any]:
+def of_rows(rows: Iterable[Row], read: Callable[[Row], Iterable[Any]]) -> Iterator[Any]:
     """What is read from each row, up to a value that is missing: the row's own checks report it."""
     for row in rows:
         with suppress(*UNREADABLE):
@@ -169,7 +169,7 @@ class Shared:
         self._templates: dict[str, set[str]] = defaultdict(set)
         self._asked: dict[str, set[tuple[str, str]]] = defaultdict(set)
         columns = ["subject", "relation", "update_prompt", "generalization_prompts"]
-        for key, prompt, *templates in of_each(records(dataset, columns), _prompts):
+        for key, prompt, *templates in of_rows(records(dataset, columns), _prompts):
             self._asked[prompt].add(key)
             for template in templates:
                 self._templates[template].add(key[1])

@@ -22,7 +22,7 @@ from factdrift.audit import (
 from factdrift.audit.dates import day_of
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
-from factdrift.audit.of_tables import of_each, records
+from factdrift.audit.of_tables import of_rows, records
 from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
@@ -108,7 +108,7 @@ class Reading(NamedTuple):
         """TempRIPPLE's items of the sampled and of the drawn timelines, worked out from the new dump."""
         folder, settings = self.source.pair / "tempripple", self.configuration["tempripple"]
         method = read_method(settings, self.manifest["dates"]["new"])
-        keys: set[Key] = {(row["s"], row["p"]) for row in self.items}
+        keys: set[Key] = {(row["s"], row["p"]) for row in self.items if row["s"] and row["p"]}
         keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
         due, reasons, graph, dump = derive(
             self.subjects,
@@ -166,7 +166,7 @@ def read(
         kinds.ASKED: lambda row: [of_corpus.subject_of_question(row)],
         kinds.RIPPLES: lambda row: of_ripples.whole_lines(row, probed.get(row["update"])),
     }
-    named = (of_each(samples.get(name, ()), subjects) for name, subjects in about.items())
+    named = (of_rows(samples.get(name, ()), subjects) for name, subjects in about.items())
     wanted_lines = set(filter(None, chain.from_iterable(named)))
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
@@ -213,16 +213,16 @@ def _want_of_samples(
 ) -> None:
     """Adds what the sampled rows name to the entities that are wanted of both dumps."""
     for side in wanted:
-        _want(side, of_each(samples[kinds.UPDATES], lambda row: of_updates.named_entities(row, birth)))
-        _want(side, of_each(samples.get(kinds.ASOF, ()), of_dated.named_entities))
-        _want(side, of_each(samples.get(kinds.ASKED, ()), of_corpus.named_in_question))
-        _want(side, of_each(samples.get(kinds.RIPPLES, ()), of_ripples.named_entities))
-    nearby = [*of_each(samples[kinds.UPDATES], of_neighbours.named)]
+        _want(side, of_rows(samples[kinds.UPDATES], lambda row: of_updates.named_entities(row, birth)))
+        _want(side, of_rows(samples.get(kinds.ASOF, ()), of_dated.named_entities))
+        _want(side, of_rows(samples.get(kinds.ASKED, ()), of_corpus.named_in_question))
+        _want(side, of_rows(samples.get(kinds.RIPPLES, ()), of_ripples.named_entities))
+    nearby = [*of_rows(samples[kinds.UPDATES], of_neighbours.named)]
     _want(wanted[0], nearby)
     _want(wanted[1], ((name, frozenset()) for name, _ in nearby))
-    facts = of_each(samples.get(kinds.KLOB, ()), of_klob.named_entities)
+    facts = of_rows(samples.get(kinds.KLOB, ()), of_klob.named_entities)
     _want(wanted[configuration["klob"]["snapshot"] == "new"], facts)
-    _want(wanted[1], of_each(samples.get(kinds.QUESTIONS, ()), of_questions.named_entities))
+    _want(wanted[1], of_rows(samples.get(kinds.QUESTIONS, ()), of_questions.named_entities))
 
 
 def _objects(line: Entity) -> Iterator[str]:
@@ -251,7 +251,7 @@ def _pool(path: Path) -> of_neighbours.Pool | None:
     """The nearest facts of the replacements; None without the table."""
     if not path.is_file():
         return None
-    facts = of_each(records(path, ["neighborhood"]), lambda row: row["neighborhood"])
+    facts = of_rows(records(path, ["neighborhood"]), lambda row: row["neighborhood"])
     return {
         (fact["subject"]["id"], fact["relation"]["id"], value["statement"]): value["object"]["id"]
         for fact in facts

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from factdrift.audit.of_tables import of_each
+from factdrift.audit.of_tables import of_rows
 from factdrift.core.columns import Row
 from factdrift.core.intervals import bootstrap
 
@@ -49,7 +49,7 @@ class Guessed(NamedTuple):
 
 def questions_of_items(items: Sequence[Row]) -> list[Question]:
     """The items that have options."""
-    return [*of_each((item for item in items if item["options"]), _of_item)]
+    return [*of_rows((item for item in items if item["options"]), _of_item)]
 
 
 def _of_item(item: Row) -> Iterator[Question]:
@@ -66,7 +66,7 @@ def _kind(option: str) -> str:
 
 def questions_of_updates(rows: Sequence[Row]) -> list[Question]:
     """Each replacement as the question which of two objects is the new one, in the order of their names."""
-    return [*of_each((row for row in rows if row["is_replace"]), _of_replacement)]
+    return [*of_rows((row for row in rows if row["is_replace"]), _of_replacement)]
 
 
 def _of_replacement(row: Row) -> Iterator[Question]:

@@ -1,8 +1,9 @@
 """Where the answer is in what a model writes: the marks of reasoning of every vendor are data.
 
 `resources/words/reasoning.tsv` has a row for each set of marks: what opens reasoning, what closes it or
-begins the answer, and what ends the answer (its own mark, the end of a turn, a call of a tool). Case does not count, and a blank stands for any white space. A
-mark with `^` counts only at the beginning of the text and directly before a word.
+begins the answer, and what ends the answer, such as the end of a turn or a call of a tool. Case does not
+count, and a blank stands for any white space. A mark with `^` counts only at the beginning of the text and
+directly before a word.
 """
 
 import re

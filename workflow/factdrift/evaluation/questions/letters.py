@@ -70,8 +70,8 @@ _NAMED = _pattern(
 )
 """A letter, or several that are named together, each perhaps with the text of its option."""
 _NO_LETTER = _pattern(
-    r"[^\S\n]+(?!\w+:|«because since as is seems looks fits and or but with for in here not rather over due given"
-    r" ist est»)\w"
+    r"[^\S\n]+(?!\w+:|«because since as is seems looks fits and or but with for in here not rather over due"
+    r" given ist est»)\w"
 )
 """A word behind an article or a pronoun: what A or I is before it."""
 _STATING = _pattern(
@@ -80,10 +80,11 @@ _STATING = _pattern(
     r"(?:«is was are be ist lautet est es é è»|'s|[:=→-])"
     r"|«I we ich je let.?s»[^.!?;,\n]{0,30}?«choose pick select go_with going_with go_for opt_for vote_for"
     r" say guess think believe answer wähle nehme choisis dirais»(?: (?:it|that)(?:'s| is| would be)?)?"
-    r"|«chooses? picks? selects? elijo escojo scelgo»|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)"
-    r"|«c'est es_ist»|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
-    r"(?:[\s(\[:]|«the a la le die el option opción opzione letter choice answer lettre buchstabe most likely probably"
-    r" clearly now definitely simply therefore thus hence either both be is in it»)*$"
+    r"|«chooses? picks? selects? elijo escojo scelgo c'est es_ist»"
+    r"|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)"
+    r"|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
+    r"(?:[\s(\[:]|«the a la le die el option opción opzione letter choice answer lettre buchstabe most likely"
+    r" probably clearly now definitely simply therefore thus hence either both be is in it»)*$"
 )
 """Words before an answer that is stated."""
 _RIGHT = _pattern(
@@ -94,8 +95,8 @@ _RIGHT = _pattern(
 )
 """Words behind an answer that is stated."""
 _DENIED_BEFORE = _pattern(
-    r"(?:n't\b|\b(?:any|every|all)\w*\b[^.;!?\n]* but\b|«refuse_to used_to_be not nor neither none_of cannot except nicht"
-    r" keine? pas ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
+    r"(?:n't\b|\b(?:any|every|all)\w*\b[^.;!?\n]* but\b|«refuse_to used_to_be not nor neither none_of cannot"
+    r" except nicht keine? pas ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
     r"(?:[^\w.!?;\n]|«option answer letter choice the be is in choose pick say it which either»)*$"
     r"|(?:n't|«not cannot doubt nicht»)(?: (?!(?:but|so|sondern|rather|because|\w)\b)[\w']+){1,4} \(?$"
 )
