@@ -108,7 +108,9 @@ class Reading(NamedTuple):
         """TempRIPPLE's items of the sampled and of the drawn timelines, worked out from the new dump."""
         folder, settings = self.source.pair / "tempripple", self.configuration["tempripple"]
         method = read_method(settings, self.manifest["dates"]["new"])
-        keys: set[Key] = {(row["s"], row["p"]) for row in self.items if row["s"] and row["p"]}
+        keys: set[Key] = {
+            (row["s"], row["p"]) for row in self.items if row["s"] and row["p"] in method.mutable
+        }
         keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
         due, reasons, graph, dump = derive(
             self.subjects,
