@@ -99,7 +99,7 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path):
         ({"question": "Who?"}, "line 2: has no `accepted`"),
         ({"question": "Who?", "accepted": []}, "line 2: has no `accepted`"),
         (
-            {"question": "Who?", "accepted": "A", "stale": ["B", "A"]},
+            {"question": "Who?", "accepted": "A", "stale": ["B", "a"]},
             "line 2: 'A' is in `accepted` and in `stale`",
         ),
         ({"question": "Who?", "accepted": 3}, "line 2: `accepted` must be a text or a list of texts"),
@@ -126,6 +126,7 @@ def test_what_a_line_lacks_is_said_with_its_number(line, said, tmp_path):
     [
         ([], "mine.jsonl", "has no question"),
         (["question,accepted", "Who"], "mine.csv", "line 2: has not as many cells"),
+        (["question,accepted,accepted", "Who,A,B"], "mine.csv", "line 1: `accepted` is there twice"),
         (["question,accepted", "Who,A,B"], "mine.csv", "line 2: has not as many cells"),
         (["question,accepted", '"Who,A'], "mine.csv", "no CSV"),
     ],

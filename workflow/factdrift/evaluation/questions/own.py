@@ -67,6 +67,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
         return
     table = csv.DictReader(utf8_lines(path), strict=True)
     try:
+        names = table.fieldnames or ()
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"{path}, line 1: `{twice[0]}` is there twice; give each column once")
         for cells in table:
             where = f"{path}, line {table.line_num}"
             if None in cells or None in cells.values():
@@ -102,7 +105,8 @@ def _line(row: Row, where: str) -> Line:
     if not texts.get("accepted"):
         raise InputError(f"{where}: has no `accepted`, the right answer or a list of its names")
     line = Line(**texts)
-    if both := [name for name in line.accepted if name in line.stale]:
+    stale = [*map(str.casefold, line.stale)]
+    if both := [name for name in line.accepted if name.casefold() in stale]:
         raise InputError(f"{where}: {both[0]!r} is in `accepted` and in `stale`; leave it in one of them")
     if not line.question and not line.prompt:
         raise InputError(f"{where}: has neither a `question` nor a `prompt`; write what is asked")
