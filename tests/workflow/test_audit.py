@@ -306,6 +306,11 @@ def _cut(name: str) -> Callable[[Path], object]:
         (_text("README.md", " have no neighbour facts", "1 have no neighbour facts"), True, "README.md says"),
         (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "'Objects by decision'"),
         (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "'Updates by scenario'"),
+        (_text("README.md", " dated facts", "0 dated facts"), True, "'a table of # dated'"),
+        (_text("croissant.json", '"column": "scenario"', '"column": "split"'), True, "scenario: source is"),
+        (_text("croissant.json", '"sc:Float"', '"sc:Text"'), True, "dataType is sc:Text"),
+        (_text("croissant.json", '"jsonPath": "label"', '"jsonPath": "id"'), True, "label is read from id"),
+        (_text("croissant.json", '"repeated": true', '"repeated": false'), True, "repeated is False"),
         (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "to no split"),
         (_text("croissant.json", "2023", "2024"), True, "croissant.json: temporalCoverage"),
         (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json: data has"),
@@ -345,6 +350,7 @@ def test_the_command_without_arguments(audited, tmp_path, monkeypatch, capsys):
 
     def plant(found: list[Row]) -> None:
         found[0]["scenario"] = "Other"
+        found[2]["update_prompt"] = None
         found.append(found[0])
         found.pop(1)
 

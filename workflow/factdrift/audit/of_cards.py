@@ -13,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
@@ -279,8 +280,36 @@ def croissant(path: Path, due: Numbers, manifest: Row) -> Iterator[str]:
         number = sum(pq.read_metadata(file).num_rows for file in files)
         if not table["description"].startswith(f"{number:,} rows;"):
             yield f"croissant.json: {table['name']} has {number:,} rows, not: {table['description']}"
-        if [field["name"] for field in table["field"]] != pq.read_schema(files[0]).names:
+        schema = pq.read_schema(files[0])
+        if [field["name"] for field in table["field"]] != schema.names:
             yield f"croissant.json: the fields of {table['name']} are not its columns"
+            continue
+        for field in table["field"]:
+            for reason in _field(field, schema.field(field["name"]), table["name"]):
+                yield f"croissant.json: {table['name']}/{field['name']}: {reason}"
+
+
+_TYPES = {"string": "sc:Text", "bool": "sc:Boolean", "double": "sc:Float", "date32[day]": "sc:Date"}
+
+
+def _field(field: Row, column: pa.Field, table: str) -> Iterator[str]:
+    """What is wrong with where a field, or its parts, are read from, and with their types."""
+    for node in field.get("subField") or [field]:
+        source, kind = node["source"], _item(column.type)
+        due: Row = {"fileSet": {"@id": f"{table}-files"}, "extract": {"column": column.name}}
+        if node is not field:
+            due["transform"] = {"jsonPath": (path := source["transform"]["jsonPath"])}
+            if path.replace("[*]", "") != node["name"]:
+                yield f"{node['name']} is read from {path}"
+            for step in node["name"].split("."):
+                kind = _item(kind.field(step).type)
+        wanted = {"source": due, "dataType": _TYPES.get(str(kind), "sc:Integer")}
+        yield from differing(node, wanted, "columns")
+    yield from differing(field, {"repeated": pa.types.is_list(column.type) or None}, "columns")
+
+
+def _item(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_list(kind) else kind
 
 
 def flat(path: Path, product: Path) -> Iterator[str]:

@@ -177,6 +177,13 @@ def _contents(path: Path, results: Path) -> Iterator[str]:
         return
     manifest = read_manifest(results / "manifest.json")
     if (numbers := of_cards.numbers_of(path.name, results, manifest)) is not None:
+        for account in list(manifest["sample"].values())[:1]:
+            names = {
+                "a table of # dated": "facts",
+                "Wikidata. # of its": "made_up_ids",
+                "its # items": "items",
+            }
+            numbers.sentences.update({words: account[name] for words, name in names.items()})
         yield from of_cards.card(path, numbers)
         yield from of_cards.croissant(path, numbers, manifest)
     if (path / "updates.parquet").is_file() and (results / f"{path.name}.parquet").is_file():
