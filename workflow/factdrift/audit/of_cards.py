@@ -259,12 +259,16 @@ def croissant(path: Path, due: Numbers, manifest: Row) -> Iterator[str]:
     described = json.loads((path / "croissant.json").read_text("utf-8"))
     name = "_".join([path.name, *due.covers.split("/")])
     digits = sha256_of_all(sorted(path.rglob("*.parquet")))[:12]
-    version = f"{manifest['versions']['factdrift']}+{digits}"
+    program = manifest["versions"]["factdrift"]
+    version = f"{program}+{digits}"
     wanted = {"name": name, "version": version, "temporalCoverage": due.covers}
     reasons = differing(described, wanted, "tables and the manifest")
     yield from (f"croissant.json: {reason}" for reason in reasons)
-    if f"`{name}` {version};" not in (path / "README.md").read_text("utf-8"):
-        yield f"README.md does not call this edition {name} {version}"
+    made = f"factdrift {program}, variant `{manifest['configuration']['variant']}`."
+    text = " ".join((path / "README.md").read_text("utf-8").split())
+    for words in (made, f"`{name}` {version};"):
+        if words not in text:
+            yield f"README.md does not say {words!r}"
     entries = {entry["name"]: entry for entry in described["distribution"]}
     for file in path.rglob("*.parquet"):
         listed = file.relative_to(path).as_posix()

@@ -244,6 +244,8 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     """The question has subject, premise, date, the words of its prompt, and the tense of the date."""
     first, last = days_of_text(row["at"] or row["asked_on"]) or (None, None)
     yield from differing(row, {"kind": _kind(row), "first_day": first, "last_day": last}, "other columns")
+    if not row["question"] or bool(row["prompt"]) != (row["kind"] not in ("premise", "next")):
+        yield f"the question is {row['question']!r}, its prompt {row['prompt']!r}"
     words, asked = (
         set(re.findall(r"\w+", plain(text or "").replace(BLANK, "").casefold()))
         for text in (row["prompt"], row["question"])
