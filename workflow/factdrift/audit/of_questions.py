@@ -185,6 +185,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "rel_id": due.rel_id,
         "as_of": method.last_day,
         "open_only": not item["options"],
+        **({} if item["options"] else dict.fromkeys(("option_ids", "answer_index"))),
         "discriminates": due.discriminates,
     }
     yield from differing(item, wanted, "dump")
