@@ -225,6 +225,9 @@ def _stale(row: Row, asked: Sequence[Row], known: Dumps | None, others: bool) ->
 
 def _names(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
     """Answers are the names of their values in the newest dump; no stale answer is right."""
+    for name in (row["answer_id"], *row["stale_ids"], row["premise"] or "Q1"):
+        if not re.fullmatch(r"Q\d+", name):
+            yield f"{name} is no item"
     if others and not all(map(dumps.lines_of, (row["answer_id"], *row["stale_ids"]))):
         return  # an item of another dump of the stream
     right = _of([row["answer_id"]], dumps)
