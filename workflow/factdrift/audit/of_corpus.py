@@ -246,7 +246,9 @@ def _of(ids: Sequence[str], dumps: Dumps) -> set[str]:
 def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     """The question has subject, premise, date, the words of its prompt, and the tense of the date."""
     first, last = days_of_text(row["at"] or row["asked_on"]) or (None, None)
-    yield from differing(row, {"kind": _kind(row), "first_day": first, "last_day": last}, "other columns")
+    # An answer that is announced may begin on a part of the days of its date.
+    days = {} if row["announced"] else {"first_day": first, "last_day": last}
+    yield from differing(row, {"kind": _kind(row), **days}, "other columns")
     if not row["question"] or bool(row["prompt"]) != (row["kind"] not in ("premise", "next")):
         yield f"the question is {row['question']!r}, its prompt {row['prompt']!r}"
     words, asked = (
